@@ -1,0 +1,60 @@
+# The one place that sets flags: every target of ours goes through these functions.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+endif()
+
+add_library(troupe_flags INTERFACE)
+target_compile_options(
+  troupe_flags INTERFACE -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow
+                         -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+target_include_directories(troupe_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+if(TROUPE_SANITIZER STREQUAL "address")
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(TROUPE_SANITIZER STREQUAL "thread")
+  set(sanitize -fsanitize=thread -fno-omit-frame-pointer)
+endif()
+if(sanitize)
+  target_compile_options(troupe_flags INTERFACE ${sanitize})
+  target_link_options(troupe_flags INTERFACE ${sanitize})
+endif()
+
+# troupe_component(<name> SOURCES <file>…): adds a folder's sources to the library.
+function(troupe_component name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(troupe_objects PRIVATE ${arg_SOURCES})
+endfunction()
+
+# troupe_test(<name> SOURCES <file>… [INTERNAL] [LINK <target>…]): one GoogleTest program.
+# INTERNAL links the library's objects, so that what is not exported can be tested.
+function(troupe_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE troupe_flags GTest::gtest_main ${arg_LINK})
+  if(arg_INTERNAL)
+    target_link_libraries(${name} PRIVATE troupe_static)
+  else()
+    target_link_libraries(${name} PRIVATE troupe)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+# troupe_program(<name> SOURCES <file>… [LINK <target>…]): a benchmark or an example.
+function(troupe_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE troupe_flags troupe ${arg_LINK})
+endfunction()
