@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <climits>
 
 namespace troupe::os {
 
@@ -23,8 +22,8 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
   ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, expected, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+void futex_wake(std::atomic<std::uint32_t>& word, int sleepers) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
 }
 
 }  // namespace troupe::os

@@ -11,8 +11,8 @@ namespace troupe::os {
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::chrono::steady_clock::time_point deadline) noexcept;
 
-/// Wakes all sleepers on `word`.
-void futex_wake(std::atomic<std::uint32_t>& word) noexcept;
+/// Wakes up to `sleepers` threads that sleep on `word`.
+void futex_wake(std::atomic<std::uint32_t>& word, int sleepers) noexcept;
 
 /// One turn of a spin loop.
 inline void spin_pause() noexcept { __builtin_ia32_pause(); }
