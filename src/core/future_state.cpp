@@ -9,6 +9,7 @@
 namespace troupe {
 
 completion_driver::~completion_driver() = default;
+void completion_driver::continuation_attached() noexcept {}
 void completion_driver::retain() noexcept {}
 void completion_driver::release() noexcept {}
 
@@ -86,6 +87,7 @@ void future_state_base::complete_for(std::uint32_t before) noexcept {
 
 void future_state_base::continue_with(detail::continuation& next) noexcept {
   continuation_ = &next;
+  if (driver_ != nullptr && !ready()) driver_->continuation_attached();
   const std::uint32_t before = status_.fetch_or(continued, std::memory_order_acq_rel);
   if ((before & completed) != 0) next.run(next, *this);
 }

@@ -72,10 +72,8 @@ struct activation {
   std::uint32_t replay_count = 0;
 };
 
-/// Start of the mailbox segment. Offsets are in bytes from there.
-struct mailbox_header {
-  std::uint64_t magic_number = magic;
-  std::uint32_t version = protocol_version;
+/// Where everything lies in the mailbox segment, in bytes from its start.
+struct mailbox_geometry {
   std::uint32_t capacity = 0;   ///< slots; at most 65 535
   std::uint32_t ring_size = 0;  ///< a power of two, at least twice `capacity`
   std::uint64_t ring_offset = 0;
@@ -84,6 +82,13 @@ struct mailbox_header {
   std::uint64_t heap_offset = 0;
   std::uint64_t heap_bytes = 0;
   std::uint64_t total_bytes = 0;
+};
+
+/// Start of the mailbox segment.
+struct mailbox_header {
+  std::uint64_t magic_number = magic;
+  std::uint32_t version = protocol_version;
+  mailbox_geometry geometry;
   /// Who of the program waits for completions: an epoch and `wait_bits`. A worker reads it after
   /// each mark; it wakes each sleeper at most once per epoch.
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
@@ -97,15 +102,18 @@ enum wait_bits : std::uint32_t {
   wait_epoch = 8,   ///< one step of the epoch
 };
 
-/// The doorbell page.
+/// One worker's doorbells. The page holds `doorbell_sets` of them, taken in turn by successive
+/// workers, and lives as long as the device: whoever rings a worker that has just been replaced
+/// rings in vain, never into the void.
 struct doorbells {
-  /// Raised by the program to wake the active worker, which sleeps on it.
+  /// Raised by the program to wake the worker, which sleeps on it.
   alignas(cache_line) std::atomic<std::uint32_t> request{0};
-  /// Set by the worker before it sleeps, cleared when it is up.
-  alignas(cache_line) std::atomic<std::uint32_t> worker_sleeps{0};
+  /// 1 while no thread of the worker reads the mailbox: a new request must ring.
+  alignas(cache_line) std::atomic<std::uint32_t> worker_sleeps{1};
   /// Raised by the worker to wake a waiting thread of the program.
   alignas(cache_line) std::atomic<std::uint32_t> completion{0};
 };
+inline constexpr std::uint64_t doorbell_sets = 4;
 
 /// How far a lane has come. `started` and `completed` count the lane's requests in this worker.
 /// The worker stores a reply before `completed` (release), so whoever sees the count (acquire) sees

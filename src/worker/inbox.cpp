@@ -1,10 +1,10 @@
 #include "worker/inbox.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace troupe::worker {
 namespace {
@@ -33,37 +33,35 @@ result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes
   const auto fits = [&](std::uint64_t offset, std::uint64_t size) {
     return offset <= bytes && size <= bytes - offset;
   };
-  const std::uint64_t ring = mailbox->ring_size;
-  const std::uint64_t capacity = mailbox->capacity;
+  // Copied once, so that a later change on the other side cannot move what was checked.
+  const wire::mailbox_geometry g = mailbox->geometry;
+  const std::uint64_t ring = g.ring_size;
+  const std::uint64_t capacity = g.capacity;
   if (capacity == 0 || capacity > 0xffff || !std::has_single_bit(ring) || ring < 2 * capacity ||
-      !fits(mailbox->ring_offset, ring * 8) || !fits(mailbox->replay_offset, capacity * 8) ||
-      !fits(mailbox->slots_offset, capacity * wire::slot_bytes) ||
-      !fits(mailbox->heap_offset, mailbox->heap_bytes)) {
-    return violation(fmt::format("mailbox of {} slots and a ring of {} in {} bytes", capacity, ring,
-                                 bytes));
+      !fits(g.ring_offset, ring * 8) || !fits(g.replay_offset, capacity * 8) ||
+      !fits(g.slots_offset, capacity * wire::slot_bytes) || !fits(g.heap_offset, g.heap_bytes)) {
+    return violation(
+        fmt::format("mailbox of {} slots and a ring of {} in {} bytes", capacity, ring, bytes));
   }
-  return inbox(mailbox);
+  return inbox(mailbox, g);
 }
 
-inbox::inbox(const wire::mailbox_header* mailbox) noexcept
+inbox::inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept
     : mailbox_(mailbox),
-      capacity_(mailbox->capacity),
-      ring_mask_(mailbox->ring_size - 1),
-      slots_offset_(mailbox->slots_offset),
-      heap_offset_(mailbox->heap_offset),
-      heap_bytes_(mailbox->heap_bytes),
-      ring_(reinterpret_cast<const std::atomic<std::uint64_t>*>(at(mailbox->ring_offset))),
-      replay_(reinterpret_cast<const std::uint64_t*>(at(mailbox->replay_offset))) {}
+      geometry_(g),
+      ring_(reinterpret_cast<const std::atomic<std::uint64_t>*>(at(g.ring_offset))),
+      replay_(reinterpret_cast<const std::uint64_t*>(at(g.replay_offset))) {}
 
 void inbox::begin() noexcept {
   replay_next_ = 0;
-  replay_count_ = std::min(mailbox_->active.replay_count, capacity_);
+  replay_count_ = std::min(mailbox_->active.replay_count, geometry_.capacity);
   next_ticket_ = mailbox_->active.first_ticket;
 }
 
 std::uint64_t inbox::poll() noexcept {
   if (replay_next_ < replay_count_) return replay_[replay_next_++];
-  const std::uint64_t entry = ring_[next_ticket_ & ring_mask_].load(std::memory_order_acquire);
+  const std::uint64_t entry =
+      ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
   if (!wire::ring_entry::is_for(entry, next_ticket_)) return 0;
   ++next_ticket_;
   return entry;
@@ -72,7 +70,8 @@ std::uint64_t inbox::poll() noexcept {
 bool inbox::has_more() const noexcept {
   return replay_next_ < replay_count_ ||
          wire::ring_entry::is_for(
-             ring_[next_ticket_ & ring_mask_].load(std::memory_order_acquire), next_ticket_);
+             ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire),
+             next_ticket_);
 }
 
 void inbox::read(std::uint64_t entry, const operation_table& operations,
@@ -98,18 +97,18 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
     return refuse(errc::unsupported, "this worker does not know the operation");
   }
   const bool spilled = bytes > wire::slot_payload_bytes;
-  if (spilled && (spill > heap_bytes_ || bytes > heap_bytes_ - spill)) {
-    return refuse(errc::protocol_violation,
-                  fmt::format("{} bytes at {} of a heap of {}", bytes, spill, heap_bytes_));
+  if (spilled && (spill > geometry_.heap_bytes || bytes > geometry_.heap_bytes - spill)) {
+    return refuse(errc::protocol_violation, fmt::format("{} bytes at {} of a heap of {}", bytes,
+                                                        spill, geometry_.heap_bytes));
   }
   if (payload_.size() < bytes) payload_.resize(bytes);
-  const std::byte* from = spilled ? at(heap_offset_ + spill)
+  const std::byte* from = spilled ? at(geometry_.heap_offset + spill)
                                   : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
   std::memcpy(payload_.data(), from, bytes);
 
   void* request = to.request.emplace(*to.op->type);
-  auto decoded = wire::decode(*to.op->type, request, std::span(payload_).first(bytes), ranges,
-                              to.operands);
+  auto decoded =
+      wire::decode(*to.op->type, request, std::span(payload_).first(bytes), ranges, to.operands);
   if (decoded) decoded = to.op->type->validate(request);
   if (!decoded) {
     to.operands.clear();

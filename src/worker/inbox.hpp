@@ -36,25 +36,21 @@ class inbox {
     return header_of(slot).revoked.load(std::memory_order_relaxed) != 0;
   }
 
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return geometry_.capacity; }
 
  private:
-  inbox(const wire::mailbox_header* mailbox) noexcept;
+  inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept;
 
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
     return reinterpret_cast<const std::byte*>(mailbox_) + offset;
   }
   [[nodiscard]] const wire::slot_header& header_of(std::uint16_t slot) const noexcept {
-    return *reinterpret_cast<const wire::slot_header*>(at(slots_offset_) + slot * wire::slot_bytes);
+    return *reinterpret_cast<const wire::slot_header*>(at(geometry_.slots_offset) +
+                                                       slot * wire::slot_bytes);
   }
 
   const wire::mailbox_header* mailbox_;
-  // Copied once, so that a later change on the other side cannot move what was checked.
-  std::uint32_t capacity_;
-  std::uint32_t ring_mask_;
-  std::uint64_t slots_offset_;
-  std::uint64_t heap_offset_;
-  std::uint64_t heap_bytes_;
+  wire::mailbox_geometry geometry_;  // a private copy, checked
   const std::atomic<std::uint64_t>* ring_;
   const std::uint64_t* replay_;
   std::uint32_t replay_next_ = 0;

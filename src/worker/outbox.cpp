@@ -20,7 +20,8 @@ void outbox::complete(const job& j, const result<void>& outcome) noexcept {
   }
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
   // the count. The full fence orders the mark before the look at who waits; the program's side
-  // announces its sleep, fences, and looks at the marks once more, so one of the two sees the other.
+  // announces its sleep, fences, and looks at the marks once more, so one of the two sees the
+  // other.
   mark.completed.store(j.place, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);

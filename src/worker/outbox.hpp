@@ -15,8 +15,8 @@ namespace troupe::worker {
 /// it; a lane's marks are written only by the thread that runs the lane's current job.
 class outbox {
  public:
-  outbox(wire::worker_header* segment, const wire::mailbox_header* mailbox,
-         wire::doorbells* bells, int program_wakes) noexcept
+  outbox(wire::worker_header* segment, const wire::mailbox_header* mailbox, wire::doorbells* bells,
+         int program_wakes) noexcept
       : segment_(segment),
         replies_(reinterpret_cast<wire::reply_slot*>(segment + 1)),
         mailbox_(mailbox),

@@ -24,6 +24,10 @@ class TROUPE_EXPORT completion_driver {
   virtual void drive_until(const future_state_base& state,
                            std::chrono::steady_clock::time_point deadline) noexcept = 0;
 
+  /// Called before a continuation is attached to an incomplete state: somebody wants to hear of its
+  /// completion without waiting for it.
+  virtual void continuation_attached() noexcept;
+
   /// Called once for each future state that names this driver, derived futures included, and once
   /// when that state is destroyed. A driver that may die before such states counts references here;
   /// one that outlives them all needs neither.
