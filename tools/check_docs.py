@@ -88,7 +88,7 @@ def check_regions(page, text):
             yield f"{page}: there is no region {place}"
         elif source != match["text"]:
             yield f"{page}: the block is not what {place} says; tools/check_docs.py --write mends it"
-    if text.count("<!-- region:") != len(REGION.findall(text)):
+    if len(re.findall(r"^<!-- region:", text, re.MULTILINE)) != len(REGION.findall(text)):
         yield f"{page}: a region marker without a code block right after it"
 
 
