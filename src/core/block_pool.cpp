@@ -1,0 +1,160 @@
+#include <troupe/core/block_pool.hpp>
+
+#include <array>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TROUPE_POOL_BYPASSED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TROUPE_POOL_BYPASSED 1
+#endif
+#endif
+
+namespace troupe::detail {
+namespace {
+
+constexpr std::align_val_t block_alignment{block_pool::smallest_bytes};
+constexpr std::size_t depot_magazines = 256;
+
+#ifdef TROUPE_POOL_BYPASSED
+// A recycled block would hide a use after free from AddressSanitizer.
+constexpr bool bypassed = true;
+#else
+constexpr bool bypassed = false;
+#endif
+
+void* take_from_system(std::size_t size_class) {
+  return ::operator new(block_pool::smallest_bytes << size_class, block_alignment);
+}
+
+void give_to_system(void* block) noexcept { ::operator delete(block, block_alignment); }
+
+struct free_block {
+  free_block* next;
+};
+
+struct magazine {
+  free_block* top = nullptr;
+  std::size_t count = 0;
+
+  void push(void* block) noexcept {
+    top = ::new (block) free_block{top};
+    ++count;
+  }
+
+  void* pop() noexcept {
+    --count;
+    return std::exchange(top, top->next);
+  }
+
+  void drain() noexcept {
+    while (count > 0)
+      give_to_system(pop());
+  }
+};
+
+// Full magazines of one size class, shared by all threads under the lock.
+class depot {
+ public:
+  magazine take() noexcept {
+    const std::lock_guard lock(mutex_);
+    return count_ == 0 ? magazine{} : std::exchange(full_[--count_], magazine{});
+  }
+
+  /// Takes the magazine over; hands it back when there is no room.
+  magazine give(magazine filled) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (count_ == full_.size()) return filled;
+    full_[count_++] = filled;
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t count_ = 0;
+  std::array<magazine, depot_magazines> full_{};
+};
+
+// Never destroyed: blocks are still given back while a process exits.
+std::array<depot, block_pool::class_count>& depots() {
+  static auto& all = *new std::array<depot, block_pool::class_count>;
+  return all;
+}
+
+// `spare` is either empty or full, so a thread that alternates around a boundary stays off the
+// depot.
+struct class_magazines {
+  magazine loaded;
+  magazine spare;
+};
+
+using thread_magazines = std::array<class_magazines, block_pool::class_count>;
+
+void hand_in(thread_magazines& all) noexcept {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (magazine* m : {&all[i].loaded, &all[i].spare}) {
+      if (m->count == block_pool::magazine_blocks) *m = depots()[i].give(*m);
+      m->drain();
+    }
+  }
+}
+
+// The fast path reads one trivially destructible pointer. It is null before a thread's first use
+// and again after its magazines were handed in, when late frees go straight to the system.
+constinit thread_local thread_magazines* current = nullptr;
+constinit thread_local bool closed = false;
+
+struct thread_owner {
+  thread_magazines magazines{};
+  thread_owner() noexcept { current = &magazines; }
+  thread_owner(const thread_owner&) = delete;
+  thread_owner& operator=(const thread_owner&) = delete;
+  ~thread_owner() {
+    current = nullptr;
+    closed = true;
+    hand_in(magazines);
+  }
+};
+
+thread_magazines* open_thread() noexcept {
+  if (closed || bypassed) return nullptr;
+  thread_local thread_owner owner;
+  return &owner.magazines;
+}
+
+}  // namespace
+
+void* block_pool::take(std::size_t size_class) {
+  thread_magazines* mine = current;
+  if (mine == nullptr) [[unlikely]] {
+    mine = open_thread();
+    if (mine == nullptr) return take_from_system(size_class);
+  }
+  class_magazines& m = (*mine)[size_class];
+  if (m.loaded.count == 0) [[unlikely]] {
+    std::swap(m.loaded, m.spare);
+    if (m.loaded.count == 0) m.loaded = depots()[size_class].take();
+    if (m.loaded.count == 0) return take_from_system(size_class);
+  }
+  return m.loaded.pop();
+}
+
+void block_pool::give(void* block, std::size_t size_class) noexcept {
+  thread_magazines* mine = current;
+  if (mine == nullptr) [[unlikely]] {
+    mine = open_thread();
+    if (mine == nullptr) return give_to_system(block);
+  }
+  class_magazines& m = (*mine)[size_class];
+  if (m.loaded.count == magazine_blocks) [[unlikely]] {
+    if (m.spare.count != 0) m.spare = depots()[size_class].give(m.spare);
+    m.spare.drain();
+    std::swap(m.loaded, m.spare);
+  }
+  m.loaded.push(block);
+}
+
+}  // namespace troupe::detail
