@@ -1,6 +1,6 @@
 #include "classifier.hpp"
 
-#include <troupe/ops/blas/gemm.hpp>
+#include <troupe/ops/blas/level3.hpp>
 
 #include <cstdint>
 #include <limits>

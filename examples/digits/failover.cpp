@@ -21,7 +21,7 @@ injected_fault send(std::string name, troupe::device& device, ledger& requests,
   requests.sent(1);
   const clock::time_point now = clock::now();
   failovers.start(kind == troupe::fault::kind::hang ? now + deadline : now);
-  auto asked = device.ask(troupe::fault::inject{.kind = kind}, {.deadline = deadline});
+  auto asked = device.ask(troupe::fault::inject{.what = kind}, {.deadline = deadline});
   injected_fault made{.name = std::move(name), .fails_a_request = true};
   if (auto outcome = requests.settle(made.name, std::move(asked)); !outcome) {
     made.error = std::move(outcome).error();
@@ -81,7 +81,7 @@ injected_fault kill_worker(troupe::device& device, failover_clock& failovers) {
 }
 
 injected_fault crash_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {
-  return send("crash", device, requests, failovers, troupe::fault::kind::crash, 10s);
+  return send("crash", device, requests, failovers, troupe::fault::kind::segmentation_fault, 10s);
 }
 
 injected_fault hang_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {

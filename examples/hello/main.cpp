@@ -2,7 +2,7 @@
 
 #include <troupe/core/result.hpp>
 #include <troupe/device/system.hpp>
-#include <troupe/ops/blas/gemm.hpp>
+#include <troupe/ops/blas/level3.hpp>
 
 #include <iostream>
 #include <span>
