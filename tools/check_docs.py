@@ -6,7 +6,7 @@
 - A block after `<!-- region: FILE#NAME -->` is the text between `// region: NAME` and
   `// endregion: NAME` of that compiled file. `--write` copies it into the page.
 - docs/guide/errors.md has one row for each errc, in the order of the header, with cause and remedy.
-- docs/adr/ files are numbered without gaps and have the four headings.
+- docs/adr/ files are NNNN-title.md, no number twice, with the four headings.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def check_regions(page, text):
             yield f"{page}: there is no region {place}"
         elif source != match["text"]:
             yield f"{page}: the block is not what {place} says; tools/check_docs.py --write mends it"
-    if text.count("<!-- region:") != len(REGION.findall(text)):
+    if len(re.findall(r"^<!-- region:", text, re.MULTILINE)) != len(REGION.findall(text)):
         yield f"{page}: a region marker without a code block right after it"
 
 
@@ -129,10 +129,13 @@ def check_errors():
 
 
 def check_decisions():
-    names = sorted(p.name for p in (ROOT / "docs/adr").glob("*.md"))
-    for expected, name in enumerate(names, start=1):
-        if not re.match(rf"{expected:04}-[a-z0-9-]+\.md$", name):
-            yield f"docs/adr/{name}: expected number {expected:04} and a-title-like-this.md"
+    numbers = set()
+    for name in sorted(p.name for p in (ROOT / "docs/adr").glob("*.md")):
+        if not re.match(r"\d{4}-[a-z0-9-]+\.md$", name):
+            yield f"docs/adr/{name}: its name is not NNNN-a-title-like-this.md"
+        if name[:4] in numbers:
+            yield f"docs/adr/{name}: its number is taken"
+        numbers.add(name[:4])
         headings = re.findall(r"^## (.+?)\s*$", read(f"docs/adr/{name}"), re.MULTILINE)
         if headings != ADR_HEADINGS:
             yield f"docs/adr/{name}: its headings are {headings}; they should be {ADR_HEADINGS}"

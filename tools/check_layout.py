@@ -23,7 +23,8 @@ VAGUE = {"utils", "util", "common", "helpers", "helper", "types", "misc", "stuff
 ABBREVIATIONS = {"buf", "ctx", "mgr", "mem", "ptr", "cfg", "impl", "svc", "alloc"}
 NAME = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)*$")
 
-# What a user calls a library that is no vendor's has no page and no floors of its own.
+# Requests that the worker answers itself: no backend implements them, and they have no page.
+BUILT_IN = {"fault", "lane"}
 HEADINGS = ["What it wraps", "Requests", "Errors", "Order", "Memory", "Limits", "Versions"]
 
 
@@ -89,12 +90,27 @@ def check_sources_listed(paths):
 
 
 def libraries(paths):
-    """{library: {family}} from include/troupe/ops/<library>/<family>.hpp."""
+    """{library: {family}}: the headers include/troupe/ops/<library>/<family>.hpp with requests."""
     found = {}
     for path in paths:
-        if path.parts[:3] == ("include", "troupe", "ops") and len(path.parts) == 5:
-            found.setdefault(path.parts[3], set()).add(path.stem)
+        if path.parts[:3] != ("include", "troupe", "ops") or len(path.parts) != 5:
+            continue
+        library = path.parts[3]
+        if re.search(rf'string_view name = "{library}\.', (ROOT / path).read_text("utf-8")):
+            found.setdefault(library, set()).add(path.stem)
     return found
+
+
+def wanted_by(library, families, backends):
+    for family in sorted(families):
+        yield f"src/ops/{library}/{family}.cpp"
+        if library in BUILT_IN:
+            continue
+        for backend in backends:
+            yield f"src/backend/{backend}/{library}/{family}.cpp"
+        yield f"tests/conformance/{library}_{family}_test.cpp"
+    if library not in BUILT_IN:
+        yield f"docs/libraries/{library}.md"
 
 
 def check_libraries(paths):
@@ -103,11 +119,7 @@ def check_libraries(paths):
                                                   for p in present)]
     known = libraries(paths)
     for library, families in sorted(known.items()):
-        wanted = [f"docs/libraries/{library}.md"]
-        for family in sorted(families):
-            wanted += [f"src/backend/{backend}/{library}/{family}.cpp" for backend in backends]
-            wanted.append(f"tests/conformance/{library}_{family}_test.cpp")
-        for name in wanted:
+        for name in wanted_by(library, families, backends):
             if name not in present:
                 yield f"library {library} lacks {name}"
         yield from check_page(library, present)
@@ -115,7 +127,7 @@ def check_libraries(paths):
         if path.parts[:2] == ("tests", "conformance") and path.name.endswith("_test.cpp"):
             library, _, family = path.stem.removesuffix("_test").partition("_")
             if family not in known.get(library, set()):
-                yield f"{path}: there is no include/troupe/ops/{library}/{family}.hpp"
+                yield f"{path}: there is no include/troupe/ops/{library}/{family}.hpp with requests"
 
 
 def check_page(library, present):
