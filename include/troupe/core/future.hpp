@@ -22,6 +22,9 @@ namespace detail {
 
 [[nodiscard]] TROUPE_EXPORT error abandoned_promise_error();
 
+struct no_state_t {};
+inline constexpr no_state_t no_state{};
+
 template <class T>
 inline constexpr bool is_result = false;
 template <class T>
@@ -42,6 +45,9 @@ class promise {
 
   /// A thread that waits for the future calls `helper` meanwhile.
   explicit promise(completion_driver* helper) : promise() { state_->set_driver(helper); }
+
+  /// Nobody asks: answers go nowhere. To be assigned to.
+  explicit promise(detail::no_state_t) noexcept : state_(nullptr) {}
 
   promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   promise& operator=(promise&& other) noexcept {
