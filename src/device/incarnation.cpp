@@ -206,6 +206,11 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
                       read_only ? os::protection::read : os::protection::read_write);
     return;
   }
+  if (!configured_) {
+    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
+    if (read_only) frozen_.push_back(range);
+    return;
+  }
   const wire::protect_message message{.read_only = read_only ? 1u : 0u,
                                       .id = ++protects_sent_,
                                       .offset = range.offset,
@@ -227,6 +232,11 @@ os::exit_report incarnation::end() noexcept {
   control_.reset();
   process_.kill();
   return process_.reap();
+}
+
+void incarnation::abandon() noexcept {
+  [[maybe_unused]] const worker::host* left_behind = host_.release();
+  segment_.release();
 }
 
 template <class Message>

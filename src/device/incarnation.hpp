@@ -68,7 +68,8 @@ class incarnation {
   void on_control();
   void fail(error why);
 
-  /// Changes the rights of a range; `acknowledged` counts the answers.
+  /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
+  /// becomes ready. A worker answers in order, which the two counts show.
   void protect(const frozen_range& range, bool read_only);
   [[nodiscard]] std::uint64_t protects_sent() const noexcept { return protects_sent_; }
   [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
@@ -80,6 +81,8 @@ class incarnation {
 
   /// Kills a process and waits until it is gone: after this no store of it can land.
   os::exit_report end() noexcept;
+  /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.
+  void abandon() noexcept;
 
  private:
   incarnation(const worker_plan& plan, std::uint64_t number) noexcept
@@ -97,7 +100,8 @@ class incarnation {
   stage stage_ = stage::starting;
   std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   std::optional<error> failure_;
-  std::vector<frozen_range> frozen_;
+  std::vector<frozen_range> frozen_;  // until configured
+  bool configured_ = false;
 
   os::unique_fd segment_memory_;
   os::mapping segment_;

@@ -104,6 +104,12 @@ std::span<const std::byte> mailbox::sent_bytes(std::uint16_t slot) noexcept {
   return {heap_ + h.spill_offset, h.payload_bytes};
 }
 
+std::uint64_t mailbox::digest(std::uint16_t slot) noexcept {
+  const std::span<const std::byte> bytes = sent_bytes(slot);
+  return detail::hash_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) ^
+         header(slot).operation;
+}
+
 std::optional<arena::piece> mailbox::take_heap(std::uint64_t bytes) {
   const std::lock_guard lock(heap_mutex_);
   if (bytes > shared_->geometry.heap_bytes) return std::nullopt;

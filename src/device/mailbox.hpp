@@ -46,6 +46,9 @@ class mailbox {
   /// The bytes of a request that was sent, wherever they are.
   [[nodiscard]] std::span<const std::byte> sent_bytes(std::uint16_t slot) noexcept;
 
+  /// A hash of what the request is, bytes and operation: equal for a request sent again.
+  [[nodiscard]] std::uint64_t digest(std::uint16_t slot) noexcept;
+
   /// Room outside the slots, for long requests.
   [[nodiscard]] std::optional<arena::piece> take_heap(std::uint64_t bytes);
   void give_back_heap(arena::piece piece);

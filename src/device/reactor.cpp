@@ -155,19 +155,19 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
 void reactor::walk() {
   while (const std::uint64_t entry = requests_.entry(cursor_)) {
     ++cursor_;
-    enter(wire::ring_entry::slot_of(entry));
+    const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+    records_[slot].in_flight = true;
+    ++in_flight_count_;
+    place_in_lane(slot);
   }
 }
 
-void reactor::enter(std::uint16_t slot) {
+void reactor::place_in_lane(std::uint16_t slot) {
   record& r = records_[slot];
   lane& l = lanes_[r.lane];
   if (l.slots.empty()) l.slots.resize(requests_.capacity());
-  r.place = l.first + l.count + 1;
+  r.place = l.first + ++l.count;
   l.slots[r.place % l.slots.size()] = slot;
-  ++l.count;
-  r.in_flight = true;
-  ++in_flight_count_;
   busy_lanes_ |= 1u << r.lane;
 }
 
@@ -298,9 +298,8 @@ void reactor::attach(wire::worker_header* segment, std::uint64_t worker,
   busy_lanes_ = 0;
   for (lane& l : lanes_)
     l.first = l.count = 0;
-  in_flight_count_ = 0;
   for (const std::uint16_t slot : replay)
-    enter(slot);
+    place_in_lane(slot);
 }
 
 }  // namespace troupe

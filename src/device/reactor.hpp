@@ -73,10 +73,11 @@ class reactor final : public completion_driver {
   void answer_early(std::uint16_t slot, error why);
   /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
   void drop(std::uint16_t slot, error why);
-  /// Forgets the lanes of the lost worker. The requests in `replay`, in order, are the first of the
-  /// next; everything else that was in flight has been dropped.
+  /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
+  /// the first of its lanes.
   void attach(wire::worker_header* segment, std::uint64_t worker,
               const std::vector<std::uint16_t>& replay);
+  /// The worker is gone: what it wrote is not looked at any more.
   void detach() noexcept { segment_ = nullptr; }
   /// What a worker wrote that cannot be, if it did.
   [[nodiscard]] std::optional<error> take_violation() noexcept {
@@ -102,7 +103,7 @@ class reactor final : public completion_driver {
     std::uint64_t count = 0;
   };
 
-  void enter(std::uint16_t slot);
+  void place_in_lane(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   void answer(record& r, const std::byte* reply, error* failure);
   void free_slot(std::uint16_t slot);

@@ -2,7 +2,7 @@
 
 #include "memory/arena.hpp"
 
-#include <troupe/core/unique_function.hpp>
+#include <troupe/device/library_actor.hpp>
 #include <troupe/memory/buffer.hpp>
 #include <troupe/ops/request.hpp>
 
@@ -17,8 +17,7 @@
 
 namespace troupe {
 
-/// Gets the answer of a request: the bytes of its reply, or why it failed (then `reply` is null).
-using completion = unique_function<void(const std::byte* reply, error* failure)>;
+using detail::completion;
 
 /// A tensor of a request in flight, kept alive by it.
 struct kept_operand {

@@ -16,6 +16,8 @@
 
 namespace troupe {
 
+class device_core;
+
 /// Bits of `detail::buffer::state`. All zero: usable for everything.
 enum buffer_flag : std::uint32_t {
   buffer_tainted = 1,
@@ -63,6 +65,10 @@ class memory_pool final : public detail::buffer_owner,
   /// Gives memory that no buffer uses back to the system.
   void trim();
 
+  /// The device whose memory this is; nothing for the program's host memory, or when it is gone.
+  void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
+  [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
+
   /// From now on its buffers are stale.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
@@ -90,6 +96,7 @@ class memory_pool final : public detail::buffer_owner,
   const pool_config config_;
   const os::mapping range_;
   const os::unique_fd memory_;
+  std::weak_ptr<device_core> home_;  // set once, before any buffer is handed out
   std::atomic<bool> closed_{false};
 
   mutable std::mutex mutex_;

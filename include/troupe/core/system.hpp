@@ -11,6 +11,9 @@ namespace detail {
 class system_core;
 }
 
+class device;
+struct device_config;
+
 /// A message that could not be delivered.
 struct dead_letter {
   std::string_view message;  ///< name of the message's type
@@ -79,6 +82,14 @@ class TROUPE_EXPORT system {
                                           unique_function<std::shared_ptr<system_service>()> make);
 
   [[nodiscard]] std::shared_ptr<timer_service> timers() const;
+
+  /// The device with this number, made with the defaults if there is none that runs. Include
+  /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a start
+  /// that fails is the answer of every request.
+  /// Throws `failure`: `out_of_memory`, `system_error` (no descriptors left), `invalid_argument`.
+  [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
+  /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
+  [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
 
   // For the runtime and the test kit.
   explicit system(std::shared_ptr<detail::system_core> core) noexcept;

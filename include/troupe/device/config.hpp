@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/core/supervision.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <chrono>
@@ -21,17 +22,6 @@ enum class when_full : std::uint8_t {
   wait,    ///< the sender waits for room
 };
 
-/// How often, and how eagerly, a device replaces a worker.
-struct restart_policy {
-  int budget = 3;  ///< restarts within `window`; one more failure stops the device
-  std::chrono::nanoseconds window = std::chrono::seconds(60);
-  /// Wait before the second restart within the window; doubled for each further one. The first is
-  /// immediate.
-  std::chrono::nanoseconds backoff = std::chrono::milliseconds(10);
-  std::chrono::nanoseconds longest_backoff = std::chrono::seconds(5);
-  double jitter = 0.2;  ///< each wait is drawn from [1 − jitter, 1 + jitter] times its length
-};
-
 /// How a device is made. The defaults are meant to be right.
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
@@ -48,7 +38,10 @@ struct device_config {
   int lane_threads = 0;
   /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
-  restart_policy restarts{};
+  /// Workers that may be replaced within a window; one more failure stops the device.
+  restart_budget restarts{};
+  /// The wait before the second and later replacements within the window; the first is immediate.
+  troupe::backoff backoff{};
   /// A worker that has not become ready after this long has failed to start.
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
   /// A worker with work to do that makes no progress is asked for a sign of life; one that does not
