@@ -1,0 +1,36 @@
+# What an install holds, and the package that `find_package(troupe COMPONENTS …)` finds:
+#   core   the library and its headers (always there)
+#   worker the worker process, in libexec/troupe
+#   cpu    the CPU backend, a plugin in lib/troupe
+# A component is there when its target was built. The layout is fixed, so that the library finds
+# its worker and the worker its plugins relative to itself, wherever the tree is moved.
+
+include(CMakePackageConfigHelpers)
+
+set(TROUPE_COMPONENTS core)
+set(troupe_package_dir lib/cmake/troupe)
+
+install(TARGETS troupe EXPORT troupeTargets LIBRARY DESTINATION lib)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/troupe DESTINATION include FILES_MATCHING
+        PATTERN "*.hpp")
+if(TARGET troupe-worker)
+  list(APPEND TROUPE_COMPONENTS worker)
+  set_target_properties(troupe-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
+  install(TARGETS troupe-worker RUNTIME DESTINATION libexec/troupe)
+endif()
+foreach(backend IN ITEMS cpu cuda)
+  if(TARGET troupe-${backend})
+    list(APPEND TROUPE_COMPONENTS ${backend})
+    set_target_properties(troupe-${backend} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+    install(TARGETS troupe-${backend} LIBRARY DESTINATION lib/troupe)
+  endif()
+endforeach()
+
+install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake.in ${PROJECT_BINARY_DIR}/troupeConfig.cmake
+  INSTALL_DESTINATION ${troupe_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/troupeConfig.cmake
+              ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake DESTINATION ${troupe_package_dir})
