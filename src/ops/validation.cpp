@@ -127,11 +127,7 @@ argument_checks& argument_checks::square(operand t) {
 
 argument_checks& argument_checks::same_order(operand t, operand as) {
   if (error_) return *this;
-  for (const auto o : {blas::order::column_major, blas::order::row_major}) {
-    if (blas::leading_dimension(t.view, o) != 0 && blas::leading_dimension(as.view, o) != 0) {
-      return *this;
-    }
-  }
+  if (blas::common_order({&t.view, &as.view})) return *this;
   fail(errc::layout_unsupported,
        fmt::format("{} and {} must both be row-major or both column-major: {} is {}, {} is {}",
                    t.name, as.name, t.name, strides_of(t.view), as.name, strides_of(as.view)));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 
 /// How BLAS sees a view. Shared by validation and the backends, so that what is accepted and what
 /// is executed cannot differ.
@@ -40,6 +42,18 @@ struct matrix_layout {
   const std::int64_t ld = leading_dimension(t, preferred);
   if (ld != 0) return {preferred, ld};
   return {other(preferred), leading_dimension(t, other(preferred))};
+}
+
+/// An order in which all of these matrices can be taken, if there is one.
+[[nodiscard]] inline std::optional<order> common_order(
+    std::initializer_list<const any_tensor*> matrices) noexcept {
+  for (const auto o : {order::column_major, order::row_major}) {
+    if (std::ranges::all_of(matrices,
+                            [o](const any_tensor* t) { return leading_dimension(*t, o) != 0; })) {
+      return o;
+    }
+  }
+  return std::nullopt;
 }
 
 /// The increment of a vector; the stride of a vector of one element has no meaning.

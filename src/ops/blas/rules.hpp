@@ -11,6 +11,8 @@ namespace troupe::blas {
 /// The four element types of classic BLAS.
 inline constexpr std::initializer_list<dtype> classic_types = {dtype::f32, dtype::f64, dtype::c64,
                                                                dtype::c128};
+inline constexpr std::initializer_list<dtype> classic_and_half_types = {
+    dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::f16, dtype::bf16};
 inline constexpr std::initializer_list<dtype> real_types = {dtype::f32, dtype::f64};
 inline constexpr std::initializer_list<dtype> complex_types = {dtype::c64, dtype::c128};
 
