@@ -23,17 +23,17 @@ TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, voi
 [[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
 
 template <request R>
-[[nodiscard]] future<reply_of<R>> ask(device_core& core, R r, const request_options& options,
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, R r, const request_options& options,
                                       std::uint8_t lane) {
-  promise<reply_of<R>> source(driver_of(core));
-  future<reply_of<R>> answer = source.get_future();
+  promise<troupe::reply_of<R>> source(driver_of(core));
+  future<troupe::reply_of<R>> answer = source.get_future();
   (void)send(core, request_type_of<R>(), &r, options, lane,
              [source = std::move(source)](const std::byte* reply, error* failure) mutable {
                if (failure != nullptr) return source.set_error(std::move(*failure));
-               if constexpr (std::is_void_v<reply_of<R>>) {
+               if constexpr (std::is_void_v<troupe::reply_of<R>>) {
                  source.set_value();
                } else {
-                 reply_of<R> value;
+                 troupe::reply_of<R> value;
                  std::memcpy(static_cast<void*>(&value), reply, sizeof(value));
                  source.set_value(std::move(value));
                }

@@ -39,9 +39,11 @@ constexpr std::uint16_t narrow(float value) noexcept {
     constexpr std::uint32_t half = 1u << (shift - 1);
     rounded = base + ((rest > half || (rest == half && (base & 1u))) ? 1u : 0u);
   } else {
-    const int shift = 23 - Mantissa + 1 - exponent;
+    // Subnormal in f32 already (only bf16 reaches so low): no hidden bit, and exponent 0 means 1.
+    const bool hidden_bit = magnitude >= 0x800000u;
+    const int shift = 23 - Mantissa + (hidden_bit ? 1 : 0) - exponent;
     if (shift > 24) return static_cast<std::uint16_t>(sign);
-    significand |= 0x800000u;
+    if (hidden_bit) significand |= 0x800000u;
     const std::uint32_t base = significand >> shift;
     const std::uint32_t rest = significand & ((1u << shift) - 1);
     const std::uint32_t half = 1u << (shift - 1);

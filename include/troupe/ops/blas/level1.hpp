@@ -1,0 +1,73 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+
+/// BLAS level 1: vectors.
+///
+/// A vector is a view of rank 1 with any stride of at least 1. Vectors of one request have the same
+/// length; length 0 does nothing. What is written must not share elements with anything else
+/// (`errc::aliasing`). Other errors: `shape_mismatch`, `type_mismatch`, `layout_unsupported`, and
+/// `invalid_argument` for an imaginary factor of a real type.
+namespace troupe::blas {
+
+/// Adds a multiple of a vector to another: y = alpha · x + y.
+///
+/// Reads x, updates y. Types: f32, f64, c64, c128; f16 and bf16, computed in f32.
+/// Source: BLAS xAXPY.
+struct TROUPE_EXPORT axpy {
+  static constexpr std::string_view name = "blas.axpy";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 1;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Multiplies a vector by a factor: x = alpha · x.
+///
+/// Updates x; NaNs stay NaNs, also with alpha = 0. Types: f32, f64, c64, c128; f16 and bf16,
+/// computed in f32. Source: BLAS xSCAL.
+struct TROUPE_EXPORT scal {
+  static constexpr std::string_view name = "blas.scal";
+  using reply = void;
+
+  any_tensor x{};
+  scalar alpha = 1;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Copies a vector: y = x.
+///
+/// Reads x, writes y. Types: f32, f64, c64, c128. Source: BLAS xCOPY; `memory::copy` takes any
+/// shape.
+struct TROUPE_EXPORT copy {
+  static constexpr std::string_view name = "blas.copy";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor y{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Exchanges two vectors.
+///
+/// Updates both. Types: f32, f64, c64, c128. Source: BLAS xSWAP.
+struct TROUPE_EXPORT swap {
+  static constexpr std::string_view name = "blas.swap";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor y{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+}  // namespace troupe::blas

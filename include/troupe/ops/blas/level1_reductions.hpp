@@ -1,0 +1,116 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+
+/// BLAS level 1: reductions of vectors to a number.
+///
+/// The answer is the reply; or, where `result` is given, it is written to that tensor of one
+/// element without waiting for it, and the reply is zero. Vectors and errors as in `level1.hpp`.
+namespace troupe::blas {
+
+/// The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0.
+///
+/// `result` has the type of x. Types: f32, f64; f16 and bf16, accumulated in f32.
+/// Source: BLAS xDOT.
+struct TROUPE_EXPORT dot {
+  static constexpr std::string_view name = "blas.dot";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ.
+///
+/// `result` has the type of x. Types: c64, c128. Source: BLAS xDOTC.
+struct TROUPE_EXPORT dotc {
+  static constexpr std::string_view name = "blas.dotc";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The product of two complex vectors, none conjugated: Σ xᵢ · yᵢ.
+///
+/// `result` has the type of x. Types: c64, c128. Source: BLAS xDOTU.
+struct TROUPE_EXPORT dotu {
+  static constexpr std::string_view name = "blas.dotu";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way.
+///
+/// `result` has the real type of x (f32 for c64). Types: f32, f64, c64, c128; f16 and bf16,
+/// accumulated in f32. Source: BLAS xNRM2.
+struct TROUPE_EXPORT nrm2 {
+  static constexpr std::string_view name = "blas.nrm2";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The sum of magnitudes Σ|Re xᵢ| + |Im xᵢ|.
+///
+/// `result` has the real type of x. Types: f32, f64, c64, c128. Source: BLAS xASUM.
+struct TROUPE_EXPORT asum {
+  static constexpr std::string_view name = "blas.asum";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
+///
+/// `result` has type i64. With NaNs in x some index is answered. Types: f32, f64, c64, c128.
+/// Source: BLAS IxAMAX.
+struct TROUPE_EXPORT iamax {
+  static constexpr std::string_view name = "blas.iamax";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
+///
+/// `result` has type i64. With NaNs in x some index is answered. Types: f32, f64, c64, c128.
+/// Source: cuBLAS amin.
+struct TROUPE_EXPORT iamin {
+  static constexpr std::string_view name = "blas.iamin";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+}  // namespace troupe::blas

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <troupe/ops/blas/modes.hpp>
+#include <troupe/ops/request.hpp>
+
+/// BLAS level 2: triangles in packed storage and vectors.
+///
+/// The packed storage of one triangle of an n×n matrix is a rank-1 view `ap` of n(n+1)/2 elements
+/// with unit stride, column by column: upper ap[i + j(j+1)/2] = a[i, j], lower ap[i + j(2n−j−1)/2]
+/// = a[i, j] (the row-major upper packing is the lower one of the transposed matrix). As strides
+/// cannot express the transpose, `op_a` does. Other rules and errors as in `level2.hpp`.
+namespace troupe::blas {
+
+/// Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.
+///
+/// ap is [n(n+1)/2], x and y are [n]. Reads y unless beta is zero. Complex types are symmetric,
+/// too, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSPMV, LAPACK for complex types.
+struct TROUPE_EXPORT spmv {
+  static constexpr std::string_view name = "blas.spmv";
+  using reply = void;
+
+  any_tensor ap{};
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  blas::uplo uplo = blas::uplo::upper;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.
+///
+/// As `spmv`. Types: c64, c128. Source: BLAS xHPMV.
+struct TROUPE_EXPORT hpmv {
+  static constexpr std::string_view name = "blas.hpmv";
+  using reply = void;
+
+  any_tensor ap{};
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  blas::uplo uplo = blas::uplo::upper;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Multiplies a vector by a triangular matrix: x = op_a(a) · x.
+///
+/// ap is [n(n+1)/2]; x is [n], updated. The diagonal is not read when `diag` is unit.
+/// Types: f32, f64, c64, c128. Source: BLAS xTPMV.
+struct TROUPE_EXPORT tpmv {
+  static constexpr std::string_view name = "blas.tpmv";
+  using reply = void;
+
+  any_tensor ap{};
+  any_tensor x{};
+  blas::uplo uplo = blas::uplo::upper;
+  blas::diag diag = blas::diag::non_unit;
+  storage_op op_a = storage_op::none;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Solves a triangular system: x = op_a(a)⁻¹ · x.
+///
+/// As `tpmv`. A zero on the diagonal is not looked for. Types: f32, f64, c64, c128. Source: BLAS
+/// xTPSV.
+struct TROUPE_EXPORT tpsv {
+  static constexpr std::string_view name = "blas.tpsv";
+  using reply = void;
+
+  any_tensor ap{};
+  any_tensor x{};
+  blas::uplo uplo = blas::uplo::upper;
+  blas::diag diag = blas::diag::non_unit;
+  storage_op op_a = storage_op::none;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+}  // namespace troupe::blas

@@ -1,0 +1,23 @@
+#include "backend/cpu/backend.hpp"
+
+#include <troupe/core/export.hpp>
+
+// The entry points that a worker looks for in every backend plugin.
+extern "C" {
+
+TROUPE_EXPORT const char* troupe_backend_name() { return "cpu"; }
+
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe::cpu;
+  add_blas_level1(table);
+  add_blas_level1_reductions(table);
+  add_blas_level1_rotations(table);
+  add_blas_level2(table);
+  add_blas_level2_banded(table);
+  add_blas_level2_packed(table);
+  add_blas_level2_symmetric(table);
+  add_blas_level3(table);
+  add_blas_level3_symmetric(table);
+  add_blas_level3_triangular(table);
+}
+}

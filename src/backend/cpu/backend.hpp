@@ -1,0 +1,19 @@
+#pragma once
+
+#include <troupe/worker/executor.hpp>
+
+/// The executors of the CPU backend, one function per operation family.
+namespace troupe::cpu {
+
+void add_blas_level1(operation_table& table);
+void add_blas_level1_reductions(operation_table& table);
+void add_blas_level1_rotations(operation_table& table);
+void add_blas_level2(operation_table& table);
+void add_blas_level2_banded(operation_table& table);
+void add_blas_level2_packed(operation_table& table);
+void add_blas_level2_symmetric(operation_table& table);
+void add_blas_level3(operation_table& table);
+void add_blas_level3_symmetric(operation_table& table);
+void add_blas_level3_triangular(operation_table& table);
+
+}  // namespace troupe::cpu

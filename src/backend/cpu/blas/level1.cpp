@@ -1,0 +1,90 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/half_vectors.hpp"
+#include "backend/cpu/blas/routines.hpp"
+
+#include <troupe/ops/blas/level1.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+using blas::increment;
+
+template <class Half>
+void axpy_half(const blas::axpy& r) {
+  const float alpha = r.alpha.as<float>();
+  half_block x;
+  half_block y;
+  for (std::int64_t from = 0; from < r.x.extent(0); from += half_block::capacity) {
+    const std::int64_t n = x.read<Half>(r.x, from);
+    y.read<Half>(r.y, from);
+    for (std::int64_t i = 0; i < n; ++i)
+      y.values[i] = alpha * x.values[i] + y.values[i];
+    y.write<Half>(r.y, from);
+  }
+}
+
+result<void> run_axpy(const blas::axpy& r, lane_context&) {
+  if (r.x.type() == dtype::f16) axpy_half<f16>(r);
+  if (r.x.type() == dtype::bf16) axpy_half<bf16>(r);
+  for_classic_type(r.x.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    routines<T>::axpy(r.x.extent(0), by(alpha), r.x.data<T>(), increment(r.x), r.y.data<T>(),
+                      increment(r.y));
+  });
+  return {};
+}
+
+template <class Half>
+void scal_half(const blas::scal& r) {
+  const float alpha = r.alpha.as<float>();
+  half_block x;
+  for (std::int64_t from = 0; from < r.x.extent(0); from += half_block::capacity) {
+    const std::int64_t n = x.read<Half>(r.x, from);
+    for (std::int64_t i = 0; i < n; ++i)
+      x.values[i] *= alpha;
+    x.write<Half>(r.x, from);
+  }
+}
+
+result<void> run_scal(const blas::scal& r, lane_context&) {
+  if (r.x.type() == dtype::f16) scal_half<f16>(r);
+  if (r.x.type() == dtype::bf16) scal_half<bf16>(r);
+  for_classic_type(r.x.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    T* const x = r.x.data<T>();
+    const std::int64_t step = increment(r.x);
+    if (alpha == T{}) {
+      // OpenBLAS stores zeros then, and would lose NaNs.
+      for (std::int64_t i = 0; i < r.x.extent(0); ++i)
+        x[i * step] *= alpha;
+    } else {
+      routines<T>::scal(r.x.extent(0), by(alpha), x, step);
+    }
+  });
+  return {};
+}
+
+result<void> run_copy(const blas::copy& r, lane_context&) {
+  for_classic_type(r.x.type(), [&]<class T>(T) {
+    routines<T>::copy(r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y));
+  });
+  return {};
+}
+
+result<void> run_swap(const blas::swap& r, lane_context&) {
+  for_classic_type(r.x.type(), [&]<class T>(T) {
+    routines<T>::swap(r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y));
+  });
+  return {};
+}
+
+}  // namespace
+
+void add_blas_level1(operation_table& table) {
+  table.add<blas::axpy>(run_axpy);
+  table.add<blas::scal>(run_scal);
+  table.add<blas::copy>(run_copy);
+  table.add<blas::swap>(run_swap);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,61 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/routines.hpp"
+
+#include <troupe/ops/blas/level1_rotations.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+using blas::increment;
+
+result<void> run_rot(const blas::rot& r, lane_context&) {
+  for_classic_type(r.x.type(), [&]<class T>(T) {
+    const real_t<T> c = r.c_at.null() ? r.c.as<real_t<T>>() : *r.c_at.data<real_t<T>>();
+    const T s = r.s_at.null() ? r.s.as<T>() : *r.s_at.data<T>();
+    T* const x = r.x.data<T>();
+    T* const y = r.y.data<T>();
+    const std::int64_t step_x = increment(r.x);
+    const std::int64_t step_y = increment(r.y);
+    // By hand: BLAS has no routine for a complex s, and this one is bound by memory anyway.
+    for (std::int64_t i = 0; i < r.x.extent(0); ++i) {
+      const T old = x[i * step_x];
+      x[i * step_x] = c * old + s * y[i * step_y];
+      y[i * step_y] = c * y[i * step_y] - conjugate(s) * old;
+    }
+  });
+  return {};
+}
+
+result<void> run_rotg(const blas::rotg& r, lane_context&) {
+  for_classic_type(r.a.type(), [&]<class T>(T) {
+    routines<T>::rotg(r.a.data<T>(), r.b.data<T>(), r.c.data<real_t<T>>(), r.s.data<T>());
+  });
+  return {};
+}
+
+result<void> run_rotm(const blas::rotm& r, lane_context&) {
+  for_real_type(r.x.type(), [&]<class T>(T) {
+    routines<T>::rotm(r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y),
+                      r.param.data<T>());
+  });
+  return {};
+}
+
+result<void> run_rotmg(const blas::rotmg& r, lane_context&) {
+  for_real_type(r.x1.type(), [&]<class T>(T) {
+    routines<T>::rotmg(r.d1.data<T>(), r.d2.data<T>(), r.x1.data<T>(), *r.y1.data<T>(),
+                       r.param.data<T>());
+  });
+  return {};
+}
+
+}  // namespace
+
+void add_blas_level1_rotations(operation_table& table) {
+  table.add<blas::rot>(run_rot);
+  table.add<blas::rotg>(run_rotg);
+  table.add<blas::rotm>(run_rotm);
+  table.add<blas::rotmg>(run_rotmg);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,70 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/routines.hpp"
+#include "backend/cpu/blas/scaling.hpp"
+
+#include <troupe/ops/blas/level2_packed.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+using blas::increment;
+
+result<void> run_spmv(const blas::spmv& r, lane_context&) {
+  if (r.y.empty()) return {};
+  for_classic_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const std::int64_t n = r.y.extent(0);
+    const std::int64_t incx = increment(r.x);
+    const std::int64_t incy = increment(r.y);
+    if constexpr (complex_v<T>) {
+      const char uplo = r.uplo == blas::uplo::upper ? 'U' : 'L';
+      routines<T>::spmv(&uplo, &n, &alpha, r.ap.data<T>(), r.x.data<T>(), &incx, &beta,
+                        r.y.data<T>(), &incy);
+    } else {
+      routines<T>::spmv(CblasColMajor, as_cblas(r.uplo), n, alpha, r.ap.data<T>(), r.x.data<T>(),
+                        incx, beta, r.y.data<T>(), incy);
+    }
+  });
+  return {};
+}
+
+result<void> run_hpmv(const blas::hpmv& r, lane_context&) {
+  if (r.y.empty()) return {};
+  for_complex_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = clear_or_keep<T>(r.y, r.beta);
+    routines<T>::hpmv(CblasColMajor, as_cblas(r.uplo), r.y.extent(0), by(alpha), r.ap.data<T>(),
+                      r.x.data<T>(), increment(r.x), by(beta), r.y.data<T>(), increment(r.y));
+  });
+  return {};
+}
+
+result<void> run_tpmv(const blas::tpmv& r, lane_context&) {
+  if (r.x.empty()) return {};
+  for_classic_type(r.ap.type(), [&]<class T>(T) {
+    routines<T>::tpmv(CblasColMajor, as_cblas(r.uplo), as_cblas(r.op_a), as_cblas(r.diag),
+                      r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
+  });
+  return {};
+}
+
+result<void> run_tpsv(const blas::tpsv& r, lane_context&) {
+  if (r.x.empty()) return {};
+  for_classic_type(r.ap.type(), [&]<class T>(T) {
+    routines<T>::tpsv(CblasColMajor, as_cblas(r.uplo), as_cblas(r.op_a), as_cblas(r.diag),
+                      r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
+  });
+  return {};
+}
+
+}  // namespace
+
+void add_blas_level2_packed(operation_table& table) {
+  table.add<blas::spmv>(run_spmv);
+  table.add<blas::hpmv>(run_hpmv);
+  table.add<blas::tpmv>(run_tpmv);
+  table.add<blas::tpsv>(run_tpsv);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,116 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/product.hpp"
+#include "backend/cpu/blas/routines.hpp"
+
+#include <troupe/ops/blas/level3.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+result<void> run_gemm(const blas::gemm& r, lane_context& lane) {
+  return multiply({r.a, r.b, r.c, r.alpha, r.beta, r.op_a, r.op_b}, r.a.address(), r.b.address(),
+                  r.c.address(), lane);
+}
+
+/// A matrix of any strides, for the operations that OpenBLAS has no routine for.
+template <class T>
+struct strided_matrix {
+  T* first;
+  std::int64_t row_stride;
+  std::int64_t column_stride;
+  explicit strided_matrix(const any_tensor& t)
+      : first(t.data<T>()), row_stride(t.stride(0)), column_stride(t.stride(1)) {}
+  T& operator()(std::int64_t i, std::int64_t j) const noexcept {
+    return first[i * row_stride + j * column_stride];
+  }
+};
+
+template <class T, class Element>
+void for_each_element(const any_tensor& c, Element element) {
+  // The inner loop runs along c's unit stride.
+  if (blas::leading_dimension(c, blas::order::row_major) != 0) {
+    for (std::int64_t i = 0; i < c.extent(0); ++i) {
+      for (std::int64_t j = 0; j < c.extent(1); ++j)
+        element(i, j);
+    }
+  } else {
+    for (std::int64_t j = 0; j < c.extent(1); ++j) {
+      for (std::int64_t i = 0; i < c.extent(0); ++i)
+        element(i, j);
+    }
+  }
+}
+
+result<void> run_geam(const blas::geam& r, lane_context&) {
+  for_classic_type(r.c.type(), [&]<class T>(T) {
+    const strided_matrix<T> a(r.a), b(r.b), c(r.c);
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    const bool conjugate_a = r.op_a == blas::op::conjugate;
+    const bool conjugate_b = r.op_b == blas::op::conjugate;
+    const auto term = [](const strided_matrix<T>& m, T factor, bool conjugated, std::int64_t i,
+                         std::int64_t j) {
+      return factor * (conjugated ? conjugate(m(i, j)) : m(i, j));
+    };
+    if (r.alpha.is_zero() && r.beta.is_zero()) {
+      for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = T{}; });
+    } else if (r.beta.is_zero()) {
+      for_each_element<T>(r.c,
+                          [&](auto i, auto j) { c(i, j) = term(a, alpha, conjugate_a, i, j); });
+    } else if (r.alpha.is_zero()) {
+      for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = term(b, beta, conjugate_b, i, j); });
+    } else {
+      for_each_element<T>(r.c, [&](auto i, auto j) {
+        c(i, j) = term(a, alpha, conjugate_a, i, j) + term(b, beta, conjugate_b, i, j);
+      });
+    }
+  });
+  return {};
+}
+
+result<void> run_dgmm(const blas::dgmm& r, lane_context&) {
+  for_classic_type(r.c.type(), [&]<class T>(T) {
+    const strided_matrix<T> a(r.a), c(r.c);
+    const T* x = r.x.data<T>();
+    const std::int64_t step = blas::increment(r.x);
+    const bool left = r.side == blas::side::left;
+    for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = a(i, j) * x[(left ? i : j) * step]; });
+  });
+  return {};
+}
+
+}  // namespace
+
+result<void> multiply(const product& p, const std::byte* a, const std::byte* b, std::byte* c,
+                      lane_context& lane) {
+  const int rows = p.c.rank() - 2;
+  const std::int64_t m = p.c.extent(rows);
+  const std::int64_t n = p.c.extent(rows + 1);
+  const std::int64_t k = p.a.extent(rows + 1);
+  if (m == 0 || n == 0) return {};
+  const dtype type = p.a.type();
+  if (type == dtype::f16 || type == dtype::bf16) return multiply_half(p, a, b, c, lane);
+  if (type == dtype::i8) return multiply_i8(p, a, b, c, lane);
+
+  const auto c_layout = blas::layout_of(p.c);
+  const auto a_layout = blas::layout_of(p.a, c_layout.order);
+  const auto b_layout = blas::layout_of(p.b, c_layout.order);
+  for_classic_type(type, [&]<class T>(T) {
+    const T alpha = p.alpha.as<T>();
+    const T beta = p.beta.as<T>();
+    routines<T>::gemm(as_cblas(c_layout.order),
+                      transposition(a_layout.order, c_layout.order, p.op_a),
+                      transposition(b_layout.order, c_layout.order, p.op_b), m, n, k, by(alpha),
+                      reinterpret_cast<const T*>(a), a_layout.ld, reinterpret_cast<const T*>(b),
+                      b_layout.ld, by(beta), reinterpret_cast<T*>(c), c_layout.ld);
+  });
+  return {};
+}
+
+void add_blas_level3(operation_table& table) {
+  table.add<blas::gemm>(run_gemm);
+  table.add<blas::geam>(run_geam);
+  table.add<blas::dgmm>(run_dgmm);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,147 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/routines.hpp"
+
+#include <troupe/ops/blas/level3_symmetric.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+result<void> run_symm(const blas::symm& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto order = *blas::common_order({&r.b, &r.c});  // validate() saw to it
+  const auto a = blas::layout_of(r.a, order);
+  for_classic_type(r.c.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    routines<T>::symm(as_cblas(order), as_cblas(r.side), triangle(a.order, order, r.uplo),
+                      r.c.extent(0), r.c.extent(1), by(alpha), r.a.data<T>(), a.ld, r.b.data<T>(),
+                      blas::leading_dimension(r.b, order), by(beta), r.c.data<T>(),
+                      blas::leading_dimension(r.c, order));
+  });
+  return {};
+}
+
+result<void> run_hemm(const blas::hemm& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto order = *blas::common_order({&r.a, &r.b, &r.c});
+  for_complex_type(r.c.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    routines<T>::hemm(as_cblas(order), as_cblas(r.side), as_cblas(r.uplo), r.c.extent(0),
+                      r.c.extent(1), by(alpha), r.a.data<T>(), blas::leading_dimension(r.a, order),
+                      r.b.data<T>(), blas::leading_dimension(r.b, order), by(beta), r.c.data<T>(),
+                      blas::leading_dimension(r.c, order));
+  });
+  return {};
+}
+
+/// For beta = 0 writes zeros to the triangle and answers 1: OpenBLAS's rank-k updates scale with
+/// kernels of which some multiply by zero, and NaNs would stay.
+template <class Factor, class T>
+Factor clear_or_keep(const any_tensor& c, blas::uplo uplo, const scalar& beta) {
+  if (!beta.is_zero()) return beta.as<Factor>();
+  const bool upper = uplo == blas::uplo::upper;
+  for (std::int64_t i = 0; i < c.extent(0); ++i) {
+    for (std::int64_t j = upper ? i : 0; j < (upper ? c.extent(1) : i + 1); ++j)
+      c.data<T>()[i * c.stride(0) + j * c.stride(1)] = T{};
+  }
+  return Factor{1};
+}
+
+/// BLAS returns early when there is nothing to add, and then leaves imaginary parts on the diagonal
+/// of a Hermitian matrix.
+template <class T>
+void make_diagonal_real(const any_tensor& c) {
+  for (std::int64_t i = 0; i < c.extent(0); ++i) {
+    T& place = c.data<T>()[i * (c.stride(0) + c.stride(1))];
+    place = place.real();
+  }
+}
+
+result<void> run_syrk(const blas::syrk& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto c = blas::layout_of(r.c);
+  const auto a = blas::layout_of(r.a, c.order);
+  for_classic_type(r.c.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = clear_or_keep<T, T>(r.c, r.uplo, r.beta);
+    routines<T>::syrk(as_cblas(c.order), as_cblas(r.uplo),
+                      transposition(a.order, c.order, blas::op::none), r.c.extent(0), r.a.extent(1),
+                      by(alpha), r.a.data<T>(), a.ld, by(beta), r.c.data<T>(), c.ld);
+  });
+  return {};
+}
+
+result<void> run_syr2k(const blas::syr2k& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto c = blas::layout_of(r.c);
+  const auto order = r.a.empty() ? c.order : *blas::common_order({&r.a, &r.b});
+  for_classic_type(r.c.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = clear_or_keep<T, T>(r.c, r.uplo, r.beta);
+    routines<T>::syr2k(as_cblas(c.order), as_cblas(r.uplo),
+                       transposition(order, c.order, blas::op::none), r.c.extent(0), r.a.extent(1),
+                       by(alpha), r.a.data<T>(), blas::leading_dimension(r.a, order), r.b.data<T>(),
+                       blas::leading_dimension(r.b, order), by(beta), r.c.data<T>(), c.ld);
+  });
+  return {};
+}
+
+/// The order in which c is taken so that a (and b) are in the order that `applied` needs.
+blas::order order_for(const any_tensor& c, std::initializer_list<const any_tensor*> inputs,
+                      blas::op applied) {
+  for (const auto o : {blas::order::column_major, blas::order::row_major}) {
+    const auto wanted = applied == blas::op::none ? o : blas::other(o);
+    bool fits = blas::leading_dimension(c, o) != 0;
+    for (const any_tensor* input : inputs)
+      fits = fits && (input->empty() || blas::leading_dimension(*input, wanted) != 0);
+    if (fits) return o;
+  }
+  return blas::order::column_major;  // not reached: validate() asks the same
+}
+
+result<void> run_herk(const blas::herk& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto order = order_for(r.c, {&r.a}, r.op_a);
+  const bool none = r.op_a == blas::op::none;
+  for_complex_type(r.c.type(), [&]<class T>(T) {
+    const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
+    if (r.a.empty() || r.alpha.is_zero()) make_diagonal_real<T>(r.c);
+    routines<T>::herk(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
+                      r.c.extent(0), r.a.extent(1), r.alpha.as<real_t<T>>(), r.a.data<T>(),
+                      blas::leading_dimension(r.a, none ? order : blas::other(order)), beta,
+                      r.c.data<T>(), blas::leading_dimension(r.c, order));
+  });
+  return {};
+}
+
+result<void> run_her2k(const blas::her2k& r, lane_context&) {
+  if (r.c.empty()) return {};
+  const auto order = order_for(r.c, {&r.a, &r.b}, r.op_ab);
+  const bool none = r.op_ab == blas::op::none;
+  const auto input_order = none ? order : blas::other(order);
+  for_complex_type(r.c.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
+    if (r.a.empty() || r.alpha.is_zero()) make_diagonal_real<T>(r.c);
+    routines<T>::her2k(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
+                       r.c.extent(0), r.a.extent(1), by(alpha), r.a.data<T>(),
+                       blas::leading_dimension(r.a, input_order), r.b.data<T>(),
+                       blas::leading_dimension(r.b, input_order), beta, r.c.data<T>(),
+                       blas::leading_dimension(r.c, order));
+  });
+  return {};
+}
+
+}  // namespace
+
+void add_blas_level3_symmetric(operation_table& table) {
+  table.add<blas::symm>(run_symm);
+  table.add<blas::hemm>(run_hemm);
+  table.add<blas::syrk>(run_syrk);
+  table.add<blas::syr2k>(run_syr2k);
+  table.add<blas::herk>(run_herk);
+  table.add<blas::her2k>(run_her2k);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,26 @@
+#include "backend/cpu/backend.hpp"
+#include "backend/cpu/blas/triangular.hpp"
+
+#include <troupe/ops/blas/level3_triangular.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+result<void> run_trmm(const blas::trmm& r, lane_context&) {
+  if (!r.b.empty()) with_triangle(r, []<class T>(T) { return routines<T>::trmm; });
+  return {};
+}
+
+result<void> run_trsm(const blas::trsm& r, lane_context&) {
+  if (!r.b.empty()) with_triangle(r, []<class T>(T) { return routines<T>::trsm; });
+  return {};
+}
+
+}  // namespace
+
+void add_blas_level3_triangular(operation_table& table) {
+  table.add<blas::trmm>(run_trmm);
+  table.add<blas::trsm>(run_trsm);
+}
+
+}  // namespace troupe::cpu

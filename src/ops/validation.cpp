@@ -1,0 +1,211 @@
+#include "ops/validation.hpp"
+
+#include "ops/blas/layout.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+std::string extents_of(const any_tensor& t) {
+  return fmt::format("[{}]", fmt::join(t.extents(), ", "));
+}
+
+std::string strides_of(const any_tensor& t) {
+  return fmt::format("{} with strides [{}]", extents_of(t), fmt::join(t.strides(), ", "));
+}
+
+bool reach_fits(const any_tensor& t) {
+  constexpr auto limit = static_cast<__int128>(1) << 62;
+  __int128 count = 1;
+  __int128 last = 0;
+  for (int d = 0; d < t.rank(); ++d) {
+    count *= t.extent(d);
+    if (count == 0) return true;
+    last += static_cast<__int128>(t.stride(d)) * (t.extent(d) - 1);
+    if (count > limit || last > limit) return false;
+  }
+  return (last + 1) * size_of(t.type()) <= limit;
+}
+
+}  // namespace
+
+void argument_checks::fail(errc code, std::string message) {
+  error_.emplace(error{.code = code, .message = std::move(message)});
+}
+
+argument_checks& argument_checks::tensor(operand t, int rank) {
+  if (error_) return *this;
+  const any_tensor& view = t.view;
+  if (rank >= 0 && view.rank() != rank && !view.null()) {
+    fail(errc::shape_mismatch,
+         fmt::format("{} must have {} dimensions, it is {}", t.name, rank, extents_of(view)));
+    return *this;
+  }
+  for (int d = 0; d < view.rank(); ++d) {
+    if (view.extent(d) < 0) {
+      fail(errc::invalid_argument,
+           fmt::format("{} has a negative extent: {}", t.name, extents_of(view)));
+      return *this;
+    }
+    if (view.stride(d) < 0) {
+      fail(errc::layout_unsupported,
+           fmt::format("{} has a negative stride: {}", t.name, strides_of(view)));
+      return *this;
+    }
+  }
+  if (!reach_fits(view)) {
+    fail(errc::size_overflow,
+         fmt::format("{} reaches further than 63 bits: {}", t.name, strides_of(view)));
+  } else if (view.null() && (view.rank() != std::max(rank, 1) || !view.empty())) {
+    fail(errc::invalid_argument, fmt::format("{} is not given", t.name));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::vector(operand t) {
+  tensor(t, 1);
+  if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) < 1) {
+    fail(errc::layout_unsupported,
+         fmt::format("{} must have a stride of at least 1, it is {}", t.name, strides_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::packed_vector(operand t) {
+  tensor(t, 1);
+  if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) != 1) {
+    fail(errc::layout_unsupported,
+         fmt::format("{} must have unit stride, it is {}", t.name, strides_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::one_element(operand t) {
+  tensor(t, 1);
+  if (!error_ && t.view.extent(0) != 1) {
+    fail(errc::shape_mismatch,
+         fmt::format("{} must have one element, it is {}", t.name, extents_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::matrix(operand t, int rank) {
+  tensor(t, rank);
+  if (!error_ && blas::layout_of(t.view).ld == 0) {
+    fail(errc::layout_unsupported,
+         fmt::format("{} must have unit stride in one of its last two dimensions and at least the "
+                     "extent of it in the other, it is {}",
+                     t.name, strides_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::column_major(operand t, int rank) {
+  tensor(t, rank);
+  if (!error_ && blas::leading_dimension(t.view, blas::order::column_major) == 0) {
+    fail(errc::layout_unsupported,
+         fmt::format("{} must be column-major: unit stride in dimension {} and at least its extent "
+                     "in dimension {}; it is {}",
+                     t.name, rank - 2, rank - 1, strides_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::square(operand t) {
+  if (error_) return *this;
+  const int rows = t.view.rank() - 2;
+  if (t.view.extent(rows) != t.view.extent(rows + 1)) {
+    fail(errc::shape_mismatch,
+         fmt::format("{} must be square, it is {}", t.name, extents_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::same_order(operand t, operand as) {
+  if (error_) return *this;
+  if (blas::common_order({&t.view, &as.view})) return *this;
+  fail(errc::layout_unsupported,
+       fmt::format("{} and {} must both be row-major or both column-major: {} is {}, {} is {}",
+                   t.name, as.name, t.name, strides_of(t.view), as.name, strides_of(as.view)));
+  return *this;
+}
+
+argument_checks& argument_checks::written(operand t) {
+  if (!error_ && !t.view.injective()) {
+    fail(errc::aliasing,
+         fmt::format("{} is written, but some of its indices name the same element: {}", t.name,
+                     strides_of(t.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::type(operand t, std::initializer_list<dtype> allowed) {
+  if (error_ || std::ranges::find(allowed, t.view.type()) != allowed.end()) return *this;
+  std::string names;
+  for (const dtype one : allowed) {
+    if (!names.empty()) names += ", ";
+    names += to_string(one);
+  }
+  fail(errc::type_mismatch,
+       fmt::format("{} is {} but must be one of {}", t.name, to_string(t.view.type()), names));
+  return *this;
+}
+
+argument_checks& argument_checks::same_type(operand t, operand as) {
+  if (!error_ && t.view.type() != as.view.type()) {
+    fail(errc::type_mismatch, fmt::format("{} is {} but {} is {}", t.name, to_string(t.view.type()),
+                                          as.name, to_string(as.view.type())));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::factor(std::string_view name, const scalar& value, dtype type) {
+  if (error_ || is_complex(type)) return *this;
+  if (value.has_imaginary()) {
+    fail(errc::invalid_argument,
+         fmt::format("{} has an imaginary part of {} but the type is {}", name,
+                     value.as<std::complex<double>>().imag(), to_string(type)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::real_factor(std::string_view name, const scalar& value) {
+  if (!error_ && value.has_imaginary()) {
+    fail(errc::invalid_argument, fmt::format("{} must be real, its imaginary part is {}", name,
+                                             value.as<std::complex<double>>().imag()));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::extents(operand t, std::initializer_list<std::int64_t> expected,
+                                          std::string_view what) {
+  if (error_ || std::ranges::equal(t.view.extents(), expected)) return *this;
+  fail(errc::shape_mismatch, fmt::format("{} is {} but {} is [{}]", t.name, extents_of(t.view),
+                                         what, fmt::join(expected, ", ")));
+  return *this;
+}
+
+argument_checks& argument_checks::same_extents(operand t, operand as) {
+  if (error_ || std::ranges::equal(t.view.extents(), as.view.extents())) return *this;
+  fail(errc::shape_mismatch, fmt::format("{} is {} but {} is {}", t.name, extents_of(t.view),
+                                         as.name, extents_of(as.view)));
+  return *this;
+}
+
+argument_checks& argument_checks::apart(operand t, operand read) {
+  if (!error_ && share_elements(t.view, read.view)) {
+    fail(errc::aliasing, fmt::format("{} is written and shares elements with {}: {} and {}", t.name,
+                                     read.name, strides_of(t.view), strides_of(read.view)));
+  }
+  return *this;
+}
+
+argument_checks& argument_checks::apart_or_same(operand t, operand read) {
+  return t.view.same_view(read.view) ? *this : apart(t, read);
+}
+
+}  // namespace troupe

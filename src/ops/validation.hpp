@@ -1,0 +1,85 @@
+#pragma once
+
+#include <troupe/core/result.hpp>
+#include <troupe/memory/scalar.hpp>
+#include <troupe/memory/tensor.hpp>
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace troupe {
+
+/// A tensor operand and the field's name.
+struct operand {
+  std::string_view name;
+  const any_tensor& view;
+};
+
+/// True when two views have an element in common. Exact for views that step through memory with
+/// the same strides (blocks, rows and columns of one matrix); otherwise true when the byte ranges
+/// overlap.
+[[nodiscard]] bool share_elements(const any_tensor& a, const any_tensor& b) noexcept;
+
+/// Checks of a request's arguments; the first rule that fails is the verdict, and the checks after
+/// it do nothing. Each is named for what it checks, and its message gives rule, value and name.
+class argument_checks {
+ public:
+  // The view itself. ----------------------------------------------------------------------------
+  /// Some memory (unless it has no elements), extents and strides that are not negative, a reach
+  /// that 63 bits hold; `rank` dimensions, any number when negative.
+  argument_checks& tensor(operand t, int rank = -1);
+  /// Rank 1, and a stride of at least 1 unless there is only one element.
+  argument_checks& vector(operand t);
+  /// Rank 1 with unit stride.
+  argument_checks& packed_vector(operand t);
+  /// Rank 1 with exactly one element.
+  argument_checks& one_element(operand t);
+  /// A matrix that BLAS can take, in the last two of `rank` dimensions.
+  argument_checks& matrix(operand t, int rank = 2);
+  /// A matrix whose first dimension has unit stride, as LAPACK wants it.
+  argument_checks& column_major(operand t, int rank = 2);
+  argument_checks& square(operand t);
+  /// Two matrices that can be taken in the same order.
+  argument_checks& same_order(operand t, operand as);
+  /// No two indices name the same element: what every written view must satisfy.
+  argument_checks& written(operand t);
+
+  // Types. --------------------------------------------------------------------------------------
+  argument_checks& type(operand t, std::initializer_list<dtype> allowed);
+  argument_checks& same_type(operand t, operand as);
+  /// No imaginary part where `type` is not complex.
+  argument_checks& factor(std::string_view name, const scalar& value, dtype type);
+  /// A number without imaginary part, whatever the type (herk's alpha and beta).
+  argument_checks& real_factor(std::string_view name, const scalar& value);
+
+  // Several operands. ---------------------------------------------------------------------------
+  /// `t` has these extents; `what` says where they come from: "c is [3, 4] but a·b is [3, 5]".
+  argument_checks& extents(operand t, std::initializer_list<std::int64_t> expected,
+                           std::string_view what);
+  argument_checks& same_extents(operand t, operand as);
+  /// `t`, which is written, shares no element with `read`.
+  argument_checks& apart(operand t, operand read);
+  /// The same, but `t` may be the very same view.
+  argument_checks& apart_or_same(operand t, operand read);
+
+  /// Any other rule; `message` is built only when it is broken.
+  template <class Message>
+  argument_checks& rule(bool holds, errc code, Message message) {
+    if (!error_ && !holds) fail(code, message());
+    return *this;
+  }
+
+  [[nodiscard]] bool good() const noexcept { return !error_; }
+  [[nodiscard]] result<void> verdict() {
+    if (error_) return *std::move(error_);
+    return {};
+  }
+
+ private:
+  void fail(errc code, std::string message);
+
+  std::optional<error> error_;
+};
+
+}  // namespace troupe

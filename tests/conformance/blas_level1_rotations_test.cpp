@@ -1,0 +1,188 @@
+#include "scene.hpp"
+
+#include <troupe/ops/blas/level1_rotations.hpp>
+
+#include <cmath>
+
+namespace troupe::conformance {
+namespace {
+
+constexpr dtype classic[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
+constexpr dtype reals[] = {dtype::f32, dtype::f64};
+constexpr std::int64_t sizes[] = {0, 1, 2, 31, 513};
+
+dtype real_of(dtype type) {
+  return type == dtype::c64 ? dtype::f32 : type == dtype::c128 ? dtype::f64 : type;
+}
+
+TEST(BlasRotations, RotAppliesNumbersOrTensors) {
+  for (const dtype type : classic) {
+    for (const std::int64_t n : sizes) {
+      for (const bool from_tensors : {false, true}) {
+        scene s;
+        s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
+        auto& x = s.vector(type, n, 1 + from_tensors);
+        auto& y = s.vector(type, n, 3);
+        auto& c = s.vector(real_of(type), 1);
+        auto& sine = s.vector(type, 1);
+        blas::rot r{.x = x.view, .y = y.view};
+        if (from_tensors) {
+          r.c_at = c.view;
+          r.s_at = sine.view;
+        } else {
+          r.c = c.values[0].real();
+          r.s = is_complex(type) ? scalar(sine.values[0]) : scalar(sine.values[0].real());
+        }
+        s.run(r);
+        const number cosine = c.values[0];
+        const number sigma = sine.values[0];
+        const matrix bound = magnitude(x.before()) + magnitude(y.before());
+        s.expect(x, cosine * x.before() + sigma * y.before(), bound, 2, real_of(type));
+        s.expect(y, cosine * y.before() - std::conj(sigma) * x.before(), bound, 2, real_of(type));
+      }
+    }
+  }
+}
+
+TEST(BlasRotations, RotgMakesTheSecondComponentZero) {
+  for (const dtype type : classic) {
+    for (const auto& [first, second] : {std::pair<number, number>{{3, 1}, {-4, 2}},
+                                        {{-1, 0}, {0.5, 0}},
+                                        {{0, 0}, {2, -1}},
+                                        {{2, 1}, {0, 0}},
+                                        {{0, 0}, {0, 0}}}) {
+      scene s;
+      s.name(std::string(to_string(type)));
+      auto& a = s.vector(type, 1);
+      auto& b = s.vector(type, 1);
+      auto& c = s.vector(real_of(type), 1);
+      auto& sine = s.vector(type, 1);
+      s.fill(a, first);
+      s.fill(b, second);
+      s.run(blas::rotg{.a = a.view, .b = b.view, .c = c.view, .s = sine.view});
+      const number old_a = a.values[0];
+      const number old_b = b.values[0];
+      const number cosine = s.now(c)(0, 0);
+      const number sigma = s.now(sine)(0, 0);
+      const double size = std::abs(old_a) + std::abs(old_b);
+      s.expect_near(type, s.now(a)(0, 0), cosine * old_a + sigma * old_b, size, 2, real_of(type),
+                    "r");
+      s.expect_near(type, cosine * old_b - std::conj(sigma) * old_a, 0, size, 2, real_of(type),
+                    "the second component");
+      s.expect_near(type, std::norm(cosine) + std::norm(sigma), 1, 1, 2, real_of(type),
+                    "c² + |s|²");
+      if (!is_complex(type) && size > 0) {
+        // The z of reference BLAS: s where |a| > |b|, else 1/c, else 1.
+        const number z = std::abs(old_a) > std::abs(old_b) ? sigma
+                         : cosine != 0.0                   ? 1.0 / cosine
+                                                           : number(1);
+        s.expect_near(type, s.now(b)(0, 0), z, std::abs(z), 2, type, "z");
+      }
+    }
+  }
+}
+
+/// H of `param`, by its definition.
+matrix rotation(const matrix& param) {
+  matrix h(2, 2);
+  const double flag = param(0, 0).real();
+  h(0, 0) = flag == -1 || flag == 1 ? param(1, 0) : 1;
+  h(1, 0) = flag == -1 || flag == 0 ? param(2, 0) : flag == 1 ? -1 : 0;
+  h(0, 1) = flag == -1 || flag == 0 ? param(3, 0) : flag == 1 ? 1 : 0;
+  h(1, 1) = flag == -1 || flag == 1 ? param(4, 0) : 1;
+  return h;
+}
+
+TEST(BlasRotations, RotmAppliesEveryFlag) {
+  for (const dtype type : reals) {
+    for (const double flag : {-2.0, -1.0, 0.0, 1.0}) {
+      for (const std::int64_t n : sizes) {
+        scene s;
+        s.name(std::string(to_string(type)) + " flag " + std::to_string(flag));
+        auto& x = s.vector(type, n, 2);
+        auto& y = s.vector(type, n);
+        auto& param = s.vector(type, 5);
+        std::vector<number> values = param.values;
+        values[0] = flag;
+        s.fill(param, values);
+        s.run(blas::rotm{.x = x.view, .y = y.view, .param = param.view});
+        const matrix h = rotation(param.before());
+        const matrix bound = magnitude(x.before()) + magnitude(y.before());
+        s.expect(x, h(0, 0) * x.before() + h(0, 1) * y.before(), bound, 2, type);
+        s.expect(y, h(1, 0) * x.before() + h(1, 1) * y.before(), bound, 2, type);
+      }
+    }
+  }
+}
+
+TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
+  for (const dtype type : reals) {
+    for (int round = 0; round < 50; ++round) {
+      scene s;
+      for (int skip = 0; skip < round; ++skip)
+        (void)s.random(type);
+      auto& d1 = s.vector(type, 1);
+      auto& d2 = s.vector(type, 1);
+      auto& x1 = s.vector(type, 1);
+      auto& y1 = s.vector(type, 1);
+      auto& param = s.vector(type, 5);
+      const double huge = round % 3 == 1 ? 1e12 : round % 3 == 2 ? 1e-12 : 1;  // makes it rescale
+      s.fill(d1, std::abs(d1.values[0]) * huge + 1e-14);
+      s.fill(d2, std::abs(d2.values[0]) + 0.01);
+      s.run(blas::rotmg{
+          .d1 = d1.view, .d2 = d2.view, .x1 = x1.view, .y1 = y1.view, .param = param.view});
+      const matrix h = rotation(s.now(param));
+      const number a = x1.values[0];
+      const number b = y1.values[0];
+      const double energy = (d1.values[0] * a * a + d2.values[0] * b * b).real();
+      const double new_d1 = s.now(d1)(0, 0).real();
+      const double new_d2 = s.now(d2)(0, 0).real();
+      const double new_x = s.now(x1)(0, 0).real();
+      s.expect_near(type, h(0, 0) * a + h(0, 1) * b, new_x, std::abs(new_x), 8, type, "x1");
+      const number zero = h(1, 0) * a + h(1, 1) * b;
+      s.expect_near(type, new_d2 * zero * zero, 0, energy * 1e-3, 8, type, "the second component");
+      s.expect_near(type, new_d1 * new_x * new_x, energy, energy, 16, type, "d1 x1²");
+    }
+  }
+}
+
+TEST(BlasRotations, RefuseWhatTheyCannotDo) {
+  scene s;
+  const auto vector = [&](dtype type, std::int64_t n) { return s.vector(type, n).view; };
+  const auto x = vector(dtype::f32, 5);
+  const auto y = vector(dtype::f32, 5);
+  s.refuse(blas::rot{.x = x, .y = x}, errc::aliasing);
+  s.refuse(blas::rot{.x = x, .y = y, .c = number(1, 1)}, errc::invalid_argument, "c must be real");
+  s.refuse(blas::rot{.x = x, .y = y, .s = number(1, 1)}, errc::invalid_argument, "s has an");
+  s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f32, 1)}, errc::invalid_argument,
+           "c_at is given without s_at");
+  s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f64, 1), .s_at = vector(dtype::f32, 1)},
+           errc::type_mismatch, "c_at is f64");
+  s.refuse(
+      blas::rot{.x = x, .y = y, .c_at = x.slice(0, 0, 1).value(), .s_at = vector(dtype::f32, 1)},
+      errc::aliasing, "x is written");
+  const auto one = [&](dtype type = dtype::f32) { return vector(type, 1); };
+  const auto a = one();
+  s.refuse(blas::rotg{.a = a, .b = a, .c = one(), .s = one()}, errc::aliasing);
+  s.refuse(
+      blas::rotg{
+          .a = one(dtype::c64), .b = one(dtype::c64), .c = one(dtype::c64), .s = one(dtype::c64)},
+      errc::type_mismatch, "c is c64");
+  s.refuse(blas::rotg{.a = x, .b = one(), .c = one(), .s = one()}, errc::shape_mismatch,
+           "a must have one element");
+  s.refuse(blas::rotm{.x = x, .y = y, .param = vector(dtype::f32, 4)}, errc::shape_mismatch,
+           "param is [4]");
+  s.refuse(
+      blas::rotm{
+          .x = vector(dtype::c64, 5), .y = vector(dtype::c64, 5), .param = vector(dtype::c64, 5)},
+      errc::type_mismatch, "x is c64");
+  s.refuse(blas::rotmg{.d1 = one(),
+                       .d2 = one(),
+                       .x1 = one(),
+                       .y1 = one(dtype::f64),
+                       .param = vector(dtype::f32, 5)},
+           errc::type_mismatch, "y1 is f64");
+}
+
+}  // namespace
+}  // namespace troupe::conformance

@@ -1,0 +1,189 @@
+#include "scene.hpp"
+
+#include <troupe/ops/blas/level3.hpp>
+
+namespace troupe::conformance {
+namespace {
+
+using blas::op;
+
+constexpr dtype classic[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
+constexpr op ops[] = {op::none, op::conjugate};
+
+struct product_type {
+  dtype in, out, compute;
+};
+constexpr product_type product_types[] = {
+    {dtype::f32, dtype::f32, dtype::f32},   {dtype::f64, dtype::f64, dtype::f64},
+    {dtype::c64, dtype::c64, dtype::f32},   {dtype::c128, dtype::c128, dtype::f64},
+    {dtype::f16, dtype::f16, dtype::f32},   {dtype::f16, dtype::f32, dtype::f32},
+    {dtype::bf16, dtype::bf16, dtype::f32}, {dtype::bf16, dtype::f32, dtype::f32},
+    {dtype::i8, dtype::i32, dtype::i32},
+};
+
+struct gemm_case {
+  std::int64_t m, n, k;
+  layout a = layout::row, b = layout::row, c = layout::row;
+  scalar alpha = 1, beta = 0;
+  op op_a = op::none, op_b = op::none;
+};
+
+void check_gemm(const product_type& type, const gemm_case& g) {
+  scene s;
+  s.name(std::string(to_string(type.in)) + " m=" + std::to_string(g.m) +
+         " n=" + std::to_string(g.n) + " k=" + std::to_string(g.k) + " a " + to_string(g.a) +
+         " b " + to_string(g.b) + " c " + to_string(g.c));
+  auto& a = s.matrix_of(type.in, g.m, g.k, g.a);
+  auto& b = s.matrix_of(type.in, g.k, g.n, g.b);
+  auto& c = s.matrix_of(type.out, g.m, g.n, g.c);
+  s.run(blas::gemm{.a = a.view,
+                   .b = b.view,
+                   .c = c.view,
+                   .alpha = g.alpha,
+                   .beta = g.beta,
+                   .op_a = g.op_a,
+                   .op_b = g.op_b});
+  const matrix left = applied(g.op_a, a.before());
+  const matrix right = applied(g.op_b, b.before());
+  const number alpha = as_number(g.alpha);
+  const number beta = as_number(g.beta);
+  const matrix expected = alpha * (left * right) + beta * c.before();
+  const matrix bound = std::abs(alpha) * (magnitude(left) * magnitude(right)) +
+                       std::abs(beta) * magnitude(c.before());
+  s.expect(c, expected, bound, g.k, type.compute);
+}
+
+TEST(BlasGemm, MultipliesEveryTypeInEveryLayout) {
+  for (const auto& type : product_types) {
+    for (const layout a : all_layouts) {
+      for (const layout b : all_layouts) {
+        for (const layout c : all_layouts) {
+          const bool integer = type.in == dtype::i8;
+          check_gemm(type, {.m = 13, .n = 7, .k = 19, .a = a, .b = b, .c = c});
+          check_gemm(type, {.m = 5,
+                            .n = 17,
+                            .k = 3,
+                            .a = a,
+                            .b = b,
+                            .c = c,
+                            .alpha = integer ? scalar(-3) : factor(type.out, 1.25, -0.5),
+                            .beta = integer ? scalar(2) : factor(type.out, -0.75, 2)});
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasGemm, ConjugatesEitherOperand) {
+  for (const auto& type : product_types) {
+    for (const op a : ops) {
+      for (const op b : ops) {
+        for (const layout la : {layout::row, layout::column_padded}) {
+          for (const layout lb : {layout::row, layout::column_padded}) {
+            for (const layout lc : {layout::row, layout::column_padded}) {
+              check_gemm(
+                  type, {.m = 9, .n = 11, .k = 6, .a = la, .b = lb, .c = lc, .op_a = a, .op_b = b});
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasGemm, AcceptsEmptyAndOddSizes) {
+  for (const auto& type : product_types) {
+    for (const std::int64_t m : edge_sizes()) {
+      for (const std::int64_t n : edge_sizes()) {
+        for (const std::int64_t k : edge_sizes()) {
+          if (m + n + k > 80) continue;
+          check_gemm(type, {.m = m, .n = n, .k = k, .c = layout::column});
+          check_gemm(type, {.m = m, .n = n, .k = k, .a = layout::column, .alpha = 2, .beta = -3});
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasGemm, IsRightBeyondOneTileAndOneThread) {
+  for (const auto& type : product_types) {
+    check_gemm(type, {.m = 131, .n = 97, .k = 211, .b = layout::column});
+  }
+  check_gemm(product_types[8], {.m = 3, .n = 5, .k = 2500, .alpha = -1, .beta = 1});
+}
+
+TEST(BlasGemm, LeavesOldContentUnreadWhenBetaIsZeroAndInputsWhenAlphaIs) {
+  for (const auto& type : product_types) {
+    check_gemm(type, {.m = 6, .n = 5, .k = 4, .alpha = 0, .beta = 0});
+    check_gemm(type, {.m = 6, .n = 5, .k = 4, .alpha = 0, .beta = 2});
+  }
+}
+
+TEST(BlasGemm, WorksOnBlocksOfOneMatrix) {
+  scene s;
+  auto& whole = s.matrix_of(dtype::f64, 12, 12, layout::row_padded);
+  const auto block = [&](std::int64_t row, std::int64_t column, std::int64_t m,
+                         std::int64_t n) -> test_tensor& {
+    auto rows = whole.view.slice(0, row, row + m).value();
+    return s.again(whole, rows.slice(1, column, column + n).value());
+  };
+  auto& a = block(5, 0, 7, 5);
+  auto& b = block(0, 5, 5, 7);
+  auto& c = block(5, 5, 7, 7);
+  s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .alpha = -1, .beta = 1});
+  s.expect(c, c.before() - a.before() * b.before(),
+           magnitude(a.before()) * magnitude(b.before()) + magnitude(c.before()), 5, dtype::f64);
+}
+
+TEST(BlasGemm, RefusesWhatItCannotDo) {
+  scene s;
+  const auto tensor = [&](dtype type, std::int64_t m, std::int64_t n) {
+    return s.matrix_of(type, m, n, layout::row).view;
+  };
+  const auto a = tensor(dtype::f32, 3, 4);
+  const auto b = tensor(dtype::f32, 4, 5);
+  const auto c = tensor(dtype::f32, 3, 5);
+  s.refuse(blas::gemm{.a = a, .b = b}, errc::invalid_argument, "c is not given");
+  s.refuse(blas::gemm{.a = a, .b = b, .c = tensor(dtype::f32, 3, 4)}, errc::shape_mismatch,
+           "c is [3, 4] but a·b is [3, 5]");
+  s.refuse(blas::gemm{.a = a, .b = tensor(dtype::f32, 3, 5), .c = c}, errc::shape_mismatch,
+           "b is [3, 5]");
+  s.refuse(blas::gemm{.a = s.vector(dtype::f32, 12).view, .b = b, .c = c}, errc::shape_mismatch,
+           "a must have 2 dimensions");
+  s.refuse(blas::gemm{.a = a, .b = tensor(dtype::f64, 4, 5), .c = c}, errc::type_mismatch,
+           "b is f64 but a is f32");
+  s.refuse(blas::gemm{.a = tensor(dtype::i32, 3, 4), .b = b, .c = c}, errc::type_mismatch,
+           "a is i32 but must be one of");
+  s.refuse(blas::gemm{.a = tensor(dtype::f16, 3, 4),
+                      .b = tensor(dtype::f16, 4, 5),
+                      .c = tensor(dtype::f64, 3, 5)},
+           errc::type_mismatch, "c is f64");
+  s.refuse(blas::gemm{.a = a, .b = b, .c = c, .alpha = number(1, 2)}, errc::invalid_argument,
+           "alpha has an imaginary part");
+  s.refuse(blas::gemm{.a = tensor(dtype::i8, 3, 4),
+                      .b = tensor(dtype::i8, 4, 5),
+                      .c = tensor(dtype::i32, 3, 5),
+                      .alpha = 0.5},
+           errc::invalid_argument, "alpha must be a 32-bit integer");
+  s.refuse(blas::gemm{.a = a, .b = b, .c = s.tensor(dtype::f32, {3, 5}, {20, 2}).view},
+           errc::layout_unsupported, "strides [20, 2]");
+  s.refuse(blas::gemm{.a = s.tensor(dtype::f32, {3, 4}, {2, 1}).view, .b = b, .c = c},
+           errc::layout_unsupported, "strides [2, 1]");
+  s.refuse(blas::gemm{.a = s.tensor(dtype::f32, {3, 4}, {0, 1}).view, .b = b, .c = c},
+           errc::layout_unsupported, "strides [0, 1]");
+  const auto square = tensor(dtype::f32, 4, 4);
+  s.refuse(blas::gemm{.a = square, .b = tensor(dtype::f32, 4, 4), .c = square}, errc::aliasing,
+           "c is written and shares elements with a");
+  s.refuse(blas::gemm{.a = tensor(dtype::f64, 3, 4),
+                      .b = tensor(dtype::f64, 4, 5),
+                      .c = tensor(dtype::f64, 3, 5),
+                      .math = blas::math_mode::tf32},
+           errc::invalid_argument, "math is tf32");
+  std::byte place{};
+  const std::int64_t far[] = {std::int64_t{1} << 61, 1};
+  s.refuse(blas::gemm{.a = any_tensor::unowned(&place, dtype::f32, {3, 4}, far), .b = b, .c = c},
+           errc::size_overflow, "63 bits");
+}
+
+}  // namespace
+}  // namespace troupe::conformance

@@ -1,0 +1,92 @@
+#include "coverage.hpp"
+
+#include "scene.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::conformance {
+namespace {
+
+using enum dtype;
+
+struct row {
+  std::string_view operations;  // separated by spaces, without the library
+  std::vector<dtype> types;
+};
+
+/// What each operation must be tested with: the type of its first operand.
+const std::map<std::string_view, std::vector<row>> rows = {
+    {"blas",
+     {
+         {"gemm", {f32, f64, c64, c128, f16, bf16, i8}},
+         {"geam dgmm", {f32, f64, c64, c128}},
+     }},
+};
+
+std::map<std::string, std::map<dtype, long>, std::less<>> covered;
+
+class coverage final : public testing::Environment {
+ public:
+  void TearDown() override {
+    long cases = 0;
+    for (const auto& [operation, types] : covered) {
+      std::string line;
+      for (const auto& [type, count] : types) {
+        line += " " + std::string(troupe::to_string(type)) + ":" + std::to_string(count);
+        cases += count;
+      }
+      std::printf("  %-28s%s\n", operation.c_str(), line.c_str());
+    }
+    std::printf("%zu operations, %ld cases\n", covered.size(), cases);
+    if (GTEST_FLAG_GET(filter) == "*") check();
+  }
+
+ private:
+  static bool names(std::string_view list, std::string_view one) {
+    for (std::size_t at = 0; (at = list.find(one, at)) != std::string_view::npos; ++at) {
+      const std::size_t end = at + one.size();
+      if ((at == 0 || list[at - 1] == ' ') && (end == list.size() || list[end] == ' ')) return true;
+    }
+    return false;
+  }
+
+  static void check() {
+    std::set<std::string> libraries;
+    for (const auto& [operation, types] : covered)
+      libraries.insert(operation.substr(0, operation.find('.')));
+    for (const operation& o : all_operations()) {
+      const std::string name(o.type->name);
+      const std::string library(o.type->library());
+      if (!libraries.contains(library)) continue;
+      bool listed = false;
+      for (const row& r : rows.at(library)) {
+        if (!names(r.operations, name.substr(library.size() + 1))) continue;
+        listed = true;
+        for (const dtype type : r.types) {
+          EXPECT_TRUE(covered[name].contains(type))
+              << name << " was not tested with " << troupe::to_string(type);
+        }
+      }
+      EXPECT_TRUE(listed) << name << " has no row in coverage.cpp";
+    }
+  }
+};
+
+[[maybe_unused]] testing::Environment* const registered =
+    testing::AddGlobalTestEnvironment(new coverage);
+
+}  // namespace
+
+void cover(std::string_view operation, dtype type) {
+  auto place = covered.find(operation);
+  if (place == covered.end()) place = covered.try_emplace(std::string(operation)).first;
+  ++place->second[type];
+}
+
+}  // namespace troupe::conformance

@@ -1,0 +1,77 @@
+#include "runner.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace troupe::conformance {
+namespace {
+
+class heap_lane final : public lane_context {
+ public:
+  int lane() const noexcept override { return 0; }
+  result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    // A block of exactly that size each time, so that AddressSanitizer sees every overrun.
+    memory_.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
+    return std::span(memory_.get(), bytes);
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct deleter {
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::unique_ptr<std::byte, deleter> memory_;
+};
+
+class direct_runner final : public runner {
+ public:
+  direct_runner() {
+    // Never closed: OpenBLAS's threads run code of the plugin until the program ends.
+    void* const plugin = dlopen(TROUPE_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    if (plugin == nullptr) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      std::abort();
+    }
+    const auto add =
+        reinterpret_cast<void (*)(operation_table&)>(dlsym(plugin, "troupe_backend_operations"));
+    add(table_);
+  }
+
+  any_tensor allocate(dtype type, std::int64_t count) override {
+    // Never without an address, as a device's empty tensors have one too.
+    const auto bytes = static_cast<std::size_t>(count * size_of(type));
+    memory_.emplace_back(new std::byte[bytes + 1]);
+    return any_tensor::unowned(memory_.back().get(), type, shape{count});
+  }
+  void release() override { memory_.clear(); }
+
+  void upload(const any_tensor& to, std::span<const std::byte> bytes) override {
+    if (!bytes.empty()) std::memcpy(to.address(), bytes.data(), bytes.size());
+  }
+  void download(const any_tensor& from, std::span<std::byte> bytes) override {
+    if (!bytes.empty()) std::memcpy(bytes.data(), from.address(), bytes.size());
+  }
+
+  result<void> run(const request_type& type, void* request, std::span<std::byte> reply) override {
+    if (auto valid = type.validate(request); !valid) return valid;
+    const operation* const found = table_.find(type.id);
+    if (found == nullptr) return error{.code = errc::unsupported, .message = "no executor"};
+    return found->run(found->executor, request, lane_, reply.data());
+  }
+
+  std::span<const operation> operations() override { return table_.all(); }
+
+ private:
+  operation_table table_;
+  heap_lane lane_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<runner> make_direct_runner() { return std::make_unique<direct_runner>(); }
+
+}  // namespace troupe::conformance

@@ -1,0 +1,285 @@
+#include "scene.hpp"
+
+#include "coverage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+namespace troupe::conformance {
+namespace {
+
+constexpr std::int64_t guard = 16;
+constexpr auto guard_byte = std::byte{0xFB};   // a NaN in every floating type
+constexpr auto poison_byte = std::byte{0xFF};  // another one
+
+runner& the_runner() {
+  static const auto made = make_direct_runner();
+  return *made;
+}
+
+std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    const char* given = std::getenv("TROUPE_TEST_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  }();
+  return value;
+}
+
+/// Calls `f` with each element's offset from the view's first, in row-major order.
+template <class F>
+void for_each_offset(const any_tensor& view, F f) {
+  const std::int64_t count = view.count();
+  for (std::int64_t flat = 0; flat < count; ++flat) {
+    std::int64_t rest = flat;
+    std::int64_t offset = 0;
+    for (int d = view.rank() - 1; d >= 0; --d) {
+      offset += rest % view.extent(d) * view.stride(d);
+      rest /= view.extent(d);
+    }
+    f(static_cast<std::size_t>(flat), offset);
+  }
+}
+
+class role_collector final : public field_visitor {
+ public:
+  std::vector<std::pair<std::string, std::pair<any_tensor, access>>> roles;
+
+  void value(std::string_view, scalar&) override {}
+  void value(std::string_view, std::int64_t&) override {}
+  void value(std::string_view, double&) override {}
+  void value(std::string_view, bool&) override {}
+  void value(std::string_view, std::string&) override {}
+  void value(std::string_view, std::vector<std::int64_t>&) override {}
+  void value(std::string_view, std::vector<scalar>&) override {}
+
+ private:
+  void tensor(std::string_view name, any_tensor& t, access role) override {
+    if (!t.null()) roles.emplace_back(name, std::pair(t, role));
+  }
+  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
+    for (any_tensor& t : list)
+      tensor(name, t, role);
+  }
+  void choice(std::string_view, std::uint32_t&, std::uint32_t) override {}
+};
+
+matrix as_matrix(const any_tensor& view, const std::vector<number>& values, std::int64_t batch) {
+  const int rank = view.rank();
+  matrix m(rank >= 2 ? view.extent(rank - 2) : view.extent(0),
+           rank >= 2 ? view.extent(rank - 1) : 1);
+  const auto first = static_cast<std::ptrdiff_t>(batch * m.rows * m.columns);
+  std::copy_n(values.begin() + first, m.values.size(), m.values.begin());
+  return m;
+}
+
+}  // namespace
+
+std::span<const operation> all_operations() { return the_runner().operations(); }
+
+std::vector<std::int64_t> edge_sizes() { return {0, 1, 2, 3, 7, 17, 64}; }
+
+scalar factor(dtype type, double real, double imaginary) {
+  return is_complex(type) ? scalar(number(real, imaginary)) : scalar(real);
+}
+number as_number(const scalar& s) { return s.as<number>(); }
+
+const char* to_string(layout l) {
+  constexpr const char* names[] = {"row", "column", "row_padded", "column_padded"};
+  return names[static_cast<int>(l)];
+}
+
+matrix test_tensor::before(std::int64_t batch) const { return as_matrix(view, values, batch); }
+
+scene::scene() : runner_(the_runner()), generator_(seed()) { runner_.release(); }
+
+std::string scene::note() const {
+  std::ostringstream text;
+  text << "\n  case " << text_ << "\n  replay with TROUPE_TEST_SEED=" << seed();
+  return text.str();
+}
+
+number scene::random(dtype type) {
+  std::uniform_real_distribution<double> unit(-1, 1);
+  if (is_float(type)) return unit(generator_);
+  if (is_complex(type)) {
+    const double real = unit(generator_);
+    return {real, unit(generator_)};
+  }
+  const double integer = std::round(unit(generator_) * 100);
+  return type == dtype::boolean ? number(integer > 0) : number(integer);
+}
+
+test_tensor& scene::place(dtype type, const extents& size, const extents& strides) {
+  const any_tensor probe = any_tensor::unowned(nullptr, type, shape(std::span(size)), strides);
+  const std::int64_t reach = probe.reach().end / size_of(type);
+  test_tensor& t = tensors_.emplace_back();
+  t.storage = runner_.allocate(type, reach + 2 * guard);
+  t.image.assign(static_cast<std::size_t>((reach + 2 * guard) * size_of(type)), guard_byte);
+  t.first = guard;
+  auto room = t.storage.slice(0, guard, reach + guard);
+  if (reach > 0) {
+    t.view = room->as_strided(shape(std::span(size)), probe.strides()).value();
+  } else {
+    t.view = any_tensor(*room).as_strided(shape(std::span(size)), probe.strides()).value();
+  }
+  return t;
+}
+
+test_tensor& scene::tensor(dtype type, const extents& size, const extents& strides) {
+  test_tensor& t = place(type, size, strides);
+  std::vector<number> values(static_cast<std::size_t>(t.view.count()));
+  for (number& v : values)
+    v = random(type);
+  fill(t, values);
+  return t;
+}
+
+test_tensor& scene::vector(dtype type, std::int64_t n, std::int64_t stride) {
+  return tensor(type, {n}, {stride});
+}
+
+test_tensor& scene::matrix_of(dtype type, std::int64_t rows, std::int64_t columns, layout l) {
+  const std::int64_t pad = l == layout::row_padded || l == layout::column_padded ? 3 : 0;
+  if (l == layout::row || l == layout::row_padded) {
+    return tensor(type, {rows, columns}, {std::max<std::int64_t>(1, columns) + pad, 1});
+  }
+  return tensor(type, {rows, columns}, {1, std::max<std::int64_t>(1, rows) + pad});
+}
+
+test_tensor& scene::batch(dtype type, std::int64_t count, std::int64_t rows, std::int64_t columns,
+                          layout l) {
+  const std::int64_t pad = l == layout::row_padded || l == layout::column_padded ? 3 : 0;
+  if (l == layout::row || l == layout::row_padded) {
+    const std::int64_t ld = std::max<std::int64_t>(1, columns) + pad;
+    return tensor(type, {count, rows, columns}, {ld * (rows + 1) + pad, ld, 1});
+  }
+  const std::int64_t ld = std::max<std::int64_t>(1, rows) + pad;
+  return tensor(type, {count, rows, columns}, {ld * (columns + 1) + pad, 1, ld});
+}
+
+test_tensor& scene::again(const test_tensor& other, any_tensor view) {
+  test_tensor& t = tensors_.emplace_back(other);
+  t.first += (view.address() - other.view.address()) / size_of(view.type());
+  t.view = std::move(view);
+  t.values.clear();
+  for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
+    t.values.push_back(
+        load(t.view.type(), t.image.data() + (t.first + offset) * size_of(t.view.type())));
+  });
+  return t;
+}
+
+void scene::fill(test_tensor& t, const std::vector<number>& values) {
+  const dtype type = t.view.type();
+  t.values.resize(values.size());
+  for_each_offset(t.view, [&](std::size_t flat, std::int64_t offset) {
+    std::byte* const at = t.image.data() + (t.first + offset) * size_of(type);
+    store(type, at, values[flat]);
+    t.values[flat] = load(type, at);
+  });
+}
+
+void scene::fill(test_tensor& t, number value) {
+  fill(t, std::vector<number>(static_cast<std::size_t>(t.view.count()), value));
+}
+
+void scene::before(const request_type& type, void* request) {
+  role_collector collector;
+  type.describe(request, collector);
+  roles_.clear();
+  for (auto& [field, held] : collector.roles)
+    roles_.push_back({field, held.first, held.second});
+  if (!roles_.empty()) cover(type.name, roles_.front().view.type());
+
+  for (test_tensor& t : tensors_) {
+    for (const role& r : roles_) {
+      if (r.what != access::write || r.view.address() != t.view.address()) continue;
+      for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
+        std::fill_n(t.image.data() + (t.first + offset) * size_of(t.view.type()),
+                    size_of(t.view.type()), poison_byte);
+      });
+    }
+  }
+  for (test_tensor& t : tensors_)
+    runner_.upload(t.storage, t.image);
+}
+
+void scene::after() {
+  for (const test_tensor& t : tensors_) {
+    std::vector<std::byte> bytes(t.image.size());
+    runner_.download(t.storage, bytes);
+    // Every byte may change only where some written view lies.
+    std::vector<std::byte> allowed = t.image;
+    for (const test_tensor& other : tensors_) {
+      if (other.storage.address() != t.storage.address()) continue;
+      for (const role& r : roles_) {
+        if (r.what == access::read || r.view.address() != other.view.address()) continue;
+        for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
+          const auto at =
+              static_cast<std::ptrdiff_t>((other.first + offset) * size_of(t.view.type()));
+          std::copy_n(bytes.begin() + at, size_of(t.view.type()), allowed.begin() + at);
+        });
+      }
+    }
+    if (bytes != allowed) {
+      const auto changed = std::ranges::mismatch(bytes, allowed).in1 - bytes.begin();
+      ADD_FAILURE() << "wrote outside what it describes: byte " << changed << " of the storage of "
+                    << t.view.to_string() << note();
+    }
+  }
+}
+
+void scene::refused(const request_type& type, void* request, errc code, std::string_view text) {
+  const auto answer = type.validate(request);
+  if (answer) {
+    ADD_FAILURE() << type.name << " was not refused" << note();
+    return;
+  }
+  EXPECT_EQ(to_string(answer.error().code), to_string(code)) << answer.error().message << note();
+  EXPECT_NE(answer.error().message.find(text), std::string::npos)
+      << "the message is: " << answer.error().message << note();
+}
+
+matrix scene::now(const test_tensor& t, std::int64_t batch) {
+  std::vector<std::byte> bytes(t.image.size());
+  runner_.download(t.storage, bytes);
+  std::vector<number> values;
+  const dtype type = t.view.type();
+  for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
+    values.push_back(load(type, bytes.data() + (t.first + offset) * size_of(type)));
+  });
+  return as_matrix(t.view, values, batch);
+}
+
+void scene::expect_near(dtype type, number actual, number expected, double bound,
+                        std::int64_t terms, dtype compute, const std::string& where) {
+  const double limit = 4 * static_cast<double>(terms + 8) * epsilon(compute) * std::abs(bound) +
+                       epsilon(type) * std::abs(expected) + smallest(type);
+  const double off = std::abs(actual - expected);
+  if (!(off <= limit)) {
+    ADD_FAILURE() << where << " is " << actual << ", expected " << expected << ", off by " << off
+                  << ", limit " << limit << note();
+  }
+}
+
+void scene::expect(const test_tensor& t, const matrix& expected, const matrix& bound,
+                   std::int64_t terms, dtype compute, std::int64_t batch) {
+  const matrix actual = now(t, batch);
+  ASSERT_EQ(actual.rows, expected.rows) << note();
+  ASSERT_EQ(actual.columns, expected.columns) << note();
+  for (std::int64_t i = 0; i < actual.rows; ++i) {
+    for (std::int64_t j = 0; j < actual.columns; ++j) {
+      expect_near(t.view.type(), actual(i, j), expected(i, j), bound(i, j).real(), terms, compute,
+                  "[" + std::to_string(i) + ", " + std::to_string(j) + "]");
+      if (testing::Test::HasFailure()) return;  // the first wrong element says enough
+    }
+  }
+}
+
+void scene::expect_exactly(const test_tensor& t, const matrix& expected) {
+  EXPECT_EQ(now(t).values, expected.values) << note();
+}
+
+}  // namespace troupe::conformance

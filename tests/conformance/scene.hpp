@@ -1,0 +1,117 @@
+#pragma once
+
+#include "reference.hpp"
+#include "runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+#include <string>
+
+namespace troupe::conformance {
+
+/// How a test lays a matrix out.
+enum class layout : std::uint8_t { row, column, row_padded, column_padded };
+inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::row_padded,
+                                         layout::column_padded};
+[[nodiscard]] const char* to_string(layout l);
+
+/// A tensor of a scene: its view, and its content before the request ran.
+struct test_tensor {
+  any_tensor view;
+  std::vector<number> values;  ///< in row-major order of the view, as rounded to the type
+  any_tensor storage;          ///< everything around the view, guards included
+  std::vector<std::byte> image;
+  std::int64_t first = 0;  ///< of the view in the storage, in elements
+
+  /// A view of rank 1 (one column) or 2 as a matrix; of rank 3, its `batch`-th matrix.
+  [[nodiscard]] matrix before(std::int64_t batch = 0) const;
+};
+
+/// One request and its operands: fills them, runs the request, and looks at what came out.
+///
+/// Around and between the elements of every view lie guard bytes that must not change. What the
+/// request describes as written is poisoned with NaNs first, and what it describes as read must
+/// not change: so a wrong description fails here as well as a wrong result.
+class scene {
+ public:
+  scene();
+
+  using extents = std::vector<std::int64_t>;
+  /// Random content in [-1, 1], or for integers in [-100, 100].
+  test_tensor& tensor(dtype type, const extents& size, const extents& strides);
+  test_tensor& vector(dtype type, std::int64_t n, std::int64_t stride = 1);
+  test_tensor& matrix_of(dtype type, std::int64_t rows, std::int64_t columns, layout l);
+  test_tensor& batch(dtype type, std::int64_t count, std::int64_t rows, std::int64_t columns,
+                     layout l);
+  /// The same elements through another view (aliasing, in place).
+  test_tensor& again(const test_tensor& other, any_tensor view);
+  /// Replaces the content.
+  void fill(test_tensor& t, const std::vector<number>& values);
+  void fill(test_tensor& t, number value);
+
+  /// Runs `r`; a failure fails the test.
+  template <request R>
+  reply_of<R> run(R r) {
+    before(request_type_of<R>(), &r);
+    auto answer = runner_(r);
+    if (!answer) {
+      ADD_FAILURE() << R::name << ": " << answer.error().to_string() << note();
+      if constexpr (!std::is_void_v<reply_of<R>>) return {};
+    } else {
+      after();
+      if constexpr (!std::is_void_v<reply_of<R>>) return *answer;
+    }
+  }
+
+  /// Expects that `r` is refused with `code` and that the message holds `text`; nothing may change.
+  template <request R>
+  void refuse(R r, errc code, std::string_view text = {}) {
+    refused(request_type_of<R>(), &r, code, text);
+  }
+
+  /// The content after the request.
+  [[nodiscard]] matrix now(const test_tensor& t, std::int64_t batch = 0);
+  /// Expects |now − expected| ≤ 4 (terms + 8) eps(compute) bound + eps(type) |expected|.
+  void expect(const test_tensor& t, const matrix& expected, const matrix& bound, std::int64_t terms,
+              dtype compute, std::int64_t batch = 0);
+  void expect_near(dtype type, number actual, number expected, double bound, std::int64_t terms,
+                   dtype compute, const std::string& where);
+  /// Expects exactly these values.
+  void expect_exactly(const test_tensor& t, const matrix& expected);
+
+  [[nodiscard]] number random(dtype type);
+  [[nodiscard]] std::mt19937_64& generator() { return generator_; }
+  /// What failures print: the case, and the seed that replays it.
+  [[nodiscard]] std::string note() const;
+  void name(std::string text) { text_ = std::move(text); }
+
+ private:
+  void before(const request_type& type, void* request);
+  void after();
+  void refused(const request_type& type, void* request, errc code, std::string_view text);
+  test_tensor& place(dtype type, const extents& size, const extents& strides);
+
+  runner& runner_;
+  std::mt19937_64 generator_;
+  std::deque<test_tensor> tensors_;
+  struct role {
+    std::string name;
+    any_tensor view;
+    access what;
+  };
+  std::vector<role> roles_;
+  std::string text_;
+};
+
+/// Every operation that the suite's runner can run.
+[[nodiscard]] std::span<const operation> all_operations();
+
+/// Sizes that find edges: nothing, one, odd, primes, above a cache line, above a kernel's tile.
+[[nodiscard]] std::vector<std::int64_t> edge_sizes();
+/// A factor that fits `type`: complex for complex types.
+[[nodiscard]] scalar factor(dtype type, double real, double imaginary);
+[[nodiscard]] number as_number(const scalar& s);
+
+}  // namespace troupe::conformance
