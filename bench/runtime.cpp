@@ -70,10 +70,12 @@ double tell_rate(int producers, troupe::spawn_options options) {
   std::vector<std::thread> threads;
   for (int p = 0; p < producers; ++p) {
     threads.emplace_back([&target, each] {
-      for (std::int64_t i = 0; i < each; ++i) target.tell(item{1});
+      for (std::int64_t i = 0; i < each; ++i)
+        target.tell(item{1});
     });
   }
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   const std::int64_t counted = target.ask(total{}).get();
   const auto spent = clock::now() - begin;
   if (counted != each * producers) fmt::print(stderr, "lost messages: {}\n", counted);
@@ -97,14 +99,16 @@ double ring_rate() {
   troupe::system system;
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::vector<troupe::actor_ref<ring_node>> nodes;
-  for (int i = 0; i < ring_size; ++i) nodes.push_back(system.spawn<ring_node>(done));
+  for (int i = 0; i < ring_size; ++i)
+    nodes.push_back(system.spawn<ring_node>(done));
   for (int i = 0; i < ring_size; ++i) {
     nodes[static_cast<std::size_t>(i)].tell(
         link{nodes[static_cast<std::size_t>((i + 1) % ring_size)]});
   }
   const auto begin = clock::now();
   nodes[0].tell(token{ring_hops});
-  while (!done->load()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (!done->load())
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   return per_second(ring_hops, clock::now() - begin);
 }
 
@@ -117,7 +121,8 @@ round_trip percentiles(std::vector<double> samples) {
 
 double best_of(int times, const std::function<double()>& measure) {
   double best = 0;
-  for (int i = 0; i < times; ++i) best = std::max(best, measure());
+  for (int i = 0; i < times; ++i)
+    best = std::max(best, measure());
   return best;
 }
 
@@ -196,9 +201,10 @@ int main(int argc, char** argv) {
     fmt::print("{:<38}{:>12.3f}{:>12.3f}{:>9.3f}  {}\n", r.name, r.value, r.reference,
                r.reference > 0 ? r.value / r.reference : 0, r.unit);
   }
-  fmt::print("Troupe pooled / pinned: tell {:.1f} / {:.1f}, four {:.1f} / {:.1f} M/s, "
-             "ask {:.2f} / {:.2f} us\n",
-             ours.tell / 1e6, ours.tell_detached / 1e6, ours.tell_four / 1e6,
-             ours.tell_four_detached / 1e6, ours.ask.median, ours.ask_detached.median);
+  fmt::print(
+      "Troupe pooled / pinned: tell {:.1f} / {:.1f}, four {:.1f} / {:.1f} M/s, "
+      "ask {:.2f} / {:.2f} us\n",
+      ours.tell / 1e6, ours.tell_detached / 1e6, ours.tell_four / 1e6,
+      ours.tell_four_detached / 1e6, ours.ask.median, ours.ask_detached.median);
   write_json(argc > 1 ? argv[1] : "build/bench/runtime.json", rows);
 }

@@ -53,7 +53,8 @@ double tell_rate(int producers) {
       }
     });
   }
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   caf::scoped_actor self(system);
   std::int64_t counted = 0;
   self->request(target, caf::infinite, total_atom::value)
@@ -87,15 +88,18 @@ double ring_rate() {
   caf::actor_system system(config);
   std::atomic<bool> done{false};
   std::vector<caf::actor> nodes;
-  for (int i = 0; i < ring_size; ++i) nodes.push_back(system.spawn(ring_node, &done));
+  for (int i = 0; i < ring_size; ++i)
+    nodes.push_back(system.spawn(ring_node, &done));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     caf::anon_send(nodes[i], nodes[(i + 1) % nodes.size()]);
   }
   const auto begin = clock::now();
   caf::anon_send(nodes[0], ring_hops);
-  while (!done.load()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (!done.load())
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   const std::chrono::duration<double> spent = clock::now() - begin;
-  for (auto& n : nodes) caf::anon_send_exit(n, caf::exit_reason::user_shutdown);
+  for (auto& n : nodes)
+    caf::anon_send_exit(n, caf::exit_reason::user_shutdown);
   return static_cast<double>(ring_hops) / spent.count();
 }
 
