@@ -1,11 +1,11 @@
+#include "core/actor_cell.hpp"
+#include "core/system_core.hpp"
+#include "core/timer_heap.hpp"
+
 #include <troupe/testing/test_kit.hpp>
 
 #include <deque>
 #include <random>
-
-#include "core/actor_cell.hpp"
-#include "core/system_core.hpp"
-#include "core/timer_heap.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -107,7 +107,8 @@ bool test_kit::step() { return implementation_->dispatcher->step(); }
 
 std::size_t test_kit::run_until_idle() {
   std::size_t steps = 0;
-  while (step()) ++steps;
+  while (step())
+    ++steps;
   return steps;
 }
 
@@ -115,7 +116,8 @@ void test_kit::advance(std::chrono::nanoseconds duration) {
   virtual_timers& timers = *implementation_->timers;
   const auto end = timers.now() + duration;
   run_until_idle();
-  while (timers.ring_next(end)) run_until_idle();
+  while (timers.ring_next(end))
+    run_until_idle();
   timers.move_to(end);
 }
 

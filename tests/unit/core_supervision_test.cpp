@@ -149,7 +149,8 @@ class parent : public actor {
   parent(log l, supervision s) : log_(std::move(l)), supervision_(s) {}
   void pre_start() override {
     log_->push_back("parent start");
-    for (const char* name : {"a", "b", "c"}) children_.push_back(spawn<child>(log_, name));
+    for (const char* name : {"a", "b", "c"})
+      children_.push_back(spawn<child>(log_, name));
   }
   void handle(to_child m) { children_[m.index].tell(raise{m.code}); }
   future<int> handle(poke_child m) { return children_[m.index].ask(poke{}); }
@@ -188,9 +189,9 @@ TEST(Supervision, RestForOneRestartsTheFailedChildAndThoseAfterIt) {
 }
 
 TEST(Supervision, OneForAllRestartsAllChildren) {
-  EXPECT_EQ(after_failure_of_b(strategy::one_for_all),
-            (std::vector<std::string>{"a start", "a stop", "b start", "b stop", "c start",
-                                      "c stop"}));
+  EXPECT_EQ(
+      after_failure_of_b(strategy::one_for_all),
+      (std::vector<std::string>{"a start", "a stop", "b start", "b stop", "c start", "c stop"}));
 }
 
 TEST(Supervision, EscalateRestartsTheParentWithFreshChildren) {
@@ -270,9 +271,7 @@ class watcher : public actor {
  public:
   watcher(log l, any_actor_ref target) : log_(std::move(l)), target_(std::move(target)) {}
   void pre_start() override { watch(this, target_); }
-  void handle(const terminated& t) {
-    log_->push_back(t.id == target_.id() ? "gone" : "wrong");
-  }
+  void handle(const terminated& t) { log_->push_back(t.id == target_.id() ? "gone" : "wrong"); }
   void handle(poke) { unwatch(target_); }
 
  private:
