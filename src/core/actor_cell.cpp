@@ -16,11 +16,11 @@ actor_id next_id() noexcept {
   return actor_id{last.fetch_add(1, std::memory_order_relaxed) + 1};
 }
 
-std::string path_of(const actor_cell* parent, const spawn_options& options, actor_id id) {
+std::string path_of(actor_cell* parent, const spawn_options& options) {
   if (parent == nullptr) return "";
-  const std::string name =
-      options.name.empty() ? fmt::format("{}", static_cast<std::uint64_t>(id)) : options.name;
-  return parent->path() + '/' + name;
+  const std::uint64_t number = parent->next_child_number();
+  return fmt::format("{}/{}", parent->path(),
+                     options.name.empty() ? std::to_string(number) : options.name);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ actor_cell::actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, ac
       core_(std::move(core)),
       parent_(parent),
       id_(next_id()),
-      path_(path_of(parent, options, id_)),
+      path_(path_of(parent, options)),
       reentrant_(traits.reentrant),
       stash_capacity_(options.stash_capacity),
       make_(std::move(make)) {}

@@ -7,7 +7,6 @@
 #include <troupe/core/completion_driver.hpp>
 
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -40,6 +39,10 @@ class actor_cell final : public completion_driver, public turn_home {
   void stop_after_mailbox() noexcept;
   [[nodiscard]] bool dead() const noexcept { return (state_.load() & dead_bit) != 0; }
   [[nodiscard]] actor_id id() const noexcept { return id_; }
+  /// From 0; for the paths of children without a name.
+  std::uint64_t next_child_number() noexcept {
+    return children_made_.fetch_add(1, std::memory_order_relaxed);
+  }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] system_core& core() const noexcept { return *core_; }
   [[nodiscard]] mailbox& messages() noexcept { return mailbox_; }
@@ -83,7 +86,7 @@ class actor_cell final : public completion_driver, public turn_home {
 
   struct child {
     any_actor_ref ref;
-    std::deque<future_state_base::time_point> restarts;
+    std::vector<future_state_base::time_point> restarts;
   };
 
   ~actor_cell() override;
@@ -109,7 +112,7 @@ class actor_cell final : public completion_driver, public turn_home {
 
   void child_failed(actor_cell& failed, error e, bool resumable);
   void child_stopped(actor_cell& gone);
-  bool admit_restart(std::deque<future_state_base::time_point>& history);
+  bool admit_restart(std::vector<future_state_base::time_point>& history);
   void restart_later(const any_actor_ref& who, const error& reason, std::size_t nth);
   [[nodiscard]] directive decide(const error& e) const;
 
@@ -127,19 +130,21 @@ class actor_cell final : public completion_driver, public turn_home {
   bool reentrant_;
   std::int64_t stash_capacity_;
 
+  std::atomic<std::uint64_t> children_made_{0};
+
   // Turn.
   phase phase_ = phase::starting;
   bool draining_ = false;
   actor_factory make_;
   std::unique_ptr<actor> actor_;
   turn_task* tasks_ = nullptr;
-  std::deque<message*> stash_;
+  std::vector<message*> stash_;
   std::vector<std::shared_ptr<timer_state>> timers_;
   std::vector<actor_id> watching_;
   supervision supervision_;
   std::optional<error> reason_;           ///< of the restart or stop in progress
   std::vector<any_actor_ref> escalated_;  ///< children that wait for our supervisor
-  std::deque<future_state_base::time_point> group_restarts_;
+  std::vector<future_state_base::time_point> group_restarts_;
 
   std::mutex tree_mutex_;  ///< guards what follows
   std::vector<child> children_;

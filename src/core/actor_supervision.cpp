@@ -72,11 +72,9 @@ directive actor_cell::decide(const error& e) const {
   return last == directive::escalate ? directive::stop : last;
 }
 
-bool actor_cell::admit_restart(std::deque<future_state_base::time_point>& history) {
+bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& history) {
   const auto now = core_->timers()->now();
-  while (!history.empty() && now - history.front() > supervision_.budget.window) {
-    history.pop_front();
-  }
+  std::erase_if(history, [&](auto then) { return now - then > supervision_.budget.window; });
   if (static_cast<std::int64_t>(history.size()) >= supervision_.budget.restarts) return false;
   history.push_back(now);
   return true;

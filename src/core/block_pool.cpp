@@ -32,50 +32,59 @@ void* take_from_system(std::size_t size_class) {
 
 void give_to_system(void* block) noexcept { ::operator delete(block, block_alignment); }
 
-struct free_block {
-  free_block* next;
-};
-
+// Pointers rather than a chain through the blocks: a block that another thread freed is in that
+// thread's cache, and following a chain would wait for each in turn.
 struct magazine {
-  free_block* top = nullptr;
+  std::array<void*, block_pool::magazine_blocks> blocks;
   std::size_t count = 0;
+  magazine* next = nullptr;
 
-  void push(void* block) noexcept {
-    top = ::new (block) free_block{top};
-    ++count;
-  }
+  [[nodiscard]] bool full() const noexcept { return count == blocks.size(); }
+
+  void push(void* block) noexcept { blocks[count++] = block; }
 
   void* pop() noexcept {
-    --count;
-    return std::exchange(top, top->next);
+    // The caller will write to the block; so it will to the ones after.
+    constexpr std::size_t ahead = 6;
+    if (count > ahead) __builtin_prefetch(blocks[count - 1 - ahead], 1);
+    return blocks[--count];
   }
 
   void drain() noexcept {
     while (count > 0)
-      give_to_system(pop());
+      give_to_system(blocks[--count]);
   }
 };
 
 // Full magazines of one size class, shared by all threads under the lock.
 class depot {
  public:
-  magazine take() noexcept {
+  /// An empty magazine for a full one; the empty one back when there is none.
+  magazine* exchange_for_full(magazine* empty) noexcept {
     const std::lock_guard lock(mutex_);
-    return count_ == 0 ? magazine{} : std::exchange(full_[--count_], magazine{});
+    if (full_ == nullptr) return empty;
+    empty->next = empty_;
+    empty_ = empty;
+    --count_;
+    return std::exchange(full_, full_->next);
   }
 
-  /// Takes the magazine over; hands it back when there is no room.
-  magazine give(magazine filled) noexcept {
+  /// A full magazine for an empty one; the full one back when there is no room.
+  magazine* exchange_for_empty(magazine* filled) noexcept {
     const std::lock_guard lock(mutex_);
-    if (count_ == full_.size()) return filled;
-    full_[count_++] = filled;
-    return {};
+    if (count_ == depot_magazines) return filled;
+    filled->next = full_;
+    full_ = filled;
+    ++count_;
+    if (empty_ == nullptr) return new magazine;
+    return std::exchange(empty_, empty_->next);
   }
 
  private:
   std::mutex mutex_;
   std::size_t count_ = 0;
-  std::array<magazine, depot_magazines> full_{};
+  magazine* full_ = nullptr;
+  magazine* empty_ = nullptr;
 };
 
 // Never destroyed: blocks are still given back while a process exits.
@@ -87,17 +96,18 @@ std::array<depot, block_pool::class_count>& depots() {
 // `spare` is either empty or full, so a thread that alternates around a boundary stays off the
 // depot.
 struct class_magazines {
-  magazine loaded;
-  magazine spare;
+  magazine* loaded = nullptr;
+  magazine* spare = nullptr;
 };
 
 using thread_magazines = std::array<class_magazines, block_pool::class_count>;
 
 void hand_in(thread_magazines& all) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
-    for (magazine* m : {&all[i].loaded, &all[i].spare}) {
-      if (m->count == block_pool::magazine_blocks) *m = depots()[i].give(*m);
+    for (magazine* m : {all[i].loaded, all[i].spare}) {
+      if (m->full()) m = depots()[i].exchange_for_empty(m);
       m->drain();
+      delete m;
     }
   }
 }
@@ -109,7 +119,11 @@ constinit thread_local bool closed = false;
 
 struct thread_owner {
   thread_magazines magazines{};
-  thread_owner() noexcept { current = &magazines; }
+  thread_owner() {
+    for (class_magazines& m : magazines)
+      m = {new magazine, new magazine};
+    current = &magazines;
+  }
   thread_owner(const thread_owner&) = delete;
   thread_owner& operator=(const thread_owner&) = delete;
   ~thread_owner() {
@@ -134,12 +148,12 @@ void* block_pool::take(std::size_t size_class) {
     if (mine == nullptr) return take_from_system(size_class);
   }
   class_magazines& m = (*mine)[size_class];
-  if (m.loaded.count == 0) [[unlikely]] {
+  if (m.loaded->count == 0) [[unlikely]] {
     std::swap(m.loaded, m.spare);
-    if (m.loaded.count == 0) m.loaded = depots()[size_class].take();
-    if (m.loaded.count == 0) return take_from_system(size_class);
+    if (m.loaded->count == 0) m.loaded = depots()[size_class].exchange_for_full(m.loaded);
+    if (m.loaded->count == 0) return take_from_system(size_class);
   }
-  return m.loaded.pop();
+  return m.loaded->pop();
 }
 
 void block_pool::give(void* block, std::size_t size_class) noexcept {
@@ -149,12 +163,12 @@ void block_pool::give(void* block, std::size_t size_class) noexcept {
     if (mine == nullptr) return give_to_system(block);
   }
   class_magazines& m = (*mine)[size_class];
-  if (m.loaded.count == magazine_blocks) [[unlikely]] {
-    if (m.spare.count != 0) m.spare = depots()[size_class].give(m.spare);
-    m.spare.drain();
+  if (m.loaded->full()) [[unlikely]] {
+    if (m.spare->full()) m.spare = depots()[size_class].exchange_for_empty(m.spare);
+    if (m.spare->full()) m.spare->drain();
     std::swap(m.loaded, m.spare);
   }
-  m.loaded.push(block);
+  m.loaded->push(block);
 }
 
 }  // namespace troupe::detail

@@ -20,6 +20,7 @@ struct alignas(64) pool_dispatcher::worker {
   std::atomic<std::uint64_t> turns{0};     ///< relaxed: only a hint for thieves
   std::int32_t from_slot = 0;
   spin_budget budget;
+  std::vector<std::uint64_t> turn_seen;  ///< of each other worker, when last looked at
   std::thread thread;
 };
 
@@ -41,6 +42,8 @@ pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
   threads = std::max(1, threads);
   for (std::int32_t i = 0; i < threads; ++i)
     workers_.push_back(std::make_unique<worker>(*this));
+  for (auto& w : workers_)
+    w->turn_seen.resize(workers_.size());
   for (auto& w : workers_)
     w->thread = std::thread([this, &w] { serve(*w); });
 }
@@ -76,6 +79,19 @@ actor_cell* pool_dispatcher::pop() noexcept {
   }
   lock_.unlock();
   return cell;
+}
+
+bool pool_dispatcher::pop_if_first(actor_cell& cell) noexcept {
+  if (length_.load(std::memory_order_relaxed) == 0) return false;
+  lock_.lock();
+  const bool first = first_ == &cell;
+  if (first) {
+    first_ = cell.next_ready;
+    if (first_ == nullptr) last_ = nullptr;
+    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+  }
+  lock_.unlock();
+  return first;
 }
 
 void pool_dispatcher::notify() noexcept {
@@ -132,30 +148,50 @@ bool pool_dispatcher::any_work() const noexcept {
   });
 }
 
-actor_cell* pool_dispatcher::steal_from(worker& victim) noexcept {
-  actor_cell* cell = victim.next.load(std::memory_order_seq_cst);
-  if (cell == nullptr) return nullptr;
-  // A few microseconds of patience: a short turn's successor runs best where it is.
-  const std::uint64_t turn = victim.turns.load(std::memory_order_relaxed);
-  for (int i = 0; i < 64; ++i) {
-    pause_cpu();
-    if (victim.turns.load(std::memory_order_relaxed) != turn) return nullptr;
+// What the turn that is running made ready is best left to the same worker, so a thief takes it
+// only if it finds the same turn there twice. It looks rarely: each look takes the line away from
+// the worker.
+actor_cell* pool_dispatcher::steal_for(worker& me) noexcept {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    worker& victim = *workers_[i];
+    if (&victim == &me || victim.next.load(std::memory_order_relaxed) == nullptr) continue;
+    const std::uint64_t turn = victim.turns.load(std::memory_order_relaxed);
+    if (std::exchange(me.turn_seen[i], turn) != turn) continue;
+    if (actor_cell* cell = victim.next.exchange(nullptr, std::memory_order_seq_cst)) return cell;
   }
-  return victim.next.exchange(nullptr, std::memory_order_seq_cst);
+  return nullptr;
+}
+
+actor_cell* pool_dispatcher::take_any() noexcept {
+  if (actor_cell* cell = pop()) return cell;
+  for (auto& w : workers_) {
+    if (w->next.load(std::memory_order_seq_cst) == nullptr) continue;
+    if (actor_cell* cell = w->next.exchange(nullptr, std::memory_order_seq_cst)) return cell;
+  }
+  return nullptr;
+}
+
+actor_cell* pool_dispatcher::spin_for_work(worker& me) noexcept {
+  constexpr std::uint32_t steps_between_thefts = 16;  // about 7 us
+  spin_wait spin(me.budget.current());
+  for (std::uint32_t step = 1; !ending_.load(std::memory_order_relaxed); ++step) {
+    if (length_.load(std::memory_order_relaxed) != 0) {
+      // A thread that asks and then waits runs the actor itself, sooner than this one could.
+      for (int i = 0; i < 4; ++i)
+        pause_cpu();
+      if (actor_cell* cell = pop()) return cell;
+    }
+    if (step % steps_between_thefts == 0) {
+      if (actor_cell* cell = steal_for(me)) return cell;
+    }
+    if (!spin.step()) return nullptr;
+  }
+  return nullptr;
 }
 
 actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
   spinning_.fetch_add(1, std::memory_order_seq_cst);
-  spin_wait spin(me.budget.current());
-  actor_cell* found = nullptr;
-  bool more = true;
-  while (found == nullptr && more && !ending_.load(std::memory_order_relaxed)) {
-    found = pop();
-    for (auto& w : workers_) {
-      if (found == nullptr && w.get() != &me) found = steal_from(*w);
-    }
-    if (found == nullptr) more = spin.step();
-  }
+  actor_cell* found = spin_for_work(me);
   const bool was_last = spinning_.fetch_sub(1, std::memory_order_seq_cst) == 1;
   if (found != nullptr) {
     me.budget.spinning_was_enough();
@@ -165,11 +201,12 @@ actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
   me.budget.spinning_was_in_vain();
   const std::uint32_t seen = wakes_.load(std::memory_order_seq_cst);
   parked_.fetch_add(1, std::memory_order_seq_cst);
-  if (!any_work() && !ending_.load(std::memory_order_seq_cst)) {
+  found = take_any();
+  if (found == nullptr && !ending_.load(std::memory_order_seq_cst)) {
     futex_wait(wakes_, seen, std::chrono::steady_clock::time_point::max());
   }
   parked_.fetch_sub(1, std::memory_order_seq_cst);
-  return nullptr;
+  return found;
 }
 
 void pool_dispatcher::serve(worker& me) noexcept {
@@ -195,7 +232,7 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
   constexpr std::chrono::microseconds patience{40};
   spin_wait spin(patience);
   do {
-    if (cell.claim_scheduled()) {
+    if (pop_if_first(cell) ? cell.claim_ticket() : cell.claim_scheduled()) {
       cell.run(turn_limits{.messages = throughput_, .until = &state});
       return;
     }

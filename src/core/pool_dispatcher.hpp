@@ -50,9 +50,12 @@ class pool_dispatcher final : public turn_dispatcher {
   void run(worker& me, actor_cell& cell) noexcept;
   actor_cell* next_for(worker& me) noexcept;
   actor_cell* wait_for_work(worker& me) noexcept;
-  actor_cell* steal_from(worker& me) noexcept;
+  actor_cell* spin_for_work(worker& me) noexcept;
+  actor_cell* steal_for(worker& me) noexcept;
+  actor_cell* take_any() noexcept;
   void push(actor_cell& cell) noexcept;
   actor_cell* pop() noexcept;
+  bool pop_if_first(actor_cell& cell) noexcept;
   [[nodiscard]] bool any_work() const noexcept;
   void notify() noexcept;
 

@@ -62,11 +62,11 @@ future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion
 }
 
 void system_core::force_stop() noexcept {
-  root().stop_now();
   std::vector<promise<void>> waiting;
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
+    root().stop_now();
     waiting = std::move(stopping_);
     stopping_.clear();
   }
@@ -111,6 +111,7 @@ void system_core::close() noexcept {
   }
   for (auto& d : pinned)
     d->join();
+  root_ = {};  // it refers to this core
 }
 
 void system_core::dead(std::string_view message, const actor_cell& target, errc reason) noexcept {

@@ -58,6 +58,15 @@ struct gathering {
   promise<gathered<T>> sink;
 };
 
+template <class T>
+stored<T> value_of(result<T>& outcome) {
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(outcome);
+  }
+}
+
 }  // namespace detail
 
 /// All values in order once every future is ready; else the error of the first that failed.
@@ -129,15 +138,7 @@ future<std::tuple<detail::stored<Ts>...>> when_all(future<Ts>... all) {
           },
           slots);
       if (failed != nullptr) return sink.set_error(*failed);
-      std::apply([&](auto&... slot) { sink.set_value(values(value_of(*slot)...)); }, slots);
-    }
-    template <class T>
-    static detail::stored<T> value_of(result<T>& r) {
-      if constexpr (std::is_void_v<T>) {
-        return {};
-      } else {
-        return *std::move(r);
-      }
+      std::apply([&](auto&... slot) { sink.set_value(values(detail::value_of(*slot)...)); }, slots);
     }
   };
   promise<values> sink;

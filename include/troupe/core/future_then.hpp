@@ -13,19 +13,15 @@ namespace detail {
 template <class T, class F>
 concept takes_result = std::is_invocable_v<F&, result<T>>;
 
+/// The type that `F` returns for a future of T.
 template <class T, class F>
-struct invoked {
-  using type = std::invoke_result_t<F, T>;
-};
+struct invoked : std::invoke_result<F, T> {};
 template <class F>
-struct invoked<void, F> {
-  using type = std::invoke_result_t<F>;
-};
+struct invoked<void, F> : std::invoke_result<F> {};
 template <class T, class F>
-  requires takes_result<T, F>
-struct invoked<T, F> {
-  using type = std::invoke_result_t<F, result<T>>;
-};
+using returned_by =
+    typename std::conditional_t<takes_result<T, F>, std::invoke_result<F, result<T>>,
+                                invoked<T, F>>::type;
 
 template <class U>
 struct flattened {
@@ -168,7 +164,7 @@ auto future<T>::then(F&& f) {
   static_assert(
       detail::takes_result<T, function> || std::is_void_v<T> || std::is_invocable_v<function&, T>,
       "the function given to then() must be callable with result<T> or with T");
-  using returned = typename detail::invoked<T, function&>::type;
+  using returned = detail::returned_by<T, function&>;
   using U = typename detail::flattened<returned>::type;
   promise<U> sink(driver());
   future<U> derived = sink.get_future();

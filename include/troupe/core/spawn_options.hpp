@@ -13,7 +13,7 @@ enum class dispatcher : std::uint8_t {
 };
 
 struct spawn_options {
-  std::string name{};  ///< for paths and reports; empty: its number
+  std::string name{};  ///< for paths and reports; empty: its number among its siblings
   mailbox_options mailbox{};
   dispatcher run_by = dispatcher::pool;
   std::int64_t stash_capacity = 1'024;  ///< messages that the actor may put aside
