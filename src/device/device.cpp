@@ -1,17 +1,16 @@
-#include <troupe/device/device.hpp>
-
 #include "device/device_core.hpp"
 #include "device/staged_copy.hpp"
 
+#include <troupe/device/device.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
-#include <limits>
-#include <thread>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <limits>
+#include <thread>
 
 namespace troupe {
 namespace detail {
@@ -48,9 +47,9 @@ result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   bool empty = false;
   for (const std::int64_t extent : extents.extents()) {
     if (extent < 0) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("extent {} of [{}]", extent,
-                                          fmt::join(extents.extents(), ", "))};
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("extent {} of [{}]", extent, fmt::join(extents.extents(), ", "))};
     }
     empty = empty || extent == 0;
     bytes *= static_cast<std::uint64_t>(extent == 0 ? 1 : extent);
@@ -189,15 +188,14 @@ void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> 
   core_->watch().watch(std::move(watcher));
 }
 
-result<void> device::wait_until_ready() const {
-  return ask(lane::marker{}).get_result();
-}
+result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
 
 bool device::drain(std::chrono::nanoseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
+    std::this_thread::sleep_for(
+        std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
   }
   return true;
 }
