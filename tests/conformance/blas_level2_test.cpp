@@ -76,6 +76,7 @@ TEST(BlasLevel2, TrmvAndTrsvReadOneTriangle) {
                        " n=" + std::to_string(n));
                 auto& a = s.matrix_of(type, n, n, l);
                 auto& x = s.vector(type, n, 2);
+                s.make_solvable(a);
                 s.hide_all_but(a, uplo, diag);
                 check(s, a, x, applied(op, triangular(a.before(), uplo, diag)));
               };

@@ -23,6 +23,7 @@ void for_each_case(Check check) {
                   s.name(std::string(to_string(type)) + " m=" + std::to_string(m) + " a " +
                          to_string(la) + " b " + to_string(lb));
                   auto& a = s.matrix_of(type, order, order, la);
+                  s.make_solvable(a);
                   s.hide_all_but(a, uplo, diag);
                   auto& b = s.matrix_of(type, m, n, lb);
                   check(s, a, b, side, uplo, diag, op,

@@ -190,6 +190,20 @@ void scene::fill(test_tensor& t, number value) {
   fill(t, std::vector<number>(static_cast<std::size_t>(t.view.count()), value));
 }
 
+void scene::make_solvable(test_tensor& a) {
+  std::vector<number> values = a.values;
+  const std::int64_t n = a.view.extent(a.view.rank() - 1);
+  for (std::size_t flat = 0; flat < values.size(); ++flat) {
+    const auto place = static_cast<std::int64_t>(flat) % (n * n);
+    if (place / n == place % n) {
+      values[flat] += 2.5;
+    } else {
+      values[flat] *= 2.0 / static_cast<double>(n);
+    }
+  }
+  fill(a, values);
+}
+
 void scene::hide_all_but(test_tensor& a, blas::uplo uplo, blas::diag diag, bool hermitian) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<number> values = a.values;

@@ -62,6 +62,8 @@ class scene {
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
 
+  /// Makes square matrices diagonally dominant, so that solutions do not grow out of range.
+  void make_solvable(test_tensor& a);
   /// Puts NaN where the operation must not read: outside triangle `uplo` of a matrix, on its
   /// diagonal when `diag` is unit, and for a Hermitian matrix into the imaginary part of the
   /// diagonal.
