@@ -260,9 +260,8 @@ TEST(BlockPool, BlocksFreedByAnotherThreadComeBack) {
     handed[i % slots] = b;
   }
   freer.join();
-#if !defined(__SANITIZE_ADDRESS__)
-  EXPECT_LT(distinct.size(), 1'000U);
-#endif
+  // Under AddressSanitizer nothing is recycled.
+  EXPECT_LT(distinct.size(), scale > 1 ? 1'000U : blocks + 1U);
 }
 
 TEST(System, MayOutliveMain) {
