@@ -215,6 +215,9 @@ void actor_cell::run(turn_limits limits) noexcept {
       }
     }
     mailbox_.publish_room();
+    // The budget is there for others; without any the turn goes on.
+    const bool alone = limits.others_ready != nullptr && !limits.others_ready();
+    if (left == 0 && alone && limits.until == nullptr) left = limits.messages;
   } while (!pause_turn(limits, left == 0));
 }
 

@@ -249,7 +249,9 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
 
 bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
-  if (cell.claim_scheduled()) {
+  // A worker that only waited might hold up the very actor it waits for.
+  const bool on_the_pool = current_worker != nullptr && current_worker->pool == this;
+  if (on_the_pool && cell.claim_scheduled()) {
     cell.run(turn_limits{.messages = throughput_});
   } else {
     cell.messages().await_room(m);
