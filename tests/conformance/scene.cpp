@@ -277,15 +277,29 @@ void scene::refused(const request_type& type, void* request, errc code, std::str
       << "the message is: " << answer.error().message << note();
 }
 
-matrix scene::now(const test_tensor& t, std::int64_t batch) {
-  std::vector<std::byte> bytes(t.image.size());
-  runner_.download(t.storage, bytes);
-  std::vector<number> values;
-  const dtype type = t.view.type();
+std::vector<std::byte> scene::bytes_now(const test_tensor& t) {
+  std::vector<std::byte> storage(t.image.size());
+  runner_.download(t.storage, storage);
+  std::vector<std::byte> bytes;
+  const std::int64_t size = size_of(t.view.type());
   for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
-    values.push_back(load(type, bytes.data() + (t.first + offset) * size_of(type)));
+    const auto at = storage.begin() + (t.first + offset) * size;
+    bytes.insert(bytes.end(), at, at + size);
   });
-  return as_matrix(t.view, values, batch);
+  return bytes;
+}
+
+std::vector<number> scene::elements_now(const test_tensor& t) {
+  const std::vector<std::byte> bytes = bytes_now(t);
+  const auto size = static_cast<std::size_t>(size_of(t.view.type()));
+  std::vector<number> values;
+  for (std::size_t at = 0; at < bytes.size(); at += size)
+    values.push_back(load(t.view.type(), bytes.data() + at));
+  return values;
+}
+
+matrix scene::now(const test_tensor& t, std::int64_t batch) {
+  return as_matrix(t.view, elements_now(t), batch);
 }
 
 void scene::expect_near(dtype type, number actual, number expected, double bound,

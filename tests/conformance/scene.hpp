@@ -84,6 +84,13 @@ class scene {
     }
   }
 
+  /// Runs `r` where a failure is what is looked at.
+  template <request R>
+  result<reply_of<R>> attempt(R r) {
+    before(request_type_of<R>(), &r);
+    return runner_(r);
+  }
+
   /// Expects that `r` is refused with `code` and that the message holds `text`; nothing may change.
   template <request R>
   void refuse(R r, errc code, std::string_view text = {}) {
@@ -92,6 +99,9 @@ class scene {
 
   /// The content after the request.
   [[nodiscard]] matrix now(const test_tensor& t, std::int64_t batch = 0);
+  /// The elements, of any rank, in row-major order; and their bytes.
+  [[nodiscard]] std::vector<number> elements_now(const test_tensor& t);
+  [[nodiscard]] std::vector<std::byte> bytes_now(const test_tensor& t);
   /// Expects |now − expected| ≤ 4 (terms + 8) eps(compute) bound + eps(type) |expected|.
   void expect(const test_tensor& t, const matrix& expected, const matrix& bound, std::int64_t terms,
               dtype compute, std::int64_t batch = 0);
