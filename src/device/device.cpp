@@ -162,9 +162,7 @@ future<void> device::thaw(const any_tensor& t) {
   return ask(lane::marker{.after = t})
       .then([core = core_, buffer = t.buffer()](result<void> outcome) {
         if (!outcome) return make_failed_future<void>(std::move(outcome).error());
-        return core->watch().protect(buffer, false).then([buffer] {
-          buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
-        });
+        return core->thaw(buffer);
       });
 }
 

@@ -163,6 +163,7 @@ result<void> incarnation::on_hello(const wire::hello_message& hello) {
             plan_.executable, version, hello.protocol, TROUPE_VERSION, wire::protocol_version)};
   }
   if (auto sent = configure(); !sent) return sent;
+  configured_ = true;
   for (const frozen_range& range : frozen_)
     protect(range, true);
   return send(wire::plain_message{.kind = wire::control::begin});

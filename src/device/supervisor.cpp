@@ -251,6 +251,7 @@ void supervisor::tick() {
   }
   const std::lock_guard lock(mutex_);
   health_.standby_ready = active_ && next_ && next_->where() == incarnation::stage::ready;
+  health_.standby_pid = active_ && next_ ? next_->pid() : -1;
 }
 
 // With the role; without it if a worker was lost.

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,6 +70,10 @@ class memory_pool final : public detail::buffer_owner,
   void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
   [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
 
+  /// Takes over a frozen buffer that nobody uses any more: to be given back once workers may write
+  /// it again. Set once, before any buffer is handed out.
+  void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
+
   /// From now on its buffers are stale.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
@@ -96,6 +101,7 @@ class memory_pool final : public detail::buffer_owner,
   const pool_config config_;
   const os::mapping range_;
   const os::unique_fd memory_;
+  std::function<void(detail::buffer_ref)> thaw_;
   std::weak_ptr<device_core> home_;  // set once, before any buffer is handed out
   std::atomic<bool> closed_{false};
 

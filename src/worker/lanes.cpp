@@ -66,7 +66,7 @@ threaded_lanes::~threaded_lanes() { stop(); }
 void threaded_lanes::stop() noexcept {
   stopping_.store(true, std::memory_order_release);
   parts_.bells.request.fetch_add(1, std::memory_order_release);
-  os::futex_wake(parts_.bells.request, parts_.threads);
+  os::futex_wake(parts_.bells.request, parts_.threads, os::sharing::processes);
   threads_.clear();
 }
 
@@ -109,7 +109,7 @@ void threaded_lanes::sleep_until_rung() noexcept {
     role_taken_.store(false, std::memory_order_release);
     if (more) return;
   }
-  os::futex_wait(parts_.bells.request, seen, clock::time_point::max());
+  os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
 }
 
 // With the role on entry and without it on return. True when there may be something to do at once.
@@ -153,7 +153,7 @@ bool threaded_lanes::read_for_a_while() {
       std::atomic_thread_fence(std::memory_order_seq_cst);
       if (parts_.requests.has_more()) {
         parts_.bells.request.fetch_add(1, std::memory_order_release);
-        os::futex_wake(parts_.bells.request, 1);
+        os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
       }
       run_and_finish(*ready);
       return true;
@@ -220,7 +220,7 @@ void threaded_lanes::run_and_finish(job& first) {
     }
     if (more) {
       parts_.bells.request.fetch_add(1, std::memory_order_release);
-      os::futex_wake(parts_.bells.request, 1);
+      os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
     }
   }
 }

@@ -5,11 +5,13 @@
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace troupe::test {
 namespace {
@@ -40,8 +42,8 @@ class Fault : public ::testing::TestWithParam<bool> {
   troupe::system system_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& info) {
-  return std::string(info.param ? "With" : "Without");
+INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& which) {
+  return std::string(which.param ? "With" : "Without");
 });
 
 TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
@@ -50,9 +52,8 @@ TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
   std::vector<future<void>> answers;
   for (int i = 0; i < 1000; ++i) {
     answers.push_back(
-        i == 500
-            ? gpu.library("test").ask(fault::inject{.what = fault::kind::segmentation_fault})
-            : gpu.library("test").ask(lane::marker{}));
+        i == 500 ? gpu.library("test").ask(fault::inject{.what = fault::kind::segmentation_fault})
+                 : gpu.library("test").ask(lane::marker{}));
   }
   for (int i = 0; i < 1000; ++i) {
     const auto outcome = ended(std::move(answers[static_cast<std::size_t>(i)]));
@@ -215,7 +216,10 @@ TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
   c.silence_timeout = 200ms;
   device gpu = system_.device(0, c);
   settle(gpu, GetParam());
-  ::kill(gpu.worker_pid(), SIGSTOP);
+  const pid_t worker = gpu.worker_pid();
+  ::kill(worker, SIGSTOP);
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(worker), &stopped, WSTOPPED | WNOWAIT), 0);
   EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
   EXPECT_EQ(gpu.generation(), 2u);
 }
@@ -241,8 +245,8 @@ TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
   ASSERT_TRUE(ended(gpu.copy(std::span(weights), frozen)));
   ASSERT_TRUE(ended(gpu.freeze(frozen)));
   for (int i = 0; i < 2; ++i) {  // the second worker has it read-only, too
-    auto stray = ended(gpu.ask(fault::inject{
-        .what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
+    auto stray = ended(gpu.ask(
+        fault::inject{.what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
     ASSERT_FALSE(stray);
     EXPECT_EQ(stray.error().code, errc::device_fault);
     EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), 512.0);
