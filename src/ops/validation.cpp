@@ -18,28 +18,30 @@ std::string strides_of(const any_tensor& t) {
   return fmt::format("{} with strides [{}]", extents_of(t), fmt::join(t.strides(), ", "));
 }
 
+constexpr std::int64_t limit = std::int64_t{1} << 62;
+
 /// `sum` + `a` · `b`, or false when 62 bits do not hold it.
 bool add_product(std::int64_t& sum, std::int64_t a, std::int64_t b) {
-  constexpr std::int64_t limit = std::int64_t{1} << 62;
   std::int64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum) &&
          sum <= limit;
 }
 
 /// The bytes that a view without negative extents and strides reaches are counted by 62 bits.
+/// Extents of zero count as one, so that no order of multiplication overflows later.
 bool reach_fits(const any_tensor& t) {
   std::int64_t last = 0;
   std::int64_t count = 1;
   bool fits = true;
   for (int d = 0; d < t.rank(); ++d) {
-    if (t.extent(d) == 0) return true;
+    const std::int64_t extent = std::max<std::int64_t>(t.extent(d), 1);
     std::int64_t product = 0;
-    fits = fits && add_product(last, t.stride(d), t.extent(d) - 1) &&
-           add_product(product, count, t.extent(d));
+    fits =
+        fits && add_product(last, t.stride(d), extent - 1) && add_product(product, count, extent);
     count = product;
   }
   std::int64_t bytes = 0;
-  return fits && add_product(bytes, last + 1, size_of(t.type()));
+  return fits && add_product(bytes, last + 1, size_of(t.type())) && count <= limit / 16;
 }
 
 }  // namespace

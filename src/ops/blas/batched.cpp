@@ -34,6 +34,7 @@ argument_checks& uniform(argument_checks& check, std::string_view name,
                          const std::vector<any_tensor>& list) {
   for (std::size_t i = 1; i < list.size(); ++i) {
     const any_tensor& one = list[i];
+    if (!check.tensor({numbered(name, i), one}).good()) return check;
     const bool same = one.type() == list[0].type() &&
                       std::ranges::equal(one.extents(), list[0].extents()) &&
                       std::ranges::equal(one.strides(), list[0].strides());

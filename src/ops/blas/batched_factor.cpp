@@ -21,6 +21,7 @@ argument_checks& beside(argument_checks& check, const operand& t,
                         std::initializer_list<std::int64_t> extents, std::string_view what,
                         dtype type) {
   check.tensor(t, static_cast<int>(extents.size())).extents(t, extents, what).type(t, {type});
+  if (!check.good()) return check;
   return check.rule(t.view.packed(), errc::layout_unsupported, [&] {
     return std::string(t.name) + " must be packed, it is " + t.view.to_string();
   });
