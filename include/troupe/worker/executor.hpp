@@ -56,6 +56,9 @@ class TROUPE_EXPORT operation_table {
         .executor = reinterpret_cast<void*>(executor)});
   }
 
+  /// Adds an operation; one of the same request that is there already is replaced.
+  void insert(operation added);
+
   /// The operation with that id, or null.
   [[nodiscard]] const operation* find(std::uint64_t id) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
@@ -63,8 +66,6 @@ class TROUPE_EXPORT operation_table {
   [[nodiscard]] std::span<const operation> all() const noexcept;
 
  private:
-  void insert(operation added);
-
   struct index;
   std::unique_ptr<index> index_;
 };

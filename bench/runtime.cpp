@@ -1,0 +1,210 @@
+// The actor runtime against the C++ Actor Framework, in one run on one machine.
+
+#include "runtime.hpp"
+
+#include <troupe/core/system.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+struct item {
+  std::int64_t n;
+};
+struct total {};
+struct token {
+  std::int64_t left;
+};
+
+class sink final : public troupe::actor {
+ public:
+  void handle(item m) { sum_ += m.n; }
+  std::int64_t handle(total) const { return sum_; }
+
+ private:
+  std::int64_t sum_ = 0;
+};
+
+struct link {
+  troupe::any_actor_ref next;
+};
+
+class ring_node final : public troupe::actor {
+ public:
+  explicit ring_node(std::shared_ptr<std::atomic<bool>> done) : done_(std::move(done)) {}
+  void handle(link m) { next_ = troupe::actor_ref<ring_node>(m.next.cell()); }
+  void handle(token t) {
+    if (t.left == 0) {
+      done_->store(true);
+    } else {
+      next_.tell(token{t.left - 1});
+    }
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> done_;
+  troupe::actor_ref<ring_node> next_;
+};
+
+double per_second(std::int64_t count, clock::duration spent) {
+  return static_cast<double>(count) / std::chrono::duration<double>(spent).count();
+}
+
+double tell_rate(int producers, troupe::spawn_options options) {
+  troupe::system system;
+  auto target = system.spawn<sink>(std::move(options));
+  const std::int64_t each = messages / producers;
+  const auto begin = clock::now();
+  std::vector<std::thread> threads;
+  for (int p = 0; p < producers; ++p) {
+    threads.emplace_back([&target, each] {
+      for (std::int64_t i = 0; i < each; ++i)
+        target.tell(item{1});
+    });
+  }
+  for (auto& t : threads)
+    t.join();
+  const std::int64_t counted = target.ask(total{}).get();
+  const auto spent = clock::now() - begin;
+  if (counted != each * producers) fmt::print(stderr, "lost messages: {}\n", counted);
+  return per_second(counted, spent);
+}
+
+round_trip ask_round_trip(troupe::spawn_options options) {
+  troupe::system system;
+  auto target = system.spawn<sink>(std::move(options));
+  std::vector<double> micros;
+  micros.reserve(round_trips);
+  for (int i = 0; i < round_trips; ++i) {
+    const auto begin = clock::now();
+    (void)target.ask(total{}).get();
+    micros.push_back(std::chrono::duration<double, std::micro>(clock::now() - begin).count());
+  }
+  return percentiles(std::move(micros));
+}
+
+double ring_rate() {
+  troupe::system system;
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  std::vector<troupe::actor_ref<ring_node>> nodes;
+  for (int i = 0; i < ring_size; ++i)
+    nodes.push_back(system.spawn<ring_node>(done));
+  for (int i = 0; i < ring_size; ++i) {
+    nodes[static_cast<std::size_t>(i)].tell(
+        link{nodes[static_cast<std::size_t>((i + 1) % ring_size)]});
+  }
+  const auto begin = clock::now();
+  nodes[0].tell(token{ring_hops});
+  while (!done->load())
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  return per_second(ring_hops, clock::now() - begin);
+}
+
+}  // namespace
+
+round_trip percentiles(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return {samples[samples.size() / 2], samples[samples.size() * 99 / 100]};
+}
+
+double best_of(int times, const std::function<double()>& measure) {
+  double best = 0;
+  for (int i = 0; i < times; ++i)
+    best = std::max(best, measure());
+  return best;
+}
+
+figures measure_troupe() {
+  const troupe::spawn_options pooled{};
+  const troupe::spawn_options pinned{.run_by = troupe::dispatcher::pinned};
+  figures f;
+  f.tell = best_of(repeats, [&] { return tell_rate(1, pooled); });
+  f.tell_detached = best_of(repeats, [&] { return tell_rate(1, pinned); });
+  f.tell_four = best_of(repeats, [&] { return tell_rate(4, pooled); });
+  f.tell_four_detached = best_of(repeats, [&] { return tell_rate(4, pinned); });
+  f.ask = ask_round_trip(pooled);
+  f.ask_detached = ask_round_trip(pinned);
+  f.ring = best_of(repeats, ring_rate);
+  return f;
+}
+
+}  // namespace bench
+
+namespace {
+
+struct row {
+  std::string name;
+  double value;
+  std::string unit;
+  double reference;
+};
+
+void write_json(const std::string& path, const std::vector<row>& rows) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    std::perror(path.c_str());
+    return;
+  }
+  fmt::print(file, "[\n");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const row& r = rows[i];
+    const bool compared = r.reference > 0;
+    fmt::print(file,
+               R"(  {{"name": "{}", "value": {:.4g}, "unit": "{}", "reference": {}, )"
+               R"("reference_value": {}, "ratio": {}}}{})"
+               "\n",
+               r.name, r.value, r.unit, compared ? "\"CAF 0.17.6\"" : "null",
+               compared ? fmt::format("{:.4g}", r.reference) : "null",
+               compared ? fmt::format("{:.4g}", r.value / r.reference) : "null",
+               i + 1 < rows.size() ? "," : "");
+  }
+  fmt::print(file, "]\n");
+  std::fclose(file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::figures ours = bench::measure_troupe();
+  const bench::figures caf = bench::measure_caf();
+  const auto faster = [](double a, double b) { return std::max(a, b); };
+  const auto quicker = [](const bench::round_trip& a, const bench::round_trip& b) {
+    return a.median <= b.median ? a : b;
+  };
+  const bench::round_trip our_ask = quicker(ours.ask, ours.ask_detached);
+  const bench::round_trip caf_ask = quicker(caf.ask, caf.ask_detached);
+  const std::vector<row> rows{
+      {"tell, 1 producer to 1 actor", faster(ours.tell, ours.tell_detached) / 1e6, "M messages/s",
+       faster(caf.tell, caf.tell_detached) / 1e6},
+      {"tell, 4 producers to 1 actor", faster(ours.tell_four, ours.tell_four_detached) / 1e6,
+       "M messages/s", faster(caf.tell_four, caf.tell_four_detached) / 1e6},
+      {"ask round trip from a thread, p50", our_ask.median, "us", caf_ask.median},
+      {"ask round trip from a thread, p99", our_ask.p99, "us", caf_ask.p99},
+      {"token around a ring of 1000 actors", ours.ring / 1e6, "M hops/s", caf.ring / 1e6},
+  };
+  fmt::print("{:<38}{:>12}{:>12}{:>9}\n", "", "Troupe", "CAF", "ratio");
+  for (const row& r : rows) {
+    fmt::print("{:<38}{:>12.3f}{:>12.3f}{:>9.3f}  {}\n", r.name, r.value, r.reference,
+               r.reference > 0 ? r.value / r.reference : 0, r.unit);
+  }
+  fmt::print(
+      "Troupe pooled / pinned: tell {:.1f} / {:.1f}, four {:.1f} / {:.1f} M/s, "
+      "ask {:.2f} / {:.2f} us\n",
+      ours.tell / 1e6, ours.tell_detached / 1e6, ours.tell_four / 1e6,
+      ours.tell_four_detached / 1e6, ours.ask.median, ours.ask_detached.median);
+  write_json(argc > 1 ? argv[1] : "build/bench/runtime.json", rows);
+}

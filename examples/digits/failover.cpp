@@ -1,0 +1,91 @@
+#include "failover.hpp"
+
+#include <troupe/ops/fault/inject.hpp>
+
+#include <signal.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace digits {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr auto hang_deadline = 250ms;
+
+injected_fault send(std::string name, troupe::device& device, ledger& requests,
+                    failover_clock& failovers, troupe::fault::kind kind,
+                    std::chrono::milliseconds deadline) {
+  requests.sent(1);
+  const clock::time_point now = clock::now();
+  failovers.start(kind == troupe::fault::kind::hang ? now + deadline : now);
+  auto asked = device.ask(troupe::fault::inject{.what = kind}, {.deadline = deadline});
+  injected_fault made{.name = std::move(name), .fails_a_request = true};
+  if (auto outcome = requests.settle(made.name, std::move(asked)); !outcome) {
+    made.error = std::move(outcome).error();
+  }
+  made.failover = failovers.wait();
+  return made;
+}
+
+}  // namespace
+
+void failover_clock::start(time fault) {
+  const std::scoped_lock guard(lock_);
+  fault_ = fault;
+  armed_ = true;
+  reading_ = {};
+  waiting_for_answer_.store(false, std::memory_order_relaxed);
+}
+
+void failover_clock::ready(std::uint64_t generation, time now) {
+  {
+    const std::scoped_lock guard(lock_);
+    if (!armed_ || reading_.to_generation) return;
+    reading_.generation = generation;
+    reading_.to_generation = now - fault_;
+    waiting_for_answer_.store(true, std::memory_order_relaxed);
+  }
+  changed_.notify_all();
+}
+
+void failover_clock::answered(time now) {
+  if (!waiting_for_answer_.load(std::memory_order_relaxed)) return;
+  {
+    const std::scoped_lock guard(lock_);
+    if (!reading_.to_generation || reading_.to_answer) return;
+    reading_.to_answer = now - fault_;
+    waiting_for_answer_.store(false, std::memory_order_relaxed);
+  }
+  changed_.notify_all();
+}
+
+failover_clock::reading failover_clock::wait() {
+  std::unique_lock guard(lock_);
+  changed_.wait_for(guard, patience, [this] { return reading_.to_answer.has_value(); });
+  armed_ = false;
+  return reading_;
+}
+
+injected_fault kill_worker(troupe::device& device, failover_clock& failovers) {
+  failovers.start(clock::now());
+  injected_fault made{.name = "SIGKILL"};
+  if (::kill(device.worker_pid(), SIGKILL) != 0) {
+    made.error = troupe::system_failure("kill", errno, "the worker");
+    return made;
+  }
+  made.failover = failovers.wait();
+  return made;
+}
+
+injected_fault crash_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {
+  return send("crash", device, requests, failovers, troupe::fault::kind::segmentation_fault, 10s);
+}
+
+injected_fault hang_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {
+  return send("hang", device, requests, failovers, troupe::fault::kind::hang, hang_deadline);
+}
+
+}  // namespace digits

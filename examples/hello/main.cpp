@@ -1,0 +1,40 @@
+// One matrix product on the first device: CUDA if there is one, else the CPU.
+
+#include <troupe/core/result.hpp>
+#include <troupe/device/system.hpp>
+#include <troupe/ops/blas/level3.hpp>
+
+#include <iostream>
+#include <span>
+#include <vector>
+
+int main() try {
+  // region: hello
+  troupe::system system;
+  troupe::device gpu = system.device(0);
+
+  // Device memory: owned by this program, so it outlives the worker that computes on it.
+  auto a = gpu.tensor<float>({2, 3}).value();
+  auto b = gpu.tensor<float>({3, 2}).value();
+  auto c = gpu.tensor<float>({2, 2}).value();
+
+  const std::vector<float> ones(6, 1.0f);
+  std::vector<float> product(4);
+
+  // Each line only asks; the device orders the work by what it reads and writes.
+  auto sent_a = gpu.copy(std::span(ones), a);
+  auto sent_b = gpu.copy(std::span(ones), b);
+  auto done = gpu.blas().ask(troupe::blas::gemm{.a = a, .b = b, .c = c, .alpha = 2.f});
+  auto back = gpu.copy(c, std::span(product));
+
+  sent_a.get();  // waits, and throws troupe::failure if it went wrong;
+  sent_b.get();
+  done.get();
+  back.get();  // get_result() gives the error as a value instead
+  // endregion: hello
+  for (const float x : product)
+    std::cout << x << '\n';
+} catch (const troupe::failure& failure) {
+  std::cerr << failure.what() << '\n';
+  return 1;
+}

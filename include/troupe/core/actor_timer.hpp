@@ -1,0 +1,93 @@
+#pragma once
+
+#include <troupe/core/message.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+namespace troupe {
+
+namespace detail {
+
+/// A timer of an actor, shared by its handle, its alarm and its message. The flags are sequentially
+/// consistent: an alarm that re-arms looks at `cancelled` after it stored its new id.
+struct TROUPE_EXPORT timer_state {
+  explicit timer_state(std::shared_ptr<timer_service> s) noexcept : service(std::move(s)) {}
+  void cancel() noexcept;
+
+  std::shared_ptr<timer_service> service;
+  std::atomic<timer_id> alarm{};
+  std::atomic<bool> cancelled{false};
+  std::atomic<bool> in_mailbox{false};
+};
+
+/// The message of a timer: dropped if the timer was cancelled after it was sent.
+template <class A, class M>
+struct timer_envelope final : message {
+  timer_envelope(M b, std::shared_ptr<timer_state> s)
+      : message(type_of), body(std::move(b)), state(std::move(s)) {}
+
+  static std::unique_ptr<error> deliver(message& self, actor& receiver, actor_cell& cell) {
+    auto& me = static_cast<timer_envelope&>(self);
+    me.state->in_mailbox = false;
+    if (me.state->cancelled) {
+      drop_pooled(&me);
+      return nullptr;
+    }
+    auto* plain = make_pooled<envelope<A, M, false>>(std::move(me.body));
+    drop_pooled(&me);
+    return plain->type->deliver(*plain, receiver, cell);
+  }
+
+  static void refuse(message& self, const error&) noexcept {
+    drop_pooled(&static_cast<timer_envelope&>(self));
+  }
+
+  static constexpr message_type type_of{name_of<M>(), &deliver, &refuse};
+
+  M body;
+  std::shared_ptr<timer_state> state;
+};
+
+/// `make` is called at each alarm. A period of zero: once.
+[[nodiscard]] TROUPE_EXPORT std::shared_ptr<timer_state> new_timer(actor_cell& cell);
+TROUPE_EXPORT void arm(actor_cell& cell, std::shared_ptr<timer_state> state,
+                       std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
+                       unique_function<message*()> make);
+
+}  // namespace detail
+
+/// Cancels what `actor::after` or `actor::every` began; in a turn of that actor.
+class timer {
+ public:
+  timer() = default;
+  explicit timer(std::shared_ptr<detail::timer_state> state) noexcept : state_(std::move(state)) {}
+  /// After this no message of the timer is handled, not even one that is in the mailbox already.
+  void cancel() noexcept {
+    if (state_) state_->cancel();
+  }
+
+ private:
+  std::shared_ptr<detail::timer_state> state_;
+};
+
+namespace detail {
+
+template <class Self, class M>
+timer begin_timer(Self*, actor_cell& cell, std::chrono::nanoseconds delay,
+                  std::chrono::nanoseconds period, M body) {
+  static_assert(handles<Self, M>, "after, every: this actor has no handle() for this message");
+  std::shared_ptr<timer_state> state = new_timer(cell);
+  arm(cell, state, delay, period, [state, body = std::move(body)]() mutable -> message* {
+    if constexpr (std::is_copy_constructible_v<M>) {
+      return make_pooled<timer_envelope<Self, M>>(body, state);
+    } else {
+      return make_pooled<timer_envelope<Self, M>>(std::move(body), state);
+    }
+  });
+  return timer(std::move(state));
+}
+
+}  // namespace detail
+}  // namespace troupe

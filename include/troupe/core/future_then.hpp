@@ -1,0 +1,193 @@
+#pragma once
+
+// The bodies of what derives one future from another; part of future.hpp.
+#include <troupe/core/future.hpp>
+#include <troupe/core/timer_service.hpp>
+#include <troupe/core/unique_function.hpp>
+
+#include <memory>
+
+namespace troupe {
+namespace detail {
+
+template <class T, class F>
+concept takes_result = std::is_invocable_v<F&, result<T>>;
+
+/// The type that `F` returns for a future of T.
+template <class T, class F>
+struct invoked : std::invoke_result<F, T> {};
+template <class F>
+struct invoked<void, F> : std::invoke_result<F> {};
+template <class T, class F>
+using returned_by =
+    typename std::conditional_t<takes_result<T, F>, std::invoke_result<F, result<T>>,
+                                invoked<T, F>>::type;
+
+template <class U>
+struct flattened {
+  using type = U;
+};
+template <class U>
+struct flattened<result<U>> {
+  using type = U;
+};
+template <class U>
+struct flattened<future<U>> {
+  using type = U;
+};
+
+/// Hands the outcome of `source` on to `sink`, once there is one.
+template <class T>
+void forward(future<T> source, promise<T> sink) {
+  struct node final : continuation {
+    explicit node(promise<T> s) : sink(std::move(s)) { run = &forward_outcome; }
+    static void forward_outcome(continuation& self, future_state_base& base) noexcept {
+      node& me = static_cast<node&>(self);
+      {
+        const state_guard guard(base);
+        me.sink.set_result(static_cast<future_state<T>&>(base).take());
+      }
+      drop_pooled(&me);
+    }
+    promise<T> sink;
+  };
+  source.release_state().continue_with(*make_pooled<node>(std::move(sink)));
+}
+
+/// Answers `sink` with what `call` returns or throws.
+template <class U, class Call>
+void answer_with(promise<U>& sink, Call&& call) noexcept {
+  using returned = std::invoke_result_t<Call>;
+  try {
+    if constexpr (is_future<returned>) {
+      forward(call(), std::move(sink));
+    } else if constexpr (is_result<returned>) {
+      sink.set_result(call());
+    } else if constexpr (std::is_void_v<returned>) {
+      call();
+      sink.set_value();
+    } else {
+      sink.set_value(call());
+    }
+  } catch (...) {
+    sink.set_error(current_exception_error());
+  }
+}
+
+template <class T, class F, class U>
+struct then_node final : continuation {
+  then_node(F f, promise<U> s) : function(std::move(f)), sink(std::move(s)) { run = &apply; }
+
+  static void apply(continuation& self, future_state_base& base) noexcept {
+    then_node& me = static_cast<then_node&>(self);
+    {
+      const state_guard guard(base);
+      auto& state = static_cast<future_state<T>&>(base);
+      if constexpr (takes_result<T, F>) {
+        answer_with<U>(me.sink, [&] { return me.function(state.take()); });
+      } else if (state.failed()) {
+        me.sink.set_error(state.take().error());
+      } else if constexpr (std::is_void_v<T>) {
+        answer_with<U>(me.sink, [&] { return me.function(); });
+      } else {
+        answer_with<U>(me.sink, [&] { return me.function(std::move(state.value())); });
+      }
+    }
+    drop_pooled(&me);
+  }
+
+  F function;
+  promise<U> sink;
+};
+
+/// Answers `sink` with the source's outcome or with an error of another origin, whichever is first.
+/// Owned by the source's completion and by the other origins: a reference each.
+template <class T>
+class race final : public continuation {
+ public:
+  explicit race(promise<T> sink) : sink_(std::move(sink)) { run = &source_completed; }
+
+  /// Holds the race for an origin of errors; dropping it unused is fine.
+  class entry {
+   public:
+    explicit entry(race& r) noexcept : race_(&r) {
+      r.references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    entry(entry&& other) noexcept : race_(std::exchange(other.race_, nullptr)) {}
+    entry& operator=(entry&&) = delete;
+    ~entry() {
+      if (race_ != nullptr) race_->release();
+    }
+    void lose_to(error e) {
+      if (race_->claim()) race_->sink_.set_error(std::move(e));
+    }
+
+   private:
+    race* race_;
+  };
+
+  /// What to undo when the source completes; before the source is attached.
+  unique_function<void()> call_off;
+
+ private:
+  static void source_completed(continuation& self, future_state_base& base) noexcept {
+    race& me = static_cast<race&>(self);
+    {
+      const state_guard guard(base);
+      if (me.claim()) me.sink_.set_result(static_cast<future_state<T>&>(base).take());
+    }
+    if (me.call_off) me.call_off();
+    me.release();
+  }
+
+  // Relaxed: what decides is only who is first; the sink publishes its own value.
+  bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_relaxed); }
+
+  // acq_rel: the last owner destroys what the others wrote.
+  void release() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) drop_pooled(this);
+  }
+
+  std::atomic<std::uint32_t> references_{1};
+  std::atomic<bool> claimed_{false};
+  promise<T> sink_;
+};
+
+[[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds patience);
+
+}  // namespace detail
+
+template <class T>
+template <class F>
+auto future<T>::then(F&& f) {
+  using function = std::remove_cvref_t<F>;
+  static_assert(
+      detail::takes_result<T, function> || std::is_void_v<T> || std::is_invocable_v<function&, T>,
+      "the function given to then() must be callable with result<T> or with T");
+  using returned = detail::returned_by<T, function&>;
+  using U = typename detail::flattened<returned>::type;
+  promise<U> sink(driver());
+  future<U> derived = sink.get_future();
+  auto* node =
+      detail::make_pooled<detail::then_node<T, function, U>>(std::forward<F>(f), std::move(sink));
+  release_state().continue_with(*node);
+  return derived;
+}
+
+template <class T>
+future<T> future<T>::timeout(std::chrono::nanoseconds patience) {
+  promise<T> sink(driver());
+  future<T> derived = sink.get_future();
+  auto* race = detail::make_pooled<detail::race<T>>(std::move(sink));
+  std::shared_ptr<timer_service> timers = timer_service::current();
+  const timer_id id =
+      timers->add(timers->now() + patience,
+                  [entry = typename detail::race<T>::entry(*race), patience]() mutable {
+                    entry.lose_to(detail::timed_out_error(patience));
+                  });
+  race->call_off = [timers = std::move(timers), id] { timers->cancel(id); };
+  release_state().continue_with(*race);
+  return derived;
+}
+
+}  // namespace troupe

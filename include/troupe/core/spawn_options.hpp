@@ -1,0 +1,22 @@
+#pragma once
+
+#include <troupe/core/mailbox_options.hpp>
+
+#include <string>
+
+namespace troupe {
+
+/// Who runs an actor's turns.
+enum class dispatcher : std::uint8_t {
+  pool,    ///< the system's threads
+  pinned,  ///< a thread of its own, for handlers that block or belong to a thread
+};
+
+struct spawn_options {
+  std::string name{};  ///< for paths and reports; empty: its number among its siblings
+  mailbox_options mailbox{};
+  dispatcher run_by = dispatcher::pool;
+  std::int64_t stash_capacity = 1'024;  ///< messages that the actor may put aside
+};
+
+}  // namespace troupe

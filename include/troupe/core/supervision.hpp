@@ -1,0 +1,53 @@
+#pragma once
+
+#include <troupe/core/error.hpp>
+#include <troupe/core/export.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace troupe {
+
+/// What a supervisor does about a child that failed.
+enum class directive : std::uint8_t {
+  resume,    ///< goes on with its next message, state untouched
+  restart,   ///< a new incarnation at the same address with the same mailbox
+  stop,      ///< ends it
+  escalate,  ///< fails itself with the same error: its own supervisor decides
+};
+
+/// Whom a decision concerns.
+enum class strategy : std::uint8_t {
+  one_for_one,   ///< the child that failed
+  one_for_all,   ///< all children
+  rest_for_one,  ///< the child that failed and those spawned after it
+};
+
+/// The default: a device fault restarts, exhausted memory resumes (it was one reply), what no new
+/// incarnation can mend stops, and whatever else it is (a handler's exception) escalates.
+[[nodiscard]] TROUPE_EXPORT directive default_decider(const error& e) noexcept;
+
+/// At most `restarts` within the sliding `window`; the next failure stops the child.
+struct restart_budget {
+  std::int32_t restarts = 3;
+  std::chrono::nanoseconds window = std::chrono::seconds(60);
+};
+
+/// The wait before the n-th restart within the window: `initial * factor^(n-1)`, at most `longest`,
+/// varied by plus or minus `jitter` of itself so that many do not come back at once.
+struct backoff {
+  std::chrono::nanoseconds initial = std::chrono::milliseconds(10);
+  std::chrono::nanoseconds longest = std::chrono::seconds(10);
+  double factor = 2;
+  double jitter = 0.2;
+};
+
+/// How an actor looks after its children.
+struct supervision {
+  troupe::strategy strategy = strategy::one_for_one;
+  directive (*decider)(const error&) noexcept = &default_decider;
+  restart_budget budget{};  ///< per child; of all children together unless one_for_one
+  troupe::backoff backoff{};
+};
+
+}  // namespace troupe

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <troupe/core/actor.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace troupe {
+
+namespace detail {
+class system_core;
+}
+
+class device;
+struct device_config;
+
+/// A message that could not be delivered.
+struct dead_letter {
+  std::string_view message;  ///< name of the message's type
+  actor_id target{};
+  std::string_view path;  ///< of the target; valid during the call
+  errc reason{};          ///< `actor_stopped` or `mailbox_full`
+};
+
+/// A part of the system that others add (devices). Stopped at shutdown after all actors, the last
+/// attached first.
+class TROUPE_EXPORT system_service {
+ public:
+  virtual ~system_service();
+  virtual void stop() noexcept = 0;
+};
+
+struct system_config {
+  std::int32_t threads = 0;      ///< of the pool; 0: one per processor
+  std::int32_t throughput = 64;  ///< messages that an actor handles before others get their turn
+  troupe::supervision supervision{};  ///< of the actors spawned by the system itself
+  /// Decides on what was escalated to the root; `escalate` is taken as `stop`.
+  directive (*on_escalation)(const error&) noexcept = nullptr;
+  /// How long the destructor lets actors handle what their mailboxes hold.
+  std::chrono::nanoseconds drain = std::chrono::seconds(5);
+};
+
+/// A tree of actors, the threads that run them, and their clock. Any thread may use it.
+class TROUPE_EXPORT system {
+ public:
+  explicit system(system_config config = {});
+  system(const system&) = delete;
+  system& operator=(const system&) = delete;
+  /// Shuts down; waits for handlers that are running.
+  ~system();
+
+  /// Spawns an actor at the top of the tree. It is constructed in its first turn, and again from
+  /// copies of the arguments at each restart. After `shutdown` the reference is of a stopped actor.
+  template <class A, class... Args>
+  actor_ref<A> spawn(spawn_options options, Args&&... args) {
+    return spawn_made<A>(std::move(options), detail::factory_of<A>(std::forward<Args>(args)...));
+  }
+  template <class A, class... Args>
+  actor_ref<A> spawn(Args&&... args) {
+    return spawn<A>(spawn_options{}, std::forward<Args>(args)...);
+  }
+
+  /// The same with a factory for each incarnation, which returns a `std::unique_ptr<A>`.
+  template <class A, class Factory>
+  actor_ref<A> spawn_from(Factory make, spawn_options options = {}) {
+    return spawn_made<A>(
+        std::move(options),
+        [make = std::move(make)]() mutable -> std::unique_ptr<actor> { return make(); });
+  }
+
+  /// Lets every actor handle what its mailbox holds, then stops it, children before parents; what
+  /// is not done after `patience` is stopped, and the future fails with `errc::timed_out`. May be
+  /// called again, from anywhere.
+  future<void> shutdown(std::chrono::nanoseconds patience = std::chrono::seconds(5));
+
+  /// Calls `subscriber` for each dead letter, on the thread that found it.
+  void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
+  [[nodiscard]] std::uint64_t dead_letter_count() const noexcept;
+
+  /// The service with this key; made and attached if there is none.
+  std::shared_ptr<system_service> service(std::string_view key,
+                                          unique_function<std::shared_ptr<system_service>()> make);
+
+  [[nodiscard]] std::shared_ptr<timer_service> timers() const;
+
+  /// The device with this number, made with the defaults if there is none that runs. Include
+  /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a start
+  /// that fails is the answer of every request.
+  /// Throws `failure`: `out_of_memory`, `system_error` (no descriptors left), `invalid_argument`.
+  [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
+  /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
+  [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
+
+  // For the runtime and the test kit.
+  explicit system(std::shared_ptr<detail::system_core> core) noexcept;
+  [[nodiscard]] detail::system_core& core() const noexcept { return *core_; }
+
+ private:
+  template <class A>
+  actor_ref<A> spawn_made(spawn_options options, detail::actor_factory make) {
+    return detail::typed<A>(
+        detail::spawn_child(root(), std::move(make), std::move(options), detail::traits_of<A>()));
+  }
+  [[nodiscard]] detail::actor_cell& root() const noexcept;
+
+  std::shared_ptr<detail::system_core> core_;
+};
+
+}  // namespace troupe

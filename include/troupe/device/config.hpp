@@ -1,0 +1,61 @@
+#pragma once
+
+#include <troupe/core/supervision.hpp>
+#include <troupe/worker/executor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Where a device's requests run.
+enum class isolation : std::uint8_t {
+  process,  ///< in worker processes, which the device replaces when they fault
+  thread,   ///< in threads of this program: for debuggers; a fault ends the program
+};
+
+/// What happens to a request that finds the device's mailbox full.
+enum class when_full : std::uint8_t {
+  reject,  ///< it fails with `errc::mailbox_full`
+  wait,    ///< the sender waits for room
+};
+
+/// How a device is made. The defaults are meant to be right.
+struct device_config {
+  troupe::isolation isolation = troupe::isolation::process;
+  /// Requests that may be waiting or running at once; 1 to 16 384.
+  std::uint32_t mailbox_capacity = 1024;
+  /// Room for requests that do not fit a slot of 448 bytes, such as long lists of tensors.
+  std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
+  when_full full = when_full::reject;
+  /// Device memory; 0 takes half of the machine's.
+  std::uint64_t memory_limit_bytes = 0;
+  /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
+  bool standby = true;
+  /// Threads that run lanes on the CPU backend; 0 takes the number of processors, at least two.
+  int lane_threads = 0;
+  /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
+  std::vector<std::string> libraries{};
+  /// Workers that may be replaced within a window; one more failure stops the device.
+  restart_budget restarts{};
+  /// The wait before the second and later replacements within the window; the first is immediate.
+  troupe::backoff backoff{};
+  /// A worker that has not become ready after this long has failed to start.
+  std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
+  /// A worker with work to do that makes no progress is asked for a sign of life; one that does not
+  /// answer for this long is replaced.
+  std::chrono::nanoseconds silence_timeout = std::chrono::seconds(1);
+  /// Allows `fault::inject`. For tests and demonstrations.
+  bool fault_injection = false;
+  /// Path of the worker executable; empty looks beside the library.
+  std::string worker_path{};
+  /// Path of the backend plugin; empty looks beside the library.
+  std::string backend_path{};
+  /// Operations of the program's own; it must then call `worker_entry` with the same function, and
+  /// is its own worker unless `worker_path` says otherwise.
+  void (*own_operations)(operation_table&) = nullptr;
+};
+
+}  // namespace troupe

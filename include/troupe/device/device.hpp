@@ -1,0 +1,139 @@
+#pragma once
+
+#include <troupe/core/future.hpp>
+#include <troupe/core/system.hpp>
+#include <troupe/device/config.hpp>
+#include <troupe/device/health.hpp>
+#include <troupe/device/library_actor.hpp>
+#include <troupe/memory/host_tensor.hpp>
+#include <troupe/memory/tensor.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sys/types.h>
+
+namespace troupe {
+
+/// Whether new memory is set to zero.
+enum class initial : std::uint8_t { undefined, zero };
+
+/// A device: a stable address for requests, over workers that may be replaced at any moment.
+/// Copies are the same device. Any thread may use it. It lives until `stop`, or until its system
+/// shuts down.
+class TROUPE_EXPORT device {
+ public:
+  explicit device(std::shared_ptr<device_core> core) noexcept;
+  ~device();
+  device(const device&);
+  device& operator=(const device&);
+
+  // Memory.
+
+  /// Allocates a packed row-major tensor on the device. Local: no message, no waiting.
+  /// \errors `out_of_memory` with what was asked, free, the largest piece and the limit;
+  /// `invalid_argument` for a negative extent; `size_overflow`; `device_stopped`
+  template <element T>
+  [[nodiscard]] result<troupe::tensor<T>> tensor(const shape& extents,
+                                                 initial content = initial::undefined) {
+    auto view = allocate(dtype_of<T>, extents, content);
+    if (!view) return std::move(view).error();
+    return troupe::tensor<T>(*std::move(view));
+  }
+  /// The same for an element type known at run time.
+  [[nodiscard]] result<any_tensor> allocate(dtype type, const shape& extents,
+                                            initial content = initial::undefined);
+
+  /// Allocates a tensor in memory that program and workers share. Its content starts undefined.
+  template <element T>
+  [[nodiscard]] result<troupe::host_tensor<T>> host_tensor(const shape& extents) {
+    auto view = allocate_host(dtype_of<T>, extents);
+    if (!view) return std::move(view).error();
+    return troupe::host_tensor<T>(*std::move(view));
+  }
+  [[nodiscard]] result<any_tensor> allocate_host(dtype type, const shape& extents);
+
+  /// Copies `from` to the tensor, in its row-major order; the span must stay as it is until the
+  /// future is ready. Goes through shared memory in pieces that overlap.
+  /// \errors `shape_mismatch` with both lengths; `type_mismatch`; those of a request
+  template <element T>
+  [[nodiscard]] future<void> copy(std::span<const T> from, const any_tensor& to) {
+    return copy_in(dtype_of<T>, std::as_bytes(from), to);
+  }
+  template <element T>
+  [[nodiscard]] future<void> copy(std::span<T> from, const any_tensor& to) {
+    return copy(std::span<const T>(from), to);
+  }
+  /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
+  /// ready and must stay until then.
+  template <element T>
+  [[nodiscard]] future<void> copy(const any_tensor& from, std::span<T> to) {
+    return copy_out(from, dtype_of<T>, std::as_writable_bytes(to));
+  }
+  /// Copies between tensors of equal extents and type: on this device, in host memory, or of another
+  /// device of the same system (then through host memory).
+  [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
+
+  /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
+  /// would write it is refused, and a stray write ends its worker instead of changing it. Ready when
+  /// earlier requests have written it and every worker has it so.
+  [[nodiscard]] future<void> freeze(const any_tensor& t);
+  [[nodiscard]] future<void> thaw(const any_tensor& t);
+  /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
+  /// memory is free once requests that use it have ended and its views are gone.
+  void release(const any_tensor& t);
+  /// Gives memory that no tensor uses back to the system.
+  void trim();
+
+  // Requests.
+
+  /// The actor of a library, one for each name.
+  [[nodiscard]] library_actor library(std::string_view name) const;
+  [[nodiscard]] library_actor blas() const { return library("blas"); }
+  [[nodiscard]] library_actor memory() const { return library("memory"); }
+
+  /// Sends a request to the actor of its library.
+  template <request R>
+  [[nodiscard]] future<reply_of<R>> ask(R r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).ask(std::move(r), options);
+  }
+  template <request R>
+  result<void> tell(R r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).tell(std::move(r), options);
+  }
+
+  // The device itself. All of these answer at once, whatever it is doing.
+
+  [[nodiscard]] std::int32_t ordinal() const noexcept;
+  [[nodiscard]] device_health health() const;
+  /// 0 before the first worker was ready, then one more with each.
+  [[nodiscard]] std::uint64_t generation() const noexcept;
+  [[nodiscard]] device_statistics statistics() const;
+  /// The process that serves it now; -1 while there is none and in `isolation::thread`.
+  [[nodiscard]] pid_t worker_pid() const noexcept;
+
+  /// Calls `watcher` soon with the current generation and then with each new one (some may be
+  /// skipped), and with nothing once the device is gone. Runs on the device's own thread: keep it
+  /// short.
+  void watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher);
+
+  /// Waits until generation 1 is there. \errors why the device could not be brought up
+  [[nodiscard]] result<void> wait_until_ready() const;
+
+  /// Waits until every request sent so far has ended, or the patience.
+  bool drain(std::chrono::nanoseconds patience);
+  /// Refuses new requests, fails those in flight with `errc::device_stopped`, ends the workers.
+  void stop();
+
+  [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
+
+ private:
+  [[nodiscard]] future<void> copy_in(dtype type, std::span<const std::byte> from,
+                                     const any_tensor& to);
+  [[nodiscard]] future<void> copy_out(const any_tensor& from, dtype type, std::span<std::byte> to);
+
+  std::shared_ptr<device_core> core_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <troupe/core/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace troupe {
+
+enum class device_state : std::uint8_t {
+  starting,    ///< no worker has been ready yet; requests wait
+  ready,       ///< a worker serves requests
+  recovering,  ///< a worker was lost, the next is not ready yet; requests wait
+  stopped,     ///< stopped, or given up after too many faults; every request fails
+  condemned,   ///< a fault in `isolation::thread`; every request fails, the process should end
+};
+
+/// How a device is. Answered at once, whatever the device is doing.
+struct device_health {
+  device_state state{};
+  std::uint64_t generation = 0;  ///< 0 before the first worker was ready, then +1 with each
+  std::uint64_t restarts = 0;    ///< workers replaced so far
+  bool standby_ready = false;
+  std::optional<error> last_fault;  ///< why the last worker was replaced, or the device stopped
+  /// From the first sign of the last fault until the next worker had the mailbox; 0 before any.
+  std::chrono::nanoseconds last_failover{};
+};
+
+/// Counts since the device was made. Every request sent is answered, failed or in flight.
+struct device_statistics {
+  std::uint64_t sent = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t failed = 0;    ///< with an error, of whatever kind
+  std::uint64_t replayed = 0;  ///< run again on another worker
+  std::uint64_t in_flight = 0;
+  std::uint64_t memory_used_bytes = 0;
+  std::uint64_t memory_peak_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t buffers = 0;
+};
+
+}  // namespace troupe

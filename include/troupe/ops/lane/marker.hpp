@@ -1,0 +1,19 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+
+namespace troupe::lane {
+
+/// Does nothing: it is answered once every earlier request of its lane has been, and every earlier
+/// request of any lane that writes `after`. The smallest request there is.
+struct marker {
+  using reply = void;
+  static constexpr std::string_view name = "lane.marker";
+
+  any_tensor after{};  ///< read; may be null
+
+  TROUPE_EXPORT void describe(field_visitor& fields);
+  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+};
+
+}  // namespace troupe::lane

@@ -1,0 +1,141 @@
+#include "core/actor_cell.hpp"
+#include "core/ambient.hpp"
+#include "core/system_core.hpp"
+
+#include <troupe/core/actor.hpp>
+#include <troupe/core/system.hpp>
+
+namespace troupe {
+
+any_actor_ref::any_actor_ref(detail::actor_cell& cell) noexcept : cell_(&cell) {
+  cell.retain_cell();
+}
+any_actor_ref::any_actor_ref(const any_actor_ref& other) noexcept : cell_(other.cell_) {
+  if (cell_ != nullptr) cell_->retain_cell();
+}
+void any_actor_ref::release() noexcept { cell_->release_cell(); }
+actor_id any_actor_ref::id() const noexcept { return cell_->id(); }
+std::string any_actor_ref::path() const { return cell_->path(); }
+bool any_actor_ref::stopped() const noexcept { return cell_->dead(); }
+void any_actor_ref::stop() const noexcept { cell_->stop_now(); }
+void any_actor_ref::stop_after_mailbox() const noexcept { cell_->stop_after_mailbox(); }
+
+future<terminated> any_actor_ref::when_terminated() const {
+  promise<terminated> source(cell_);
+  future<terminated> end = source.get_future();
+  cell_->when_stopped(actor_id{}, [source = std::move(source)](const terminated& t) mutable {
+    source.set_value(t);
+  });
+  return end;
+}
+
+// Constructed in a turn only: the runtime calls the factory.
+actor::actor() : cell_(detail::ambient.cell) {}
+actor::~actor() = default;
+void actor::pre_restart(const error&) noexcept { post_stop(); }
+void actor::post_restart(const error&) { pre_start(); }
+actor_id actor::id() const noexcept { return cell_->id(); }
+system& actor::system() const noexcept { return *cell_->core().owner(); }
+void actor::stop() noexcept { cell_->stop_now(); }
+void actor::unwatch(const any_actor_ref& other) noexcept { cell_->forget_watch(other.id()); }
+void actor::unstash_all() noexcept { cell_->unstash_all(); }
+
+namespace detail {
+
+void adopt(actor_cell& cell, turn_task& begun) noexcept { cell.adopt(begun); }
+void finish(actor_cell& cell, turn_task& ended, std::unique_ptr<error> failed) noexcept {
+  cell.finish(ended, std::move(failed));
+}
+turn_home& home_of(actor_cell& cell) noexcept { return cell; }
+completion_driver* driver_of(actor_cell& cell) noexcept { return &cell; }
+bool post(actor_cell& cell, message& m) noexcept { return cell.post_message(m); }
+bool put_aside(actor_cell& cell, message& m) noexcept { return cell.put_aside(m); }
+std::shared_ptr<timer_service> timers_of(actor_cell& cell) { return cell.core().timers(); }
+std::shared_ptr<timer_state> new_timer(actor_cell& cell) { return cell.new_timer(); }
+
+std::unique_ptr<error> current_failure() noexcept {
+  return std::make_unique<error>(current_exception_error());
+}
+
+error cancelled_error() {
+  return error{.code = errc::cancelled, .message = "the caller asked to stop"};
+}
+
+any_actor_ref spawn_child(actor_cell& parent, actor_factory make, spawn_options options,
+                          actor_traits traits) {
+  return parent.add_child(std::move(make), std::move(options), traits);
+}
+
+namespace {
+
+// Delivered only if the watch still stands when its turn comes.
+struct watch_notice final : message {
+  watch_notice(message& n, actor_id w) noexcept : message(type_of), notice(&n), watched(w) {}
+
+  static std::unique_ptr<error> deliver(message& self, actor& receiver, actor_cell& cell) {
+    auto& me = static_cast<watch_notice&>(self);
+    message& inner = *me.notice;
+    const bool wanted = cell.forget_watch(me.watched);
+    drop_pooled(&me);
+    if (wanted) return inner.type->deliver(inner, receiver, cell);
+    inner.type->refuse(inner, error{});
+    return nullptr;
+  }
+  static void refuse(message& self, const error& reason) noexcept {
+    auto& me = static_cast<watch_notice&>(self);
+    me.notice->type->refuse(*me.notice, reason);
+    drop_pooled(&me);
+  }
+  static constexpr message_type type_of{"terminated", &deliver, &refuse};
+
+  message* notice;
+  actor_id watched;
+};
+
+struct alarm {
+  std::shared_ptr<timer_state> state;
+  any_actor_ref target;
+  std::chrono::nanoseconds period;
+  unique_function<message*()> make;
+
+  void ring() {
+    if (state->cancelled) return;
+    if (!state->in_mailbox.exchange(true)) post(target.cell(), *make());
+    if (period > std::chrono::nanoseconds::zero() && !target.stopped()) {
+      set(std::make_unique<alarm>(std::move(*this)), period);
+    }
+  }
+
+  static void set(std::unique_ptr<alarm> next, std::chrono::nanoseconds delay) {
+    const std::shared_ptr<timer_state> state = next->state;
+    timer_service& service = *state->service;
+    state->alarm = service.add(service.now() + delay, [next = std::move(next)] { next->ring(); });
+    if (state->cancelled) service.cancel(state->alarm);
+  }
+};
+
+}  // namespace
+
+void watch_with(actor_cell& watcher, actor_cell& watched,
+                unique_function<message*(const terminated&)> make) {
+  watcher.remember_watch(watched.id());
+  watched.when_stopped(watcher.id(), [watcher = any_actor_ref(watcher),
+                                      make = std::move(make)](const terminated& t) mutable {
+    post(watcher.cell(), *make_pooled<watch_notice>(*make(t), t.id));
+  });
+}
+
+void timer_state::cancel() noexcept {
+  cancelled = true;
+  service->cancel(alarm);
+}
+
+void arm(actor_cell& cell, std::shared_ptr<timer_state> state, std::chrono::nanoseconds delay,
+         std::chrono::nanoseconds period, unique_function<message*()> make) {
+  alarm::set(std::make_unique<alarm>(
+                 alarm{std::move(state), any_actor_ref(cell), period, std::move(make)}),
+             delay);
+}
+
+}  // namespace detail
+}  // namespace troupe

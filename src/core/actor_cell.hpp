@@ -1,0 +1,172 @@
+#pragma once
+
+#include "core/mailbox.hpp"
+#include "core/turn_dispatcher.hpp"
+
+#include <troupe/core/actor.hpp>
+#include <troupe/core/completion_driver.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace troupe::detail {
+
+class system_core;
+
+/// One actor: its address, mailbox, place in the tree and current incarnation.
+///
+/// `state_` holds what the actor is doing in its lowest two bits and who may touch the rest: the
+/// thread that changes `scheduled`, `idle` or `blocked` into `running` runs the turn and owns all
+/// that is marked "turn"; changing it back releases what it wrote (seq_cst throughout, because
+/// senders push and then look at `state_` while the turn ends and then looks for messages).
+/// `queued`: a dispatcher's queue holds the cell. A helping thread may have run it meanwhile, so
+/// the ticket is checked when it comes up; there is never more than one.
+/// `dead`: stopped for good; senders that came too late drain the mailbox themselves.
+class actor_cell final : public completion_driver, public turn_home {
+ public:
+  actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, actor_factory make,
+             spawn_options options, actor_traits traits);
+
+  // By any thread.
+  void retain_cell() noexcept;
+  void release_cell() noexcept;
+  bool post_message(message& m) noexcept;
+  void post(turn_work& work) noexcept override;
+  void post_call(unique_function<void(actor_cell&)> call);
+  void stop_now() noexcept;
+  void stop_after_mailbox() noexcept;
+  [[nodiscard]] bool dead() const noexcept { return (state_.load() & dead_bit) != 0; }
+  [[nodiscard]] actor_id id() const noexcept { return id_; }
+  /// From 0; for the paths of children without a name.
+  std::uint64_t next_child_number() noexcept {
+    return children_made_.fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] system_core& core() const noexcept { return *core_; }
+  [[nodiscard]] mailbox& messages() noexcept { return mailbox_; }
+  void begin();  ///< the first turn, once the cell has its place in the tree
+  any_actor_ref add_child(actor_factory make, spawn_options options, actor_traits traits);
+  void when_stopped(actor_id watcher, unique_function<void(const terminated&)> call);
+
+  // For dispatchers.
+  bool claim_scheduled() noexcept;  ///< true: the caller runs the turn
+  bool claim_ticket() noexcept;     ///< the same, with the cell just taken out of the queue
+  void run(turn_limits limits) noexcept;
+  actor_cell* next_ready = nullptr;  ///< link of the queue that holds the ticket
+
+  // In a turn.
+  void adopt(turn_task& begun) noexcept;
+  void finish(turn_task& ended, std::unique_ptr<error> failed) noexcept;
+  void fail(error e);
+  void begin_stop(std::optional<error> reason, bool drain);
+  bool put_aside(message& m) noexcept;
+  void unstash_all() noexcept;
+  void remember_watch(actor_id watched) { watching_.push_back(watched); }
+  bool forget_watch(actor_id watched) noexcept;
+  void drain_and_stop();
+  std::shared_ptr<timer_state> new_timer();
+
+  // The system's own: helps threads that wait for this actor, resumes its coroutines.
+  void drive_until(const future_state_base& state,
+                   future_state_base::time_point deadline) noexcept override;
+  void retain() noexcept override { retain_cell(); }
+  void release() noexcept override { release_cell(); }
+  void retain_home() noexcept override { retain_cell(); }
+  void release_home() noexcept override { release_cell(); }
+
+ private:
+  enum activity : std::uint32_t { idle = 0, scheduled = 1, running = 2, blocked = 3 };
+  static constexpr std::uint32_t activity_mask = 3;
+  static constexpr std::uint32_t queued_bit = 4;
+  static constexpr std::uint32_t dead_bit = 8;
+
+  enum class phase : std::uint8_t { starting, active, failed, restarting, stopping, stopped };
+
+  struct child {
+    any_actor_ref ref;
+    std::vector<future_state_base::time_point> restarts;
+  };
+
+  ~actor_cell() override;
+
+  void wake(bool for_work) noexcept;
+  void refuse(message& m, errc reason) noexcept;
+  [[nodiscard]] bool takes_messages() const noexcept;
+  [[nodiscard]] bool has_something() const noexcept;
+  void run_work() noexcept;
+  void handle(message& m) noexcept;
+  bool pause_turn(const turn_limits& limits, bool spent) noexcept;
+  bool linger(const turn_limits& limits) noexcept;
+
+  void start();
+  bool make_incarnation(const error* restarted_for);
+  void resume();
+  void begin_restart(error reason);
+  void finish_restart();
+  void finish_stop() noexcept;
+  bool stop_children(bool drain);
+  void abandon_tasks(const error& reason) noexcept;
+  void cancel_timers() noexcept;
+
+  void child_failed(actor_cell& failed, error e, bool resumable);
+  void child_stopped(actor_cell& gone);
+  bool admit_restart(std::vector<future_state_base::time_point>& history);
+  void restart_later(const any_actor_ref& who, const error& reason, std::size_t nth);
+  [[nodiscard]] directive decide(const error& e) const;
+
+  alignas(64) std::atomic<std::uint32_t> state_{blocked};
+  std::atomic<turn_work*> work_{nullptr};  ///< newest first; acq_rel
+  std::shared_ptr<turn_dispatcher> dispatcher_;
+  std::atomic<std::uint32_t> references_{1};
+  mailbox mailbox_;
+
+  // Constant.
+  std::shared_ptr<system_core> core_;
+  actor_cell* parent_;  ///< outlives its children
+  actor_id id_;
+  std::string path_;
+  bool reentrant_;
+  std::int64_t stash_capacity_;
+
+  std::atomic<std::uint64_t> children_made_{0};
+
+  // Turn.
+  phase phase_ = phase::starting;
+  bool draining_ = false;
+  bool answered_last_ = false;  ///< the last message was asked
+  actor_factory make_;
+  std::unique_ptr<actor> actor_;
+  turn_task* tasks_ = nullptr;
+  std::vector<message*> stash_;
+  std::vector<std::shared_ptr<timer_state>> timers_;
+  std::vector<actor_id> watching_;
+  supervision supervision_;
+  std::optional<error> reason_;           ///< of the restart or stop in progress
+  std::vector<any_actor_ref> escalated_;  ///< children that wait for our supervisor
+  std::vector<future_state_base::time_point> group_restarts_;
+
+  std::mutex tree_mutex_;  ///< guards what follows
+  std::vector<child> children_;
+  bool childless_ = false;  ///< takes no children any more
+  std::optional<terminated> ended_;
+  std::vector<std::pair<actor_id, unique_function<void(const terminated&)>>> watchers_;
+};
+
+/// Makes the thread act for a cell until the scope ends.
+class turn_scope {
+ public:
+  explicit turn_scope(actor_cell& cell) noexcept;
+  turn_scope(const turn_scope&) = delete;
+  turn_scope& operator=(const turn_scope&) = delete;
+  ~turn_scope();
+
+ private:
+  actor_cell* outer_cell_;
+  const std::shared_ptr<timer_service>* outer_timers_;
+};
+
+[[nodiscard]] error stopped_error(const actor_cell& cell);
+
+}  // namespace troupe::detail

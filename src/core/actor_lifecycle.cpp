@@ -1,0 +1,231 @@
+#include "core/actor_cell.hpp"
+#include "core/system_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// From the first incarnation to the last: starting, restarting, stopping.
+namespace troupe::detail {
+namespace {
+
+struct last_message final : message {
+  last_message() noexcept : message(type_of) {}
+
+  static std::unique_ptr<error> deliver(message& self, actor&, actor_cell& cell) {
+    drop_pooled(&static_cast<last_message&>(self));
+    cell.drain_and_stop();
+    return nullptr;
+  }
+  static void refuse(message& self, const error&) noexcept {
+    drop_pooled(&static_cast<last_message&>(self));
+  }
+  static constexpr message_type type_of{"stop_after_mailbox", &deliver, &refuse};
+};
+
+}  // namespace
+
+bool actor_cell::make_incarnation(const error* restarted_for) {
+  try {
+    actor_ = make_();
+    supervision_ = actor_->supervise();
+    if (restarted_for != nullptr) {
+      actor_->post_restart(*restarted_for);
+    } else {
+      actor_->pre_start();
+    }
+  } catch (...) {
+    // What could not begin has nothing to resume: `fail` leaves it without an incarnation.
+    actor_.reset();
+    fail(current_exception_error());
+    return false;
+  }
+  phase_ = phase::active;
+  return true;
+}
+
+void actor_cell::begin() {
+  post_call([](actor_cell& c) { c.start(); });
+}
+
+void actor_cell::start() {
+  if (phase_ == phase::starting) make_incarnation(nullptr);
+}
+
+void actor_cell::resume() {
+  if (phase_ != phase::failed) return;
+  // Resumed with a parent that escalated, without an incarnation to resume.
+  if (actor_ == nullptr) return begin_stop(std::exchange(reason_, std::nullopt), false);
+  phase_ = phase::active;
+  reason_.reset();
+  for (const any_actor_ref& waiting : std::exchange(escalated_, {})) {
+    waiting.cell().post_call([](actor_cell& c) { c.resume(); });
+  }
+}
+
+void actor_cell::begin_restart(error reason) {
+  if (phase_ != phase::active && phase_ != phase::failed) return;
+  phase_ = phase::restarting;
+  abandon_tasks(reason);
+  cancel_timers();
+  unstash_all();
+  escalated_.clear();
+  reason_ = std::move(reason);
+  if (stop_children(false)) finish_restart();
+}
+
+void actor_cell::finish_restart() {
+  const error reason = std::exchange(reason_, std::nullopt).value();
+  if (actor_ != nullptr) actor_->pre_restart(reason);
+  actor_.reset();
+  {
+    const std::lock_guard lock(tree_mutex_);
+    childless_ = false;
+  }
+  make_incarnation(&reason);
+}
+
+void actor_cell::stop_now() noexcept {
+  post_call([](actor_cell& c) { c.begin_stop(std::nullopt, false); });
+}
+
+void actor_cell::stop_after_mailbox() noexcept {
+  // Behind what is in the mailbox now; an actor that failed handles it once it is restarted.
+  auto* m = make_pooled<last_message>();
+  if (dead()) {
+    drop_pooled(m);
+    return;
+  }
+  mailbox_.push(*m);
+  wake(false);
+}
+
+void actor_cell::drain_and_stop() {
+  draining_ = true;
+  if (tasks_ == nullptr) begin_stop(std::nullopt, true);
+}
+
+void actor_cell::begin_stop(std::optional<error> reason, bool drain) {
+  if (phase_ == phase::stopped) return;
+  const bool first = phase_ != phase::stopping;
+  if (first) {
+    phase_ = phase::stopping;
+    reason_ = std::move(reason);
+    abandon_tasks(stopped_error(*this));
+    cancel_timers();
+    escalated_.clear();
+  } else if (drain) {
+    return;
+  }
+  // A second call without draining hurries the children that still drain.
+  if (stop_children(drain)) finish_stop();
+}
+
+bool actor_cell::stop_children(bool drain) {
+  const std::lock_guard lock(tree_mutex_);
+  childless_ = true;
+  for (auto it = children_.rbegin(); it != children_.rend(); ++it) {
+    if (drain) {
+      it->ref.cell().stop_after_mailbox();
+    } else {
+      it->ref.cell().stop_now();
+    }
+  }
+  return children_.empty();
+}
+
+void actor_cell::finish_stop() noexcept {
+  if (actor_ != nullptr) actor_->post_stop();
+  actor_.reset();
+  make_ = {};
+  phase_ = phase::stopped;
+  // A ticket in a dispatcher's queue may outlive the actor: give it a reference of its own.
+  retain_cell();
+  if ((state_.fetch_or(dead_bit, std::memory_order_seq_cst) & queued_bit) == 0) release_cell();
+  const error stopped = stopped_error(*this);
+  for (message* m : std::exchange(stash_, {}))
+    m->type->refuse(*m, stopped);
+  while (!mailbox_.empty()) {
+    if (message* m = mailbox_.pop()) refuse(*m, errc::actor_stopped);
+  }
+  mailbox_.wake_waiters();
+  terminated end{.id = id_, .reason = std::move(reason_)};
+  std::vector<std::pair<actor_id, unique_function<void(const terminated&)>>> watchers;
+  {
+    const std::lock_guard lock(tree_mutex_);
+    ended_ = end;
+    watchers = std::move(watchers_);
+  }
+  for (auto& [watcher, call] : watchers)
+    call(end);
+  dispatcher_->cell_stopped();
+  if (parent_ == nullptr) {
+    core_->root_stopped();
+  } else {
+    parent_->post_call(
+        [gone = any_actor_ref(*this)](actor_cell& parent) { parent.child_stopped(gone.cell()); });
+  }
+}
+
+void actor_cell::child_stopped(actor_cell& gone) {
+  bool none_left = false;
+  {
+    const std::lock_guard lock(tree_mutex_);
+    std::erase_if(children_, [&](const child& c) { return &c.ref.cell() == &gone; });
+    none_left = children_.empty();
+  }
+  std::erase_if(escalated_, [&](const any_actor_ref& r) { return &r.cell() == &gone; });
+  if (!none_left) return;
+  if (phase_ == phase::restarting) finish_restart();
+  if (phase_ == phase::stopping) finish_stop();
+}
+
+void actor_cell::adopt(turn_task& begun) noexcept {
+  begun.next = tasks_;
+  if (tasks_ != nullptr) tasks_->previous = &begun;
+  tasks_ = &begun;
+}
+
+void actor_cell::finish(turn_task& ended, std::unique_ptr<error> failed) noexcept {
+  if (ended.next != nullptr) ended.next->previous = ended.previous;
+  (ended.previous == nullptr ? tasks_ : ended.previous->next) = ended.next;
+  if (failed) {
+    fail(std::move(*failed));
+  } else if (draining_ && tasks_ == nullptr) {
+    stop_now();
+  }
+}
+
+void actor_cell::abandon_tasks(const error& reason) noexcept {
+  while (tasks_ != nullptr) {
+    turn_task& task = *tasks_;
+    tasks_ = task.next;
+    if (tasks_ != nullptr) tasks_->previous = nullptr;
+    task.abandon(task, reason);
+  }
+}
+
+bool actor_cell::put_aside(message& m) noexcept {
+  if (static_cast<std::int64_t>(stash_.size()) >= stash_capacity_) {
+    m.type->refuse(m, error{.code = errc::mailbox_full, .message = "the stash is full"});
+    return false;
+  }
+  stash_.push_back(&m);
+  return true;
+}
+
+void actor_cell::unstash_all() noexcept {
+  for (; !stash_.empty(); stash_.pop_back())
+    mailbox_.push_front(*stash_.back());
+}
+
+std::shared_ptr<timer_state> actor_cell::new_timer() {
+  std::erase_if(timers_, [](const auto& t) { return t->cancelled.load() || t.use_count() == 1; });
+  return timers_.emplace_back(std::make_shared<timer_state>(core_->timers()));
+}
+
+void actor_cell::cancel_timers() noexcept {
+  for (const auto& t : std::exchange(timers_, {}))
+    t->cancel();
+}
+
+}  // namespace troupe::detail

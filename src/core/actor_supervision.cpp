@@ -1,0 +1,181 @@
+#include "core/actor_cell.hpp"
+#include "core/system_core.hpp"
+
+#include <troupe/core/supervision.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace troupe {
+
+directive default_decider(const error& e) noexcept {
+  switch (e.code) {
+    case errc::device_fault:
+      return directive::restart;
+    case errc::out_of_memory:
+      return directive::resume;
+    case errc::poisonous:
+    case errc::device_stopped:
+    case errc::device_condemned:
+    case errc::worker_not_found:
+    case errc::version_mismatch:
+    case errc::library_missing:
+      return directive::stop;
+    case errc::invalid_argument:
+    case errc::shape_mismatch:
+    case errc::type_mismatch:
+    case errc::layout_unsupported:
+    case errc::aliasing:
+    case errc::size_overflow:
+    case errc::unsupported:
+    case errc::stale_buffer:
+    case errc::tainted_buffer:
+    case errc::frozen_buffer:
+    case errc::foreign_buffer:
+    case errc::mailbox_full:
+    case errc::cancelled:
+    case errc::timed_out:
+    case errc::deadline_exceeded:
+    case errc::no_reply:
+    case errc::actor_stopped:
+    case errc::handler_failed:
+    case errc::aborted:
+    case errc::device_unavailable:
+    case errc::protocol_violation:
+    case errc::library_error:
+    case errc::numerical:
+    case errc::system_error:
+      return directive::escalate;
+  }
+  return directive::escalate;
+}
+
+namespace detail {
+
+void actor_cell::fail(error e) {
+  if (phase_ != phase::active && phase_ != phase::starting && phase_ != phase::restarting) return;
+  phase_ = phase::failed;
+  reason_ = e;
+  if (parent_ == nullptr) return begin_stop(std::move(e), false);
+  parent_->post_call([me = any_actor_ref(*this), e = std::move(e),
+                      resumable = actor_ != nullptr](actor_cell& parent) mutable {
+    parent.child_failed(me.cell(), std::move(e), resumable);
+  });
+}
+
+directive actor_cell::decide(const error& e) const {
+  const directive d = supervision_.decider(e);
+  if (parent_ != nullptr || d != directive::escalate) return d;
+  const auto hook = core_->config().on_escalation;
+  const directive last = hook != nullptr ? hook(e) : directive::stop;
+  return last == directive::escalate ? directive::stop : last;
+}
+
+bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& history) {
+  const auto now = core_->timers()->now();
+  std::erase_if(history, [&](auto then) { return now - then > supervision_.budget.window; });
+  if (static_cast<std::int64_t>(history.size()) >= supervision_.budget.restarts) return false;
+  history.push_back(now);
+  return true;
+}
+
+void actor_cell::restart_later(const any_actor_ref& who, const error& reason, std::size_t nth) {
+  const backoff& b = supervision_.backoff;
+  double wait = static_cast<double>(b.initial.count()) *
+                std::pow(b.factor, static_cast<double>(nth == 0 ? 0 : nth - 1));
+  wait = std::min(wait, static_cast<double>(b.longest.count()));
+  wait *= 1 + b.jitter * core_->jitter();
+  auto restart = [reason](actor_cell& c) { c.begin_restart(reason); };
+  if (wait < 1) return who.cell().post_call(std::move(restart));
+  core_->timers()->add(
+      core_->timers()->now() + std::chrono::nanoseconds(static_cast<std::int64_t>(wait)),
+      [who, restart = std::move(restart)]() mutable { who.cell().post_call(std::move(restart)); });
+}
+
+void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
+  if (phase_ != phase::active && phase_ != phase::failed) return;  // all children stop anyway
+  directive d = decide(e);
+  // What failed to start has no state to go on with.
+  if (d == directive::resume && !resumable) d = directive::restart;
+  std::vector<any_actor_ref> concerned;
+  std::size_t nth = 0;
+  {
+    const std::lock_guard lock(tree_mutex_);
+    const auto at = std::find_if(children_.begin(), children_.end(),
+                                 [&](const child& c) { return &c.ref.cell() == &failed; });
+    if (at == children_.end()) return;
+    if (d == directive::restart) {
+      auto& history =
+          supervision_.strategy == strategy::one_for_one ? at->restarts : group_restarts_;
+      if (!admit_restart(history)) d = directive::stop;
+      nth = history.size();
+    }
+    auto first = at;
+    auto last = at + 1;
+    if (supervision_.strategy != strategy::one_for_one) last = children_.end();
+    if (supervision_.strategy == strategy::one_for_all) first = children_.begin();
+    for (auto it = first; it != last; ++it)
+      concerned.push_back(it->ref);
+  }
+  switch (d) {
+    case directive::resume:
+      failed.post_call([](actor_cell& c) { c.resume(); });
+      return;
+    case directive::escalate:
+      escalated_.emplace_back(failed);
+      fail(std::move(e));
+      return;
+    case directive::stop:
+      for (auto it = concerned.rbegin(); it != concerned.rend(); ++it) {
+        it->cell().post_call([e](actor_cell& c) { c.begin_stop(e, false); });
+      }
+      return;
+    case directive::restart:
+      for (const any_actor_ref& who : concerned)
+        restart_later(who, e, nth);
+      return;
+  }
+}
+
+any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
+                                    actor_traits traits) {
+  auto* cell = new actor_cell(core_, this, std::move(make), std::move(options), traits);
+  any_actor_ref ref(*cell);
+  cell->release_cell();  // the reference it was made with
+  bool orphan = false;
+  {
+    const std::lock_guard lock(tree_mutex_);
+    orphan = childless_;
+    if (!orphan) children_.push_back(child{ref, {}});
+  }
+  if (orphan) {
+    cell->stop_now();  // before it ever starts
+  } else {
+    cell->begin();
+  }
+  return ref;
+}
+
+void actor_cell::when_stopped(actor_id watcher, unique_function<void(const terminated&)> call) {
+  std::optional<terminated> ended;
+  {
+    const std::lock_guard lock(tree_mutex_);
+    if (!ended_) {
+      watchers_.emplace_back(watcher, std::move(call));
+      return;
+    }
+    ended = ended_;
+  }
+  call(*ended);
+}
+
+bool actor_cell::forget_watch(actor_id watched) noexcept {
+  const auto at = std::find(watching_.begin(), watching_.end(), watched);
+  if (at == watching_.end()) return false;
+  watching_.erase(at);
+  return true;
+}
+
+}  // namespace detail
+}  // namespace troupe

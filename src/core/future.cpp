@@ -1,0 +1,49 @@
+#include "core/ambient.hpp"
+
+#include <troupe/core/future.hpp>
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+
+namespace troupe {
+
+namespace detail {
+
+constinit thread_local ambient_turn ambient;
+
+error current_exception_error() noexcept {
+  try {
+    throw;
+  } catch (const failure& f) {
+    return f.error();
+  } catch (const std::bad_alloc&) {
+    return error{.code = errc::out_of_memory, .message = "host memory is exhausted"};
+  } catch (const std::exception& e) {
+    return error{.code = errc::handler_failed, .message = e.what()};
+  } catch (...) {
+    return error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  }
+}
+
+error abandoned_promise_error() {
+  return error{.code = errc::no_reply, .message = "the receiver dropped the request"};
+}
+
+error timed_out_error(std::chrono::nanoseconds patience) {
+  const double milliseconds = std::chrono::duration<double, std::milli>(patience).count();
+  return error{.code = errc::timed_out,
+               .message = fmt::format("no reply within {:g} ms", milliseconds)};
+}
+
+}  // namespace detail
+
+future<void> make_ready_future() {
+  promise<void> source;
+  future<void> ready = source.get_future();
+  source.set_value();
+  return ready;
+}
+
+}  // namespace troupe

@@ -1,0 +1,100 @@
+#include "core/futex.hpp"
+#include "core/spin_wait.hpp"
+
+#include <troupe/core/completion_driver.hpp>
+#include <troupe/core/future_state.hpp>
+
+#include <climits>
+
+namespace troupe {
+
+completion_driver::~completion_driver() = default;
+void completion_driver::continuation_attached() noexcept {}
+void completion_driver::retain() noexcept {}
+void completion_driver::release() noexcept {}
+
+namespace {
+
+constinit thread_local detail::spin_budget waiter_budget;
+
+bool passed(future_state_base::time_point deadline) noexcept {
+  return deadline != future_state_base::time_point::max() &&
+         std::chrono::steady_clock::now() >= deadline;
+}
+
+}  // namespace
+
+future_state_base::~future_state_base() {
+  if (driver_ != nullptr) driver_->release();
+}
+
+void future_state_base::set_driver(completion_driver* helper) noexcept {
+  if (helper != nullptr) helper->retain();
+  if (driver_ != nullptr) driver_->release();
+  driver_ = helper;
+}
+
+bool future_state_base::wait_until(time_point deadline) const noexcept {
+  if (ready()) return true;
+  if (driver_ == nullptr) return spin_until(deadline);
+  do {
+    driver_->drive_until(*this, deadline);
+    if (ready()) return true;
+  } while (!passed(deadline));
+  return false;
+}
+
+bool future_state_base::spin_until(time_point deadline) const noexcept {
+  detail::spin_wait spin(waiter_budget.current());
+  while (!ready()) {
+    if (passed(deadline)) return false;
+    if (!spin.step()) {
+      waiter_budget.spinning_was_in_vain();
+      return park_until(deadline);
+    }
+  }
+  waiter_budget.spinning_was_enough();
+  return true;
+}
+
+bool future_state_base::park_until(time_point deadline) const noexcept {
+  std::uint32_t status = status_.load(std::memory_order_acquire);
+  for (;;) {
+    if ((status & completed) != 0) return true;
+    if ((status & parked) == 0) {
+      if (!status_.compare_exchange_weak(status, status | parked, std::memory_order_acq_rel,
+                                         std::memory_order_acquire)) {
+        continue;
+      }
+      status |= parked;
+    }
+    detail::futex_wait(status_, status, deadline);
+    status = status_.load(std::memory_order_acquire);
+    if ((status & completed) == 0 && passed(deadline)) return false;
+  }
+}
+
+void future_state_base::complete_for(std::uint32_t before) noexcept {
+  if ((before & continued) != 0) {
+    continuation_->run(*continuation_, *this);
+  } else if ((before & abandoned_bit) != 0) {
+    destroy();
+  } else {
+    // The waiter may have seen `completed` already and given the block back: only its address.
+    detail::futex_wake(status_, INT_MAX);
+  }
+}
+
+void future_state_base::continue_with(detail::continuation& next) noexcept {
+  continuation_ = &next;
+  if (driver_ != nullptr && !ready()) driver_->continuation_attached();
+  const std::uint32_t before = status_.fetch_or(continued, std::memory_order_acq_rel);
+  if ((before & completed) != 0) next.run(next, *this);
+}
+
+void future_state_base::abandon() noexcept {
+  const std::uint32_t before = status_.fetch_or(abandoned_bit, std::memory_order_acq_rel);
+  if ((before & completed) != 0) destroy();
+}
+
+}  // namespace troupe

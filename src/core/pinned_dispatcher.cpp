@@ -1,0 +1,75 @@
+#include "core/pinned_dispatcher.hpp"
+
+#include "core/actor_cell.hpp"
+#include "core/futex.hpp"
+#include "core/spin_wait.hpp"
+
+namespace troupe::detail {
+namespace {
+
+bool nobody_else() noexcept { return false; }
+
+}  // namespace
+
+void pinned_dispatcher::enqueue(actor_cell& cell) noexcept {
+  ready_.store(&cell, std::memory_order_seq_cst);
+  if (!started_.exchange(true, std::memory_order_relaxed)) {
+    const std::lock_guard lock(thread_mutex_);
+    thread_ = std::thread([this] { serve(); });
+    return;
+  }
+  changes_.fetch_add(1, std::memory_order_seq_cst);
+  if (parked_.load(std::memory_order_seq_cst)) futex_wake(changes_, 1);
+}
+
+void pinned_dispatcher::help(actor_cell&, const future_state_base& state,
+                             future_state_base::time_point deadline) noexcept {
+  state.spin_until(deadline);
+}
+
+bool pinned_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
+  if (cell.dead()) return false;
+  cell.messages().await_room(m);
+  return true;
+}
+
+void pinned_dispatcher::cell_stopped() noexcept { stopping_ = true; }
+
+void pinned_dispatcher::serve() noexcept {
+  spin_budget budget;
+  for (;;) {
+    spin_wait spin(budget.current());
+    actor_cell* cell = nullptr;
+    while ((cell = ready_.exchange(nullptr, std::memory_order_acq_rel)) == nullptr) {
+      if (stopping_) {
+        finished_ = true;
+        return;
+      }
+      if (spin.step()) continue;
+      budget.spinning_was_in_vain();
+      const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);
+      parked_.store(true, std::memory_order_seq_cst);
+      if (ready_.load(std::memory_order_seq_cst) == nullptr) {
+        futex_wait(changes_, seen, std::chrono::steady_clock::time_point::max());
+      }
+      parked_.store(false, std::memory_order_seq_cst);
+    }
+    budget.spinning_was_enough();
+    if (cell->claim_ticket()) {
+      cell->run(turn_limits{.messages = throughput_, .others_ready = &nobody_else});
+    }
+  }
+}
+
+void pinned_dispatcher::join() noexcept {
+  const std::lock_guard lock(thread_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+bool pinned_dispatcher::join_if_finished() noexcept {
+  if (!finished_) return false;
+  join();
+  return true;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,262 @@
+#include "core/pool_dispatcher.hpp"
+
+#include "core/actor_cell.hpp"
+#include "core/ambient.hpp"
+#include "core/futex.hpp"
+#include "core/spin_wait.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace troupe::detail {
+
+struct alignas(64) pool_dispatcher::worker {
+  explicit worker(pool_dispatcher& p) noexcept : pool(&p) {}
+
+  pool_dispatcher* pool;
+  std::atomic<actor_cell*> next{nullptr};  ///< seq_cst: see the class
+  std::atomic<std::uint64_t> turns{0};     ///< relaxed: only a hint for thieves
+  std::int32_t from_slot = 0;
+  int outrun = 0;  ///< how often in a row helping threads were faster
+  spin_budget budget;
+  std::vector<std::uint64_t> turn_seen;  ///< of each other worker, when last looked at
+  std::thread thread;
+};
+
+thread_local pool_dispatcher::worker* pool_dispatcher::current_worker = nullptr;
+
+void pool_dispatcher::short_lock::lock() noexcept {
+  int tries = 0;
+  while (held_.exchange(true, std::memory_order_acquire)) {
+    while (held_.load(std::memory_order_relaxed)) {
+      if (++tries > 64) ::sched_yield();  // the holder may have lost its processor
+      pause_cpu();
+    }
+  }
+}
+
+pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
+    : throughput_(std::max(1, throughput)) {
+  if (threads <= 0) threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
+  threads = std::max(1, threads);
+  for (std::int32_t i = 0; i < threads; ++i)
+    workers_.push_back(std::make_unique<worker>(*this));
+  for (auto& w : workers_)
+    w->turn_seen.resize(workers_.size());
+  for (auto& w : workers_)
+    w->thread = std::thread([this, &w] { serve(*w); });
+}
+
+pool_dispatcher::~pool_dispatcher() = default;
+
+void pool_dispatcher::join() noexcept {
+  ending_.store(true, std::memory_order_seq_cst);
+  wakes_.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(wakes_, INT_MAX);
+  for (auto& w : workers_) {
+    if (w->thread.joinable()) w->thread.join();
+  }
+}
+
+void pool_dispatcher::push(actor_cell& cell) noexcept {
+  lock_.lock();
+  cell.next_ready = nullptr;
+  (last_ == nullptr ? first_ : last_->next_ready) = &cell;
+  last_ = &cell;
+  length_.store(length_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  lock_.unlock();
+}
+
+actor_cell* pool_dispatcher::pop() noexcept {
+  if (length_.load(std::memory_order_seq_cst) == 0) return nullptr;
+  lock_.lock();
+  actor_cell* cell = first_;
+  if (cell != nullptr) {
+    first_ = cell->next_ready;
+    if (first_ == nullptr) last_ = nullptr;
+    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+  }
+  lock_.unlock();
+  return cell;
+}
+
+bool pool_dispatcher::pop_if_first(actor_cell& cell) noexcept {
+  if (length_.load(std::memory_order_relaxed) == 0) return false;
+  lock_.lock();
+  const bool first = first_ == &cell;
+  if (first) {
+    first_ = cell.next_ready;
+    if (first_ == nullptr) last_ = nullptr;
+    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+  }
+  lock_.unlock();
+  return first;
+}
+
+void pool_dispatcher::notify() noexcept {
+  if (spinning_.load(std::memory_order_seq_cst) != 0) return;
+  if (parked_.load(std::memory_order_seq_cst) == 0) return;
+  wakes_.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(wakes_, 1);
+}
+
+void pool_dispatcher::enqueue(actor_cell& cell) noexcept {
+  worker* me = current_worker;
+  if (me != nullptr && me->pool == this) {
+    actor_cell* older = me->next.exchange(&cell, std::memory_order_seq_cst);
+    if (older != nullptr) push(*older);
+  } else {
+    push(cell);
+  }
+  notify();
+}
+
+bool pool_dispatcher::others_ready() noexcept {
+  const worker& me = *current_worker;
+  return me.next.load(std::memory_order_relaxed) != nullptr ||
+         me.pool->length_.load(std::memory_order_relaxed) != 0;
+}
+
+void pool_dispatcher::run(worker& me, actor_cell& cell) noexcept {
+  if (!cell.claim_ticket()) return;
+  me.turns.fetch_add(1, std::memory_order_relaxed);
+  cell.run(turn_limits{.messages = throughput_, .others_ready = &others_ready});
+}
+
+actor_cell* pool_dispatcher::next_for(worker& me) noexcept {
+  // The slot alone could keep two actors busy with each other for ever.
+  constexpr std::int32_t slot_turns = 32;
+  if (me.from_slot >= slot_turns) {
+    me.from_slot = 0;
+    if (actor_cell* cell = pop()) return cell;
+  }
+  if (me.next.load(std::memory_order_relaxed) != nullptr) {
+    if (actor_cell* cell = me.next.exchange(nullptr, std::memory_order_seq_cst)) {
+      ++me.from_slot;
+      return cell;
+    }
+  }
+  me.from_slot = 0;
+  return pop();
+}
+
+bool pool_dispatcher::any_work() const noexcept {
+  if (length_.load(std::memory_order_seq_cst) != 0) return true;
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& w) {
+    return w->next.load(std::memory_order_seq_cst) != nullptr;
+  });
+}
+
+// What the turn that is running made ready is best left to the same worker, so a thief takes it
+// only if it finds the same turn there twice. It looks rarely: each look takes the line away from
+// the worker.
+actor_cell* pool_dispatcher::steal_for(worker& me) noexcept {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    worker& victim = *workers_[i];
+    if (&victim == &me || victim.next.load(std::memory_order_relaxed) == nullptr) continue;
+    const std::uint64_t turn = victim.turns.load(std::memory_order_relaxed);
+    if (std::exchange(me.turn_seen[i], turn) != turn) continue;
+    if (actor_cell* cell = victim.next.exchange(nullptr, std::memory_order_seq_cst)) return cell;
+  }
+  return nullptr;
+}
+
+actor_cell* pool_dispatcher::take_any() noexcept {
+  if (actor_cell* cell = pop()) return cell;
+  for (auto& w : workers_) {
+    if (w->next.load(std::memory_order_seq_cst) == nullptr) continue;
+    if (actor_cell* cell = w->next.exchange(nullptr, std::memory_order_seq_cst)) return cell;
+  }
+  return nullptr;
+}
+
+actor_cell* pool_dispatcher::spin_for_work(worker& me) noexcept {
+  constexpr std::uint32_t steps_between_thefts = 16;  // about 7 us
+  spin_wait spin(me.budget.current());
+  for (std::uint32_t step = 1; !ending_.load(std::memory_order_relaxed); ++step) {
+    if (length_.load(std::memory_order_relaxed) != 0) {
+      // A thread that asks and then waits runs the actor itself, sooner than this one could. The
+      // more often that happens the longer this one keeps its hands off, up to about 7 us.
+      for (int i = 0; i < (8 << me.outrun); ++i)
+        pause_cpu();
+      if (actor_cell* cell = pop()) {
+        me.outrun = 0;
+        return cell;
+      }
+      me.outrun = std::min(me.outrun + 1, 4);
+    }
+    if (step % steps_between_thefts == 0) {
+      if (actor_cell* cell = steal_for(me)) return cell;
+    }
+    if (!spin.step()) return nullptr;
+  }
+  return nullptr;
+}
+
+actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
+  spinning_.fetch_add(1, std::memory_order_seq_cst);
+  actor_cell* found = spin_for_work(me);
+  const bool was_last = spinning_.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (found != nullptr) {
+    me.budget.spinning_was_enough();
+    if (was_last && any_work()) notify();
+    return found;
+  }
+  me.budget.spinning_was_in_vain();
+  const std::uint32_t seen = wakes_.load(std::memory_order_seq_cst);
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  found = take_any();
+  if (found == nullptr && !ending_.load(std::memory_order_seq_cst)) {
+    futex_wait(wakes_, seen, std::chrono::steady_clock::time_point::max());
+  }
+  parked_.fetch_sub(1, std::memory_order_seq_cst);
+  return found;
+}
+
+void pool_dispatcher::serve(worker& me) noexcept {
+  current_worker = &me;
+  for (;;) {
+    actor_cell* cell = next_for(me);
+    if (cell == nullptr) cell = wait_for_work(me);
+    if (cell != nullptr) {
+      run(me, *cell);
+    } else if (ending_.load(std::memory_order_seq_cst) && !any_work()) {
+      return;
+    }
+  }
+}
+
+void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
+                           future_state_base::time_point deadline) noexcept {
+  // A handler may run for longer than the caller will wait, so only a patient caller helps.
+  if (deadline != future_state_base::time_point::max() || ambient.cell == &cell) {
+    state.spin_until(deadline);
+    return;
+  }
+  constexpr std::chrono::microseconds patience{40};
+  spin_wait spin(patience);
+  do {
+    if (pop_if_first(cell) ? cell.claim_ticket() : cell.claim_scheduled()) {
+      cell.run(turn_limits{.messages = throughput_, .until = &state});
+      return;
+    }
+    if (state.ready()) return;
+  } while (spin.step());
+  state.park_until(deadline);
+}
+
+bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
+  if (cell.dead()) return false;
+  // A worker that only waited might hold up the very actor it waits for.
+  const bool on_the_pool = current_worker != nullptr && current_worker->pool == this;
+  if (on_the_pool && cell.claim_scheduled()) {
+    cell.run(turn_limits{.messages = throughput_});
+  } else {
+    cell.messages().await_room(m);
+  }
+  return true;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,42 @@
+#include "core/actor_cell.hpp"
+#include "core/pool_dispatcher.hpp"
+#include "core/system_core.hpp"
+
+#include <troupe/core/system.hpp>
+
+namespace troupe {
+
+system_service::~system_service() = default;
+
+system::system(system_config config)
+    : system(std::make_shared<detail::system_core>(
+          config, timer_service::of_process(),
+          std::make_shared<detail::pool_dispatcher>(config.threads, config.throughput))) {}
+
+system::system(std::shared_ptr<detail::system_core> core) noexcept : core_(std::move(core)) {
+  core_->set_owner(this);
+  core_->open();
+}
+
+system::~system() { core_->close(); }
+
+detail::actor_cell& system::root() const noexcept { return core_->root(); }
+
+future<void> system::shutdown(std::chrono::nanoseconds patience) {
+  return core_->shutdown(patience, nullptr);
+}
+
+void system::on_dead_letter(unique_function<void(const dead_letter&)> subscriber) {
+  core_->on_dead_letter(std::move(subscriber));
+}
+
+std::uint64_t system::dead_letter_count() const noexcept { return core_->dead_letter_count(); }
+
+std::shared_ptr<system_service> system::service(
+    std::string_view key, unique_function<std::shared_ptr<system_service>()> make) {
+  return core_->service(key, std::move(make));
+}
+
+std::shared_ptr<timer_service> system::timers() const { return core_->timers(); }
+
+}  // namespace troupe

@@ -1,0 +1,150 @@
+#include "core/system_core.hpp"
+
+#include "core/pinned_dispatcher.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::detail {
+namespace {
+
+class root_actor final : public actor {
+ public:
+  explicit root_actor(troupe::supervision s) : supervision_(s) {}
+
+ protected:
+  troupe::supervision supervise() const override { return supervision_; }
+
+ private:
+  troupe::supervision supervision_;
+};
+
+}  // namespace
+
+system_core::system_core(system_config config, std::shared_ptr<timer_service> timers,
+                         std::shared_ptr<turn_dispatcher> pool)
+    : config_(config), timers_(std::move(timers)), pool_(std::move(pool)) {}
+
+void system_core::open() {
+  auto* cell = new actor_cell(shared_from_this(), nullptr,
+                              factory_of<root_actor>(config_.supervision), {}, {});
+  root_ = any_actor_ref(*cell);
+  cell->release_cell();
+  cell->begin();
+}
+
+std::shared_ptr<turn_dispatcher> system_core::dispatcher_for(const spawn_options& options) {
+  if (options.run_by == dispatcher::pool || pool_->runs_everything()) return pool_;
+  const std::lock_guard lock(mutex_);
+  // Threads whose actor has stopped are joined here, so that they do not add up.
+  std::erase_if(pinned_, [](const auto& d) { return d->join_if_finished(); });
+  return pinned_.emplace_back(std::make_shared<pinned_dispatcher>(config_.throughput));
+}
+
+future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion_driver* driver) {
+  promise<void> source(driver);
+  future<void> done = source.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) {
+      source.set_value();
+      return done;
+    }
+    stopping_.push_back(std::move(source));
+    if (std::exchange(shutting_down_, true)) return done;
+    patience_alarm_ = timers_->add(timers_->now() + patience, [weak = weak_from_this()] {
+      if (const auto core = weak.lock()) core->force_stop();
+    });
+  }
+  root().stop_after_mailbox();
+  return done;
+}
+
+void system_core::force_stop() noexcept {
+  std::vector<promise<void>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    root().stop_now();
+    waiting = std::move(stopping_);
+    stopping_.clear();
+  }
+  const error late{.code = errc::timed_out,
+                   .message = "actors were stopped before they had handled their mailboxes"};
+  for (auto& p : waiting)
+    p.set_error(late);
+}
+
+void system_core::root_stopped() noexcept {
+  std::vector<std::pair<std::string, std::shared_ptr<system_service>>> services;
+  {
+    const std::lock_guard lock(mutex_);
+    services = std::move(services_);
+    services_.clear();
+  }
+  for (auto it = services.rbegin(); it != services.rend(); ++it)
+    it->second->stop();
+  std::vector<promise<void>> waiting;
+  timer_id alarm{};
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    waiting = std::move(stopping_);
+    stopping_.clear();
+    alarm = patience_alarm_;
+  }
+  timers_->cancel(alarm);
+  for (auto& p : waiting)
+    p.set_value();
+}
+
+void system_core::close() noexcept {
+  if (!shutdown(config_.drain, nullptr).wait_for(config_.drain)) force_stop();
+  // That may have been answered while handlers still run; the threads end after them.
+  shutdown(config_.drain, nullptr).wait();
+  pool_->join();
+  std::vector<std::shared_ptr<pinned_dispatcher>> pinned;
+  {
+    const std::lock_guard lock(mutex_);
+    pinned = std::move(pinned_);
+  }
+  for (auto& d : pinned)
+    d->join();
+  root_ = {};  // it refers to this core
+}
+
+void system_core::dead(std::string_view message, const actor_cell& target, errc reason) noexcept {
+  dead_letters_.fetch_add(1, std::memory_order_relaxed);
+  std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers;
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    subscribers = subscribers_;
+  }
+  const dead_letter letter{message, target.id(), target.path(), reason};
+  for (const auto& s : subscribers)
+    (*s)(letter);
+}
+
+void system_core::on_dead_letter(unique_function<void(const dead_letter&)> subscriber) {
+  const std::lock_guard lock(subscribers_mutex_);
+  subscribers_.push_back(
+      std::make_shared<unique_function<void(const dead_letter&)>>(std::move(subscriber)));
+}
+
+std::shared_ptr<system_service> system_core::service(
+    std::string_view key, unique_function<std::shared_ptr<system_service>()> make) {
+  const std::lock_guard lock(mutex_);
+  const auto at = std::find_if(services_.begin(), services_.end(),
+                               [&](const auto& s) { return s.first == key; });
+  if (at != services_.end()) return at->second;
+  if (stopped_) return nullptr;
+  return services_.emplace_back(std::string(key), make()).second;
+}
+
+double system_core::jitter() {
+  const std::lock_guard lock(mutex_);
+  return std::uniform_real_distribution<double>(-1, 1)(random_);
+}
+
+}  // namespace troupe::detail

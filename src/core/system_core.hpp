@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/actor_cell.hpp"
+#include "core/turn_dispatcher.hpp"
+
+#include <troupe/core/system.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace troupe::detail {
+
+class pinned_dispatcher;
+
+/// What all actors of a system share. Owned by the system and by every cell; its threads end with
+/// the system.
+class system_core final : public std::enable_shared_from_this<system_core> {
+ public:
+  system_core(system_config config, std::shared_ptr<timer_service> timers,
+              std::shared_ptr<turn_dispatcher> pool);
+
+  /// Spawns the root. Once, before anything else.
+  void open();
+  /// Waits until the root has stopped, then ends the threads.
+  void close() noexcept;
+  /// Stops what `shutdown` lets drain.
+  void force_stop() noexcept;
+
+  [[nodiscard]] const system_config& config() const noexcept { return config_; }
+  [[nodiscard]] const std::shared_ptr<timer_service>& timers() const noexcept { return timers_; }
+  [[nodiscard]] actor_cell& root() const noexcept { return root_.cell(); }
+  [[nodiscard]] turn_dispatcher& pool() const noexcept { return *pool_; }
+  [[nodiscard]] troupe::system* owner() const noexcept { return owner_; }
+  void set_owner(troupe::system* owner) noexcept { owner_ = owner; }
+
+  /// The pool, or a new thread of the actor's own.
+  std::shared_ptr<turn_dispatcher> dispatcher_for(const spawn_options& options);
+
+  future<void> shutdown(std::chrono::nanoseconds patience, completion_driver* driver);
+  void root_stopped() noexcept;
+
+  void dead(std::string_view message, const actor_cell& target, errc reason) noexcept;
+  void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
+  [[nodiscard]] std::uint64_t dead_letter_count() const noexcept { return dead_letters_.load(); }
+
+  std::shared_ptr<system_service> service(std::string_view key,
+                                          unique_function<std::shared_ptr<system_service>()> make);
+
+  /// In [-1, 1], for backoff.
+  double jitter();
+  void seed(std::uint64_t value) { random_.seed(value); }
+
+ private:
+  system_config config_;
+  std::shared_ptr<timer_service> timers_;
+  std::shared_ptr<turn_dispatcher> pool_;
+  troupe::system* owner_ = nullptr;
+  any_actor_ref root_;
+
+  std::mutex mutex_;  ///< guards what follows
+  std::vector<std::shared_ptr<pinned_dispatcher>> pinned_;
+  std::vector<std::pair<std::string, std::shared_ptr<system_service>>> services_;
+  std::vector<promise<void>> stopping_;
+  bool shutting_down_ = false;
+  bool stopped_ = false;
+  timer_id patience_alarm_{};
+  std::mt19937_64 random_{std::random_device{}()};
+
+  std::atomic<std::uint64_t> dead_letters_{0};
+  std::mutex subscribers_mutex_;
+  std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,52 @@
+#include <troupe/core/turn_home.hpp>
+
+namespace troupe::detail {
+
+suspended_wait* suspended_wait::make(std::coroutine_handle<> waiter, turn_home* home) {
+  return make_pooled<suspended_wait>(waiter, home);
+}
+
+suspended_wait::suspended_wait(std::coroutine_handle<> waiter, turn_home* home) noexcept
+    : waiter_(waiter), home_(home) {
+  continuation::run = &future_completed;
+  turn_work::run = &resume_in_turn;
+  if (home_ != nullptr) home_->retain_home();
+}
+
+suspended_wait::~suspended_wait() {
+  if (completed_ != nullptr) completed_->destroy();
+  if (home_ != nullptr) home_->release_home();
+}
+
+void suspended_wait::future_completed(continuation& self, future_state_base& state) noexcept {
+  auto& me = static_cast<suspended_wait&>(self);
+  me.completed_ = &state;
+  if (me.home_ != nullptr) {
+    me.home_->post(me);
+  } else {
+    me.resume();
+  }
+}
+
+void suspended_wait::resume_in_turn(turn_work& self) noexcept {
+  static_cast<suspended_wait&>(self).resume();
+}
+
+void suspended_wait::resume() noexcept {
+  if (stage_.exchange(stage::resumed, std::memory_order_acq_rel) == stage::waiting) {
+    waiter_.resume();
+  }
+  release();
+}
+
+void suspended_wait::leave() noexcept {
+  stage_.exchange(stage::left, std::memory_order_acq_rel);
+  release();
+}
+
+void suspended_wait::release() noexcept {
+  // acq_rel: the last owner destroys what the other wrote.
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) drop_pooled(this);
+}
+
+}  // namespace troupe::detail

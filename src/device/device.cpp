@@ -1,0 +1,207 @@
+#include "device/device_core.hpp"
+#include "device/staged_copy.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/ops/lane/marker.hpp>
+#include <troupe/ops/memory/copy.hpp>
+#include <troupe/ops/memory/fill.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <thread>
+
+namespace troupe {
+namespace detail {
+
+result<void> send(device_core& core, const request_type& type, void* request,
+                  const request_options& options, std::uint8_t lane, completion done) {
+  return core.send(type, request, options, lane, std::move(done));
+}
+
+completion_driver* driver_of(device_core& core) noexcept { return &core.completions(); }
+
+}  // namespace detail
+
+library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
+                             std::uint8_t lane)
+    : core_(std::move(core)), library_(library), lane_(lane) {}
+library_actor::~library_actor() = default;
+library_actor::library_actor(const library_actor&) = default;
+library_actor& library_actor::operator=(const library_actor&) = default;
+
+library_actor library_actor::on_new_lane() const {
+  return library_actor(core_, library_, core_->new_lane());
+}
+
+namespace {
+
+// Bytes of a packed tensor, or why it cannot be.
+result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
+  if (!extents.valid()) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("more than {} dimensions", max_rank)};
+  }
+  unsigned __int128 bytes = static_cast<std::uint64_t>(size_of(type));
+  bool empty = false;
+  for (const std::int64_t extent : extents.extents()) {
+    if (extent < 0) {
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("extent {} of [{}]", extent, fmt::join(extents.extents(), ", "))};
+    }
+    empty = empty || extent == 0;
+    bytes *= static_cast<std::uint64_t>(extent == 0 ? 1 : extent);
+    if (bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return error{.code = errc::size_overflow,
+                   .message = fmt::format("[{}] of {} takes more than 2^63 bytes",
+                                          fmt::join(extents.extents(), ", "), to_string(type))};
+    }
+  }
+  return empty ? 0 : static_cast<std::uint64_t>(bytes);
+}
+
+result<any_tensor> allocate_in(device_core& core, memory_space space, dtype type,
+                               const shape& extents) {
+  auto bytes = bytes_of(type, extents);
+  if (!bytes) return std::move(bytes).error();
+  auto buffer = core.allocate(space, *bytes);
+  if (!buffer) return std::move(buffer).error();
+  return any_tensor::owned(*std::move(buffer), type, extents);
+}
+
+error lengths_differ(const any_tensor& t, std::size_t bytes) {
+  const auto element = static_cast<std::size_t>(size_of(t.type()));
+  return error{.code = errc::shape_mismatch,
+               .message = fmt::format("the tensor {} has {} elements, the span {}", t.to_string(),
+                                      t.count(), bytes / element)};
+}
+
+error types_differ(const any_tensor& t, dtype type) {
+  return error{.code = errc::type_mismatch,
+               .message = fmt::format("the tensor holds {}, the span {}", to_string(t.type()),
+                                      to_string(type))};
+}
+
+}  // namespace
+
+device::device(std::shared_ptr<device_core> core) noexcept : core_(std::move(core)) {}
+device::~device() = default;
+device::device(const device&) = default;
+device& device::operator=(const device&) = default;
+
+result<any_tensor> device::allocate(dtype type, const shape& extents, initial content) {
+  auto view = allocate_in(*core_, memory_space::device, type, extents);
+  if (view && content == initial::zero && !view->empty()) {
+    if (auto sent = tell(memory::fill{.to = *view, .value = 0}); !sent) {
+      return std::move(sent).error();
+    }
+  }
+  return view;
+}
+
+result<any_tensor> device::allocate_host(dtype type, const shape& extents) {
+  return allocate_in(*core_, memory_space::host, type, extents);
+}
+
+future<void> device::copy_in(dtype type, std::span<const std::byte> from, const any_tensor& to) {
+  if (to.type() != type) return make_failed_future<void>(types_differ(to, type));
+  if (static_cast<std::size_t>(to.count() * size_of(type)) != from.size()) {
+    return make_failed_future<void>(lengths_differ(to, from.size()));
+  }
+  return staged_copy::in(core_, from, to);
+}
+
+future<void> device::copy_out(const any_tensor& from, dtype type, std::span<std::byte> to) {
+  if (from.type() != type) return make_failed_future<void>(types_differ(from, type));
+  if (static_cast<std::size_t>(from.count() * size_of(type)) != to.size()) {
+    return make_failed_future<void>(lengths_differ(from, to.size()));
+  }
+  return staged_copy::out(core_, from, to);
+}
+
+future<void> device::copy(const any_tensor& from, const any_tensor& to) {
+  const auto home_of = [&](const any_tensor& t) -> std::shared_ptr<device_core> {
+    if (!t.buffer() || t.space() != memory_space::device) return core_;
+    auto home = static_cast<memory_pool*>(t.buffer()->owner)->home();
+    return home ? home : core_;
+  };
+  const auto source = home_of(from);
+  const auto target = home_of(to);
+  const auto send = [](const std::shared_ptr<device_core>& on, const any_tensor& a,
+                       const any_tensor& b) {
+    return device(on).ask(memory::copy{.from = a, .to = b});
+  };
+  if (source == target) return send(source, from, to);
+  // Two devices have no memory in common but the host's.
+  auto between = allocate_host(from.type(), shape(from.extents()));
+  if (!between) return make_failed_future<void>(std::move(between).error());
+  return send(source, from, *between).then([send, target, to, between = *between] {
+    return send(target, between, to);
+  });
+}
+
+future<void> device::freeze(const any_tensor& t) {
+  // First the program refuses to write, then everything sent before has to be done, then workers
+  // lose the right to.
+  future<void> settled = ask(lane::marker{.after = t});
+  if (t.buffer() && t.space() == memory_space::device) {
+    t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
+  }
+  return std::move(settled).then([core = core_, buffer = t.buffer()](result<void> outcome) {
+    if (!outcome) {
+      buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+      return make_failed_future<void>(std::move(outcome).error());
+    }
+    return core->watch().protect(buffer, true);
+  });
+}
+
+future<void> device::thaw(const any_tensor& t) {
+  return ask(lane::marker{.after = t})
+      .then([core = core_, buffer = t.buffer()](result<void> outcome) {
+        if (!outcome) return make_failed_future<void>(std::move(outcome).error());
+        return core->watch().protect(buffer, false).then([buffer] {
+          buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+        });
+      });
+}
+
+void device::release(const any_tensor& t) {
+  if (t.buffer()) t.buffer()->state.fetch_or(buffer_released, std::memory_order_acq_rel);
+}
+
+void device::trim() { core_->memory().trim(); }
+
+library_actor device::library(std::string_view name) const {
+  return library_actor(core_, name, core_->lane_of(name));
+}
+
+std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
+device_health device::health() const { return core_->watch().health(); }
+std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
+device_statistics device::statistics() const { return core_->statistics(); }
+pid_t device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
+
+void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher) {
+  core_->watch().watch(std::move(watcher));
+}
+
+result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
+
+bool device::drain(std::chrono::nanoseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(
+        std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
+  }
+  return true;
+}
+
+void device::stop() {
+  core_->watch().stop({.code = errc::device_stopped, .message = "stopped by the program"});
+}
+
+}  // namespace troupe

@@ -1,0 +1,295 @@
+#include "device/device_core.hpp"
+
+#include "core/spin_wait.hpp"
+#include "device/operands.hpp"
+#include "wire/codec.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// A page: what the rights of can be changed, so that any buffer can be frozen by itself.
+constexpr std::uint64_t device_granule_bytes = 4096;
+constexpr std::uint32_t largest_capacity = 16 * 1024;
+// A sender looks for completions itself once in so many requests, so that a stream of requests that
+// nobody waits for frees its slots without another thread.
+constexpr std::uint64_t requests_per_look = 32;
+
+std::uint64_t physical_memory_bytes() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+device_core::device_core(std::int32_t ordinal, const device_config& config,
+                         std::shared_ptr<memory_pool> host_memory) noexcept
+    : ordinal_(ordinal), config_(config), host_memory_(std::move(host_memory)) {}
+
+device_core::~device_core() = default;
+
+result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
+                                                         const device_config& config,
+                                                         std::shared_ptr<memory_pool> host_memory) {
+  if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
+                                        config.mailbox_capacity, largest_capacity),
+                 .device = ordinal};
+  }
+  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
+  auto memory = memory_pool::create({.space = memory_space::device,
+                                     .device = ordinal,
+                                     .limit_bytes = config.memory_limit_bytes != 0
+                                                        ? config.memory_limit_bytes
+                                                        : physical_memory_bytes() / 2,
+                                     .granule_bytes = device_granule_bytes});
+  if (!memory) return std::move(memory).error();
+  core->device_memory_ = *std::move(memory);
+  core->device_memory_->set_home(core);
+  auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
+  if (!requests) return std::move(requests).error();
+  core->requests_ = *std::move(requests);
+  core->wakes_ = os::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!core->wakes_) return system_failure("eventfd", errno);
+  core->completions_ = std::make_unique<reactor>(*core->requests_, core->wakes_.get());
+  core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
+    self->complete_error(slot, failure);
+  });
+  core->supervisor_ =
+      std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
+                                                     .config = config,
+                                                     .requests = *core->requests_,
+                                                     .completions = *core->completions_,
+                                                     .device_memory = *core->device_memory_,
+                                                     .host_memory = *core->host_memory_,
+                                                     .wakes = core->wakes_.get()});
+  return core;
+}
+
+result<void> device_core::send(const request_type& type, void* request,
+                               const request_options& options, std::uint8_t lane, completion done) {
+  const auto refuse = [&](error why) -> result<void> {
+    why.device = ordinal_;
+    why.generation = supervisor_->generation();
+    if (why.request.empty()) why.request = wire::print(type, request);
+    sent_.fetch_add(1, std::memory_order_relaxed);
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    if (done) {
+      error copy = why;
+      done(nullptr, &copy);
+    }
+    return why;
+  };
+  if (auto admitted = admit(type); !admitted) return refuse(std::move(admitted).error());
+  if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
+  auto taken = take_slot(options);
+  if (!taken) return refuse(std::move(taken).error());
+  const std::uint16_t slot = *taken;
+  if (auto filled = fill(slot, type, request); !filled) {
+    abandon_slot(slot);
+    return refuse(std::move(filled).error());
+  }
+
+  record& r = completions_->at(slot);
+  r.type = &type;
+  r.lane = lane;
+  r.answered = false;
+  r.started = false;
+  r.kills = 0;
+  r.done = std::move(done);
+  r.deadline_ns = 0;
+  if (options.deadline) {
+    r.deadline_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        (clock::now() + *options.deadline).time_since_epoch())
+                        .count();
+  }
+  requests_->header(slot).deadline_ns = r.deadline_ns;
+  const std::int64_t deadline_ns = r.deadline_ns;
+  const bool cancellable = options.stop.stop_possible();
+
+  sent_.fetch_add(1, std::memory_order_relaxed);
+  // From here on the record belongs to the reactor's role.
+  const std::uint64_t ticket = requests_->publish(slot, lane);
+  if (deadline_ns != 0) supervisor_->note_deadline(deadline_ns);
+  supervisor_->note_busy();
+  if (cancellable) {
+    supervisor_->execute([this, slot, ticket, stop = options.stop] {
+      // On the device thread, with the role, the record can be looked at again.
+      completions_->take_role();
+      completions_->poll();
+      record& sent = completions_->at(slot);
+      if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
+        sent.stop.emplace(stop, [this, slot, ticket] { cancel(slot, ticket); });
+      }
+      completions_->leave_role();
+    });
+  }
+  if (ticket % requests_per_look == 0 && completions_->try_take_role()) {
+    completions_->poll();
+    completions_->leave_role();
+  }
+  return {};
+}
+
+result<void> device_core::admit(const request_type& type) const {
+  const device_state state = supervisor_->state();
+  if (state == device_state::stopped || state == device_state::condemned) [[unlikely]] {
+    return supervisor_->stop_reason();
+  }
+  if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
+      std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
+    return error{
+        .code = errc::library_missing,
+        .message = fmt::format("library {} is not enabled on this device", type.library())};
+  }
+  if (type.library() == "fault" && !config_.fault_injection) {
+    return error{.code = errc::unsupported,
+                 .message = "the device was made without fault_injection"};
+  }
+  return {};
+}
+
+result<std::uint16_t> device_core::take_slot(const request_options& options) {
+  if (auto slot = requests_->take_slot()) return *slot;
+  const auto patience =
+      options.deadline ? clock::now() + *options.deadline : clock::time_point::max();
+  detail::spin_wait spin(std::chrono::microseconds(50));
+  for (;;) {
+    if (completions_->try_take_role()) {
+      completions_->poll();
+      completions_->leave_role();
+    }
+    if (auto slot = requests_->take_slot()) return *slot;
+    if (config_.full == when_full::reject) {
+      return error{.code = errc::mailbox_full,
+                   .message = fmt::format("{} requests are waiting or running, its capacity",
+                                          requests_->capacity())};
+    }
+    if (auto open = admit(request_type{}); !open) return std::move(open).error();
+    if (clock::now() >= patience) {
+      return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
+    }
+    if (!spin.step()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request) {
+  record& r = completions_->at(slot);
+  wire::slot_header& header = requests_->header(slot);
+  outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
+  auto bytes = wire::encode(type, request, requests_->payload(slot), operands);
+  if (!bytes) return std::move(bytes).error();
+  if (*bytes > wire::slot_payload_bytes) {
+    if (*bytes > requests_->heap_bytes()) {
+      return error{.code = errc::size_overflow,
+                   .message = fmt::format("the request takes {} bytes, mailbox_bytes is {}", *bytes,
+                                          requests_->heap_bytes())};
+    }
+    r.heap = requests_->take_heap(*bytes);
+    if (!r.heap) {
+      return error{.code = errc::mailbox_full,
+                   .message = fmt::format("no room for {} bytes within mailbox_bytes {}", *bytes,
+                                          requests_->heap_bytes())};
+    }
+    header.spill_offset = r.heap->offset;
+    r.operands.clear();
+    auto again = wire::encode(type, request, requests_->heap(*r.heap), operands);
+    if (!again) return std::move(again).error();
+  }
+  header.operation = type.id;
+  header.payload_bytes = static_cast<std::uint32_t>(*bytes);
+  header.revoked.store(0, std::memory_order_relaxed);
+  if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
+    return error{.code = errc::poisonous,
+                 .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};
+  }
+  if (operands.overwrites_taint()) clear_overwritten_taints(r.operands);
+  return {};
+}
+
+void device_core::abandon_slot(std::uint16_t slot) noexcept {
+  record& r = completions_->at(slot);
+  r.operands.clear();
+  if (r.heap) requests_->give_back_heap(*std::exchange(r.heap, std::nullopt));
+  requests_->give_back_slot(slot);
+}
+
+// With the role.
+void device_core::complete_error(std::uint16_t slot, error& failure) {
+  const record& r = completions_->at(slot);
+  failure.device = ordinal_;
+  failure.generation = supervisor_->generation();
+  if (!failure.request.empty()) return;
+  // Failures are rare and requests are many: the text is made from the bytes that were sent.
+  std::vector<std::byte> room(r.type->bytes + r.type->alignment);
+  void* at = room.data();
+  std::size_t left = room.size();
+  at = std::align(r.type->alignment, r.type->bytes, at, left);
+  r.type->construct(at);
+  const wire::address_ranges ranges{
+      wire::address_range{device_memory_->base(), device_memory_->bytes()},
+      wire::address_range{host_memory_->base(), host_memory_->bytes()}};
+  std::vector<wire::operand> operands;
+  const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
+  failure.request = decoded ? wire::print(*r.type, at) : std::string(r.type->name);
+  r.type->destroy(at);
+}
+
+// From the stop token's thread: hands over to the device thread, which may look at the record.
+void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
+  supervisor_->execute([this, slot, ticket] {
+    completions_->take_role();
+    completions_->poll();
+    const record& r = completions_->at(slot);
+    if (r.in_flight && r.ticket == ticket && !r.answered &&
+        completions_->started(r.lane) < r.place) {
+      completions_->answer_early(slot, {.code = errc::cancelled, .message = "before it was run"});
+    }
+    completions_->leave_role();
+  });
+}
+
+std::uint8_t device_core::lane_of(std::string_view library) {
+  const std::lock_guard lock(lanes_mutex_);
+  const auto [place, fresh] = lanes_.try_emplace(std::string(library), 0);
+  if (fresh) place->second = new_lane();
+  return place->second;
+}
+
+std::uint8_t device_core::new_lane() noexcept {
+  return static_cast<std::uint8_t>(next_lane_.fetch_add(1, std::memory_order_relaxed) %
+                                   wire::max_lanes);
+}
+
+result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {
+  memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
+  return pool.allocate(bytes, supervisor_->generation());
+}
+
+device_statistics device_core::statistics() const {
+  const auto& totals = completions_->totals();
+  device_statistics s;
+  s.answered = totals.answered.load(std::memory_order_relaxed);
+  s.failed =
+      totals.failed.load(std::memory_order_relaxed) + refused_.load(std::memory_order_relaxed);
+  s.replayed = supervisor_->replayed();
+  s.sent = sent_.load(std::memory_order_relaxed);
+  s.in_flight = s.sent - std::min(s.sent, s.answered + s.failed);
+  const pool_statistics memory = device_memory_->statistics();
+  s.memory_used_bytes = memory.used_bytes;
+  s.memory_peak_bytes = memory.peak_bytes;
+  s.memory_limit_bytes = memory.limit_bytes;
+  s.buffers = memory.buffers;
+  return s;
+}
+
+}  // namespace troupe

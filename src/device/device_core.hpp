@@ -1,0 +1,77 @@
+#pragma once
+
+#include "device/mailbox.hpp"
+#include "device/reactor.hpp"
+#include "device/supervisor.hpp"
+#include "memory/memory_pool.hpp"
+
+#include <troupe/device/config.hpp>
+#include <troupe/device/health.hpp>
+#include <troupe/device/request_options.hpp>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace troupe {
+
+/// A device: the stable address behind which workers come and go. Owns the mailbox, the memory, the
+/// reactor and the supervisor; sends requests.
+class device_core {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<device_core>> create(
+      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory);
+  ~device_core();
+
+  /// Checks a request, and sends it; the request is used up. `done` is called exactly once, at once
+  /// when the request is refused. An empty `done` makes it a `tell`.
+  /// \returns why it was refused, when it was
+  result<void> send(const request_type& type, void* request, const request_options& options,
+                    std::uint8_t lane, completion done);
+
+  /// A lane for a library's requests; the same for the same name.
+  [[nodiscard]] std::uint8_t lane_of(std::string_view library);
+  [[nodiscard]] std::uint8_t new_lane() noexcept;
+
+  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
+  [[nodiscard]] device_statistics statistics() const;
+  [[nodiscard]] supervisor& watch() noexcept { return *supervisor_; }
+  [[nodiscard]] reactor& completions() noexcept { return *completions_; }
+  [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
+  [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
+  [[nodiscard]] const device_config& config() const noexcept { return config_; }
+  [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
+
+ private:
+  device_core(std::int32_t ordinal, const device_config& config,
+              std::shared_ptr<memory_pool> host_memory) noexcept;
+
+  [[nodiscard]] result<void> admit(const request_type& type) const;
+  [[nodiscard]] result<std::uint16_t> take_slot(const request_options& options);
+  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request);
+  void abandon_slot(std::uint16_t slot) noexcept;
+  void complete_error(std::uint16_t slot, error& failure);
+  void cancel(std::uint16_t slot, std::uint64_t ticket);
+
+  const std::int32_t ordinal_;
+  const device_config config_;
+  const std::shared_ptr<memory_pool> host_memory_;
+  std::shared_ptr<memory_pool> device_memory_;
+  std::unique_ptr<mailbox> requests_;
+  os::unique_fd wakes_;
+  std::unique_ptr<reactor> completions_;
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> refused_{0};
+
+  std::mutex lanes_mutex_;
+  std::unordered_map<std::string, std::uint8_t> lanes_;
+  std::atomic<std::uint32_t> next_lane_{0};
+
+  // Last: its thread uses everything above and ends first.
+  std::unique_ptr<supervisor> supervisor_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,244 @@
+#include "device/incarnation.hpp"
+
+#include "device/mailbox.hpp"
+#include "memory/memory_pool.hpp"
+#include "os/message_socket.hpp"
+#include "wire/reply.hpp"
+#include "worker/backend.hpp"
+#include "worker/worker_argument.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+int lane_threads(const device_config& config) {
+  if (config.lane_threads > 0) return config.lane_threads;
+  // At least two, so that one can read the mailbox while the other runs a large request.
+  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::string enabled_libraries(const device_config& config) {
+  if (config.libraries.empty()) return {};
+  return fmt::format("{} lane", fmt::join(config.libraries, " "));
+}
+
+}  // namespace
+
+result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
+                                                        std::uint64_t number,
+                                                        const std::vector<frozen_range>& frozen) {
+  std::unique_ptr<incarnation> worker(new incarnation(plan, number));
+  const std::size_t bytes = wire::worker_segment_bytes(plan.requests->capacity());
+  auto memory = os::create_shared_memory("troupe-worker", bytes);
+  if (!memory) return std::move(memory).error();
+  auto segment = os::map(*memory, bytes, os::protection::read_write);
+  if (!segment) return std::move(segment).error();
+  worker->segment_memory_ = *std::move(memory);
+  worker->segment_ = *std::move(segment);
+  // Fresh pages are zero, which is what every field of a segment starts as.
+  wire::doorbells& bells = plan.requests->bells(number);
+  bells.worker_sleeps.store(1, std::memory_order_relaxed);
+
+  auto started = plan.config->isolation == isolation::process ? worker->start_process(frozen)
+                                                              : worker->start_threads();
+  if (!started) return std::move(started).error();
+  return worker;
+}
+
+incarnation::~incarnation() { end(); }
+
+result<void> incarnation::start_process(const std::vector<frozen_range>& frozen) {
+  frozen_ = frozen;
+  auto pair = os::message_socket_pair();
+  if (!pair) return std::move(pair).error();
+  auto process = os::child_process::spawn({plan_.executable, std::string(worker::worker_argument)},
+                                          pair->second);
+  if (!process) {
+    error failure = std::move(process).error();
+    if (failure.vendor_code == ENOENT || failure.vendor_code == EACCES) {
+      failure.code = errc::worker_not_found;
+      failure.message = fmt::format("worker executable {}: {}", plan_.executable, failure.message);
+    }
+    return failure;
+  }
+  process_ = *std::move(process);
+  control_ = std::move(pair->first);
+  return {};
+}
+
+result<void> incarnation::start_threads() {
+  operation_table all;
+  if (!plan_.plugin.empty()) {
+    if (auto loaded = worker::load_backend(plan_.plugin, all); !loaded) return loaded;
+  }
+  if (plan_.config->own_operations != nullptr) plan_.config->own_operations(all);
+  const auto range = [](const memory_pool& pool) {
+    return wire::address_range{pool.base(), pool.bytes()};
+  };
+  auto started =
+      worker::host::start({.mailbox = plan_.requests->shared(),
+                           .mailbox_bytes = plan_.requests->total_bytes(),
+                           .bells = &plan_.requests->bells(number_),
+                           .segment = segment(),
+                           .program_wakes = plan_.program_wakes,
+                           .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
+                           .worker = number_,
+                           .lane_threads = lane_threads(*plan_.config),
+                           .in_process = false},
+                          worker::choose_operations(all, enabled_libraries(*plan_.config),
+                                                    plan_.config->fault_injection));
+  if (!started) return std::move(started).error();
+  host_ = *std::move(started);
+  stage_ = stage::ready;
+  return {};
+}
+
+void incarnation::on_control() {
+  for (;;) {
+    wire::any_message message;
+    auto received =
+        os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), false);
+    if (!received && received.error().vendor_code == EAGAIN) return;
+    if (!received || received->bytes == 0) {
+      // The socket goes a moment before the process does.
+      control_.reset();
+      return;
+    }
+    result<void> outcome;
+    switch (message.kind) {
+      case wire::control::hello:
+        outcome = on_hello(message.hello);
+        break;
+      case wire::control::ready:
+        stage_ = stage::ready;
+        break;
+      case wire::control::pong:
+        pongs_ = std::min(message.plain.id, pings_sent_);
+        break;
+      case wire::control::protected_:
+        protects_acknowledged_ = std::min(protects_acknowledged_ + 1, protects_sent_);
+        break;
+      case wire::control::failed: {
+        auto why = wire::read_failure(message.failed.why);
+        return fail(why ? std::move(*why)
+                        : error{.code = errc::protocol_violation,
+                                .message = "a worker failed without saying why"});
+      }
+      case wire::control::configure:
+      case wire::control::begin:
+      case wire::control::protect:
+      case wire::control::ping:
+        outcome = error{.code = errc::protocol_violation,
+                        .message = fmt::format("control message {} from a worker",
+                                               static_cast<std::uint32_t>(message.kind))};
+        break;
+    }
+    if (!outcome) return fail(std::move(outcome).error());
+  }
+}
+
+void incarnation::fail(error why) {
+  if (stage_ == stage::failed) return;
+  stage_ = stage::failed;
+  failure_ = std::move(why);
+}
+
+result<void> incarnation::on_hello(const wire::hello_message& hello) {
+  const std::string_view version(hello.library_version,
+                                 ::strnlen(hello.library_version, sizeof(hello.library_version)));
+  if (hello.magic_number != wire::magic || hello.protocol != wire::protocol_version ||
+      version != TROUPE_VERSION) {
+    return error{
+        .code = errc::version_mismatch,
+        .message = fmt::format(
+            "worker {} is version {} with protocol {}, the library {} with protocol {}",
+            plan_.executable, version, hello.protocol, TROUPE_VERSION, wire::protocol_version)};
+  }
+  if (auto sent = configure(); !sent) return sent;
+  for (const frozen_range& range : frozen_)
+    protect(range, true);
+  return send(wire::plain_message{.kind = wire::control::begin});
+}
+
+result<void> incarnation::configure() {
+  wire::configure_message message;
+  message.lane_threads = static_cast<std::uint32_t>(lane_threads(*plan_.config));
+  message.worker = number_;
+  message.mailbox_bytes = plan_.requests->total_bytes();
+  const memory_pool* pools[] = {plan_.device_memory, plan_.host_memory};
+  for (std::size_t i = 0; i < std::size(pools); ++i) {
+    message.ranges[i] = {reinterpret_cast<std::uint64_t>(pools[i]->base()), pools[i]->bytes()};
+  }
+  message.fault_injection = plan_.config->fault_injection ? 1 : 0;
+  const std::string libraries = enabled_libraries(*plan_.config);
+  if (plan_.plugin.size() >= sizeof(message.plugin) ||
+      libraries.size() >= sizeof(message.libraries)) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("a path of {} or a list of libraries of {} characters",
+                                        plan_.plugin.size(), libraries.size())};
+  }
+  plan_.plugin.copy(message.plugin, sizeof(message.plugin) - 1);
+  libraries.copy(message.libraries, sizeof(message.libraries) - 1);
+  const int descriptors[wire::configure_descriptors] = {plan_.requests->memory().get(),
+                                                        plan_.requests->bell_memory().get(),
+                                                        segment_memory_.get(),
+                                                        plan_.program_wakes,
+                                                        plan_.device_memory->memory().get(),
+                                                        plan_.host_memory->memory().get()};
+  return send(message, descriptors);
+}
+
+void incarnation::protect(const frozen_range& range, bool read_only) {
+  if (!is_process()) {
+    // The program's own mapping is the worker's, too.
+    (void)os::protect(plan_.device_memory->base() + range.offset, range.bytes,
+                      read_only ? os::protection::read : os::protection::read_write);
+    return;
+  }
+  if (!configured_) {
+    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
+    if (read_only) frozen_.push_back(range);
+    return;
+  }
+  const wire::protect_message message{.read_only = read_only ? 1u : 0u,
+                                      .id = ++protects_sent_,
+                                      .offset = range.offset,
+                                      .bytes = range.bytes};
+  if (auto sent = send(message); !sent) fail(std::move(sent).error());
+}
+
+void incarnation::ping() {
+  const wire::plain_message message{.kind = wire::control::ping, .id = ++pings_sent_};
+  // A worker that cannot be reached does not answer, and is noticed by that.
+  (void)send(message);
+}
+
+os::exit_report incarnation::end() noexcept {
+  if (host_ != nullptr) {
+    host_->stop();
+    host_.reset();
+  }
+  control_.reset();
+  process_.kill();
+  return process_.reap();
+}
+
+void incarnation::abandon() noexcept {
+  [[maybe_unused]] const worker::host* left_behind = host_.release();
+  segment_.release();
+}
+
+template <class Message>
+result<void> incarnation::send(const Message& message, std::span<const int> descriptors) {
+  return os::send_message(control_, std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+}  // namespace troupe

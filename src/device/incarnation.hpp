@@ -1,0 +1,118 @@
+#pragma once
+
+#include "os/process.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/codec.hpp"
+#include "wire/control.hpp"
+#include "worker/host.hpp"
+
+#include <troupe/core/result.hpp>
+#include <troupe/device/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class mailbox;
+class memory_pool;
+
+/// What every worker of a device is started with.
+struct worker_plan {
+  const device_config* config = nullptr;
+  mailbox* requests = nullptr;
+  const memory_pool* device_memory = nullptr;
+  const memory_pool* host_memory = nullptr;
+  int program_wakes = -1;  ///< eventfd of the device thread
+  std::string executable;  ///< for `isolation::process`
+  std::string plugin;      ///< may be empty
+};
+
+/// A range of device memory that workers may only read.
+struct frozen_range {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// One worker of a device: a process, or threads of this program. Used by the device thread only.
+class incarnation {
+ public:
+  enum class stage : std::uint8_t { starting, ready, failed };
+
+  /// Starts it; a process becomes ready later, by its messages.
+  [[nodiscard]] static result<std::unique_ptr<incarnation>> start(
+      const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>& frozen);
+  ~incarnation();
+
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  [[nodiscard]] stage where() const noexcept { return stage_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point started_at() const noexcept {
+    return started_at_;
+  }
+  /// Why it failed to start. Precondition: `where() == stage::failed`.
+  [[nodiscard]] const error& failure() const noexcept { return *failure_; }
+  [[nodiscard]] wire::worker_header* segment() const noexcept {
+    return reinterpret_cast<wire::worker_header*>(segment_.address());
+  }
+
+  [[nodiscard]] bool is_process() const noexcept { return host_ == nullptr; }
+  [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
+  [[nodiscard]] int pidfd() const noexcept { return process_.pidfd(); }
+  [[nodiscard]] int control() const noexcept { return control_.get(); }
+
+  /// Reads what the worker has sent.
+  void on_control();
+  void fail(error why);
+
+  /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
+  /// becomes ready. A worker answers in order, which the two counts show.
+  void protect(const frozen_range& range, bool read_only);
+  [[nodiscard]] std::uint64_t protects_sent() const noexcept { return protects_sent_; }
+  [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
+    return protects_acknowledged_;
+  }
+  void ping();
+  [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
+  [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }
+
+  /// Kills a process and waits until it is gone: after this no store of it can land.
+  os::exit_report end() noexcept;
+  /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.
+  void abandon() noexcept;
+
+ private:
+  incarnation(const worker_plan& plan, std::uint64_t number) noexcept
+      : plan_(plan), number_(number) {}
+
+  [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
+  [[nodiscard]] result<void> start_threads();
+  [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
+  [[nodiscard]] result<void> configure();
+  template <class Message>
+  [[nodiscard]] result<void> send(const Message& message, std::span<const int> descriptors = {});
+
+  worker_plan plan_;
+  std::uint64_t number_;
+  stage stage_ = stage::starting;
+  std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
+  std::optional<error> failure_;
+  std::vector<frozen_range> frozen_;  // until configured
+  bool configured_ = false;
+
+  os::unique_fd segment_memory_;
+  os::mapping segment_;
+  os::unique_fd control_;
+  os::child_process process_;
+  std::unique_ptr<worker::host> host_;
+
+  std::uint64_t protects_sent_ = 0;
+  std::uint64_t protects_acknowledged_ = 0;
+  std::uint64_t pings_sent_ = 0;
+  std::uint64_t pongs_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,305 @@
+#include "device/reactor.hpp"
+
+#include "core/spin_wait.hpp"
+#include "os/futex.hpp"
+#include "wire/reply.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// As in the worker: a sleep costs some 50 µs, so this is how long waiting for less pays.
+constexpr clock::duration waiter_spins = std::chrono::microseconds(50);
+
+// Unlike std::this_thread::get_id, a plain number that fits an atomic without a lock.
+std::uintptr_t this_thread() noexcept {
+  static thread_local char mine = 0;
+  return reinterpret_cast<std::uintptr_t>(&mine);
+}
+
+bool passed(clock::time_point deadline) noexcept {
+  return deadline != clock::time_point::max() && clock::now() >= deadline;
+}
+
+}  // namespace
+
+reactor::reactor(mailbox& requests, int device_wakes)
+    : requests_(requests),
+      device_wakes_(device_wakes),
+      records_(std::make_unique<record[]>(requests.capacity())) {
+  set_waits(wire::wait_lazy);
+}
+
+bool reactor::try_take_role() noexcept {
+  std::uintptr_t nobody = 0;
+  return owner_.load(std::memory_order_relaxed) == 0 &&
+         owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire,
+                                        std::memory_order_relaxed);
+}
+
+bool reactor::has_role() const noexcept {
+  return owner_.load(std::memory_order_relaxed) == this_thread();
+}
+
+void reactor::take_role() noexcept {
+  wanted_.fetch_add(1, std::memory_order_seq_cst);
+  while (!try_take_role()) {
+    // The holder may sleep on its bell.
+    wire::doorbells& bells = requests_.active_bells();
+    bells.completion.fetch_add(1, std::memory_order_release);
+    os::futex_wake(bells.completion, 1);
+    ::sched_yield();
+  }
+  wanted_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void reactor::leave_role() noexcept {
+  for (;;) {
+    if (wanted_promptly() && in_flight_count_ > 0) {
+      set_waits(wire::wait_lazy | wire::wait_prompt);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      poll();
+    }
+    const bool announced = wanted_promptly();
+    owner_.store(0, std::memory_order_release);
+    // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
+    // then looks whether somebody counted itself. One of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (announced || !wanted_promptly() || !try_take_role()) return;
+  }
+}
+
+void reactor::set_waits(std::uint32_t bits) noexcept {
+  epoch_ += wire::wait_epoch;
+  requests_.waits().store(epoch_ | bits, std::memory_order_relaxed);
+}
+
+bool reactor::announce_sleep() {
+  const bool prompt = wanted_promptly() && in_flight_count_ > 0;
+  set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
+  // The announcement before the last look at the marks; the worker stores a mark before it looks at
+  // the announcement.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return !poll();
+}
+
+void reactor::wake_device_thread() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(device_wakes_, &one, sizeof(one));
+}
+
+void reactor::continuation_attached() noexcept {
+  if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
+  // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
+  // with an announcement that is not prompt.
+  if (owner_.load(std::memory_order_seq_cst) == 0) wake_device_thread();
+}
+
+void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
+  detail::spin_wait spin(waiter_spins);
+  while (!state.ready()) {
+    if (has_role()) {
+      // A continuation of this thread's own waits: go on driving below it.
+      if (!poll() && !spin.step() && passed(deadline)) return;
+      continue;
+    }
+    if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
+      const bool done = drive_with_role(state, deadline);
+      leave_role();
+      if (done || passed(deadline)) return;
+      continue;
+    }
+    if (spin.step()) continue;
+    if (passed(deadline)) return;
+    // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
+    // device thread, because this thread has counted itself.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (owner_.load(std::memory_order_seq_cst) != 0) {
+      state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
+    }
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// True once the state is ready; false when the role is wanted or the deadline has passed.
+bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
+  detail::spin_wait spin(waiter_spins);
+  for (;;) {
+    const bool progress = poll();
+    if (state.ready()) return true;
+    if (wanted_.load(std::memory_order_relaxed) != 0) return false;
+    if (progress) spin = detail::spin_wait(waiter_spins);
+    if (spin.step()) continue;
+    if (passed(deadline)) return false;
+
+    wire::doorbells& bells = requests_.bells(worker_);
+    const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
+    set_waits(wire::wait_lazy | wire::wait_thread);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!poll() && !state.ready() && wanted_.load(std::memory_order_seq_cst) == 0) {
+      os::futex_wait(bells.completion, seen, deadline);
+    }
+    set_waits(wire::wait_lazy);
+    spin = detail::spin_wait(waiter_spins);
+  }
+}
+
+void reactor::walk() {
+  while (const std::uint64_t entry = requests_.entry(cursor_)) {
+    const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+    records_[slot].ticket = cursor_++;
+    records_[slot].in_flight = true;
+    ++in_flight_count_;
+    place_in_lane(slot);
+  }
+}
+
+void reactor::place_in_lane(std::uint16_t slot) {
+  record& r = records_[slot];
+  lane& l = lanes_[r.lane];
+  if (l.slots.empty()) l.slots.resize(requests_.capacity());
+  r.place = l.first + ++l.count;
+  l.slots[r.place % l.slots.size()] = slot;
+  busy_lanes_ |= 1u << r.lane;
+}
+
+bool reactor::poll() {
+  walk();
+  if (segment_ == nullptr) return false;
+  bool progress = false;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
+    lane& l = lanes_[number];
+    const wire::lane_mark& mark = segment_->lanes[number];
+    const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
+    if (completed == l.first) continue;
+    if (completed < l.first || completed > l.first + l.count) {
+      if (!violation_) {
+        violation_ = error{.code = errc::protocol_violation,
+                           .message = fmt::format("mark {} in lane {}, where {} to {} can be",
+                                                  completed, number, l.first, l.first + l.count)};
+        wake_device_thread();
+      }
+      continue;
+    }
+    const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
+    progress = true;
+    // Compared anew each time: an answer may poll below this one.
+    while (l.first < completed && l.count > 0) {
+      ++l.first;
+      --l.count;
+      if (l.count == 0) busy_lanes_ &= ~(1u << number);
+      finish(l.slots[l.first % l.slots.size()], replied >= l.first);
+      if (segment_ == nullptr) return true;
+    }
+  }
+  if (in_flight_count_ == 0) prompt_.store(false, std::memory_order_relaxed);
+  return progress;
+}
+
+void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+  record& r = records_[slot];
+  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment_ + 1);
+  const wire::reply_slot& reply = replies[slot];
+  if (may_have_reply && reply.ticket == r.ticket) {
+    // Copied before it is looked at: the worker can still write there.
+    wire::reply_slot copy;
+    std::memcpy(&copy, &reply, sizeof(copy));
+    if (auto failure = wire::read_failure(copy)) {
+      complete_error_(slot, *failure);
+      answer(r, nullptr, &*failure);
+    } else {
+      answer(r, copy.bytes, nullptr);
+    }
+  } else if (r.type->reply_bytes != 0) {
+    error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
+    complete_error_(slot, failure);
+    answer(r, nullptr, &failure);
+  } else {
+    answer(r, nullptr, nullptr);
+  }
+  free_slot(slot);
+}
+
+void reactor::answer(record& r, const std::byte* reply, error* failure) {
+  if (r.answered) return;
+  r.answered = true;
+  r.stop.reset();
+  auto& count = failure != nullptr ? counts_.failed : counts_.answered;
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (r.done) {
+    completion done = std::move(r.done);
+    done(reply, failure);
+  }
+}
+
+void reactor::free_slot(std::uint16_t slot) {
+  record& r = records_[slot];
+  r.operands.clear();
+  if (r.heap) requests_.give_back_heap(*std::exchange(r.heap, std::nullopt));
+  r.in_flight = false;
+  --in_flight_count_;
+  requests_.give_back_slot(slot);
+}
+
+void reactor::answer_early(std::uint16_t slot, error why) {
+  requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  complete_error_(slot, why);
+  answer(records_[slot], nullptr, &why);
+}
+
+void reactor::drop(std::uint16_t slot, error why) {
+  record& r = records_[slot];
+  if (!r.answered) {
+    complete_error_(slot, why);
+    answer(r, nullptr, &why);
+  }
+  free_slot(slot);
+}
+
+std::vector<std::uint16_t> reactor::in_flight() const {
+  std::vector<std::uint16_t> slots;
+  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
+    if (records_[slot].in_flight) slots.push_back(static_cast<std::uint16_t>(slot));
+  }
+  std::sort(slots.begin(), slots.end(), [this](std::uint16_t a, std::uint16_t b) {
+    return records_[a].ticket < records_[b].ticket;
+  });
+  return slots;
+}
+
+std::uint64_t reactor::started(std::uint8_t number) const noexcept {
+  return segment_ == nullptr ? 0 : segment_->lanes[number].started.load(std::memory_order_acquire);
+}
+
+std::uint64_t reactor::progress() const noexcept {
+  std::uint64_t sum = 0;
+  if (segment_ != nullptr) {
+    for (const wire::lane_mark& mark : segment_->lanes) {
+      sum += mark.started.load(std::memory_order_relaxed) +
+             mark.completed.load(std::memory_order_relaxed);
+    }
+  }
+  return sum;
+}
+
+void reactor::attach(wire::worker_header* segment, std::uint64_t worker,
+                     const std::vector<std::uint16_t>& replay) {
+  segment_ = segment;
+  worker_ = worker;
+  busy_lanes_ = 0;
+  for (lane& l : lanes_)
+    l.first = l.count = 0;
+  for (const std::uint16_t slot : replay)
+    place_in_lane(slot);
+}
+
+}  // namespace troupe

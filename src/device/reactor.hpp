@@ -1,0 +1,136 @@
+#pragma once
+
+#include "device/mailbox.hpp"
+#include "device/record.hpp"
+#include "os/unique_fd.hpp"
+#include "wire/layout.hpp"
+
+#include <troupe/core/completion_driver.hpp>
+#include <troupe/core/future_state.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// Brings completions in: follows the requests in the order sent, watches the lanes' marks, and
+/// answers. One thread at a time has the **role** of doing so: the device thread, or any thread
+/// that waits for one of the device's futures, which then needs no other thread to hear of it.
+///
+/// The role is `owner_`, taken with acquire and given up with release; everything below the line
+/// "with the role" is touched only by its holder. The holder may answer a request whose
+/// continuation waits for another one: `poll` may be entered again by the same thread, and is
+/// written so that each completion is taken off its list before its answer runs.
+///
+/// Who hears of a completion while nobody spins is written in `waits` (see `wire::wait_bits`): a
+/// waiting thread that holds the role sleeps on the worker's bell; the device thread sleeps on its
+/// eventfd, and wants every completion (`prompt`: somebody who does not drive waits for one) or
+/// only the last of a burst (`lazy`).
+class reactor final : public completion_driver {
+ public:
+  struct counts {
+    std::atomic<std::uint64_t> answered{0};
+    std::atomic<std::uint64_t> failed{0};
+  };
+
+  reactor(mailbox& requests, int device_wakes);
+
+  void drive_until(const future_state_base& state,
+                   std::chrono::steady_clock::time_point deadline) noexcept override;
+  /// Somebody wants to hear of a completion without waiting for it.
+  void continuation_attached() noexcept override;
+
+  [[nodiscard]] bool try_take_role() noexcept;
+  /// Takes the role from whoever drives: it gives up at its next step.
+  void take_role() noexcept;
+  /// Gives the role up; when others wait or continuations hang on completions, the device thread is
+  /// to be woken by the next one.
+  void leave_role() noexcept;
+  [[nodiscard]] bool has_role() const noexcept;
+
+  [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
+  [[nodiscard]] const counts& totals() const noexcept { return counts_; }
+
+  // With the role:
+
+  /// Answers what has completed. True if there was anything.
+  bool poll();
+  /// Takes up every request sent so far; `in_flight` is then complete up to `next_ticket()`.
+  void walk();
+  /// The requests not completed yet, in the order sent.
+  [[nodiscard]] std::vector<std::uint16_t> in_flight() const;
+  [[nodiscard]] std::uint64_t in_flight_count() const noexcept { return in_flight_count_; }
+  [[nodiscard]] std::uint64_t walked_ticket() const noexcept { return cursor_; }
+  /// How far the current worker has come with a lane, or zeros.
+  [[nodiscard]] std::uint64_t started(std::uint8_t lane) const noexcept;
+  /// All marks added up: changes whenever a request starts or completes.
+  [[nodiscard]] std::uint64_t progress() const noexcept;
+
+  /// Answers a request early and leaves its slot in flight; it is not to be run any more.
+  void answer_early(std::uint16_t slot, error why);
+  /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
+  void drop(std::uint16_t slot, error why);
+  /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
+  /// the first of its lanes.
+  void attach(wire::worker_header* segment, std::uint64_t worker,
+              const std::vector<std::uint16_t>& replay);
+  /// The worker is gone: what it wrote is not looked at any more.
+  void detach() noexcept { segment_ = nullptr; }
+  /// What a worker wrote that cannot be, if it did.
+  [[nodiscard]] std::optional<error> take_violation() noexcept {
+    return std::exchange(violation_, std::nullopt);
+  }
+  /// True when somebody who does not drive waits for a completion.
+  [[nodiscard]] bool wanted_promptly() const noexcept {
+    return prompt_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_relaxed) > 0;
+  }
+  /// Announces that the device thread is about to sleep. False if there is something to do first.
+  bool announce_sleep();
+
+  /// Called with each failure of a request that was sent, before it is answered: fills in the
+  /// request, the device and the generation.
+  void on_failure(unique_function<void(std::uint16_t, error&)> complete) {
+    complete_error_ = std::move(complete);
+  }
+
+ private:
+  struct lane {
+    std::vector<std::uint16_t> slots;  // a ring of the lane's requests in flight
+    std::uint64_t first = 0;           // place of the oldest, minus one: completed so far
+    std::uint64_t count = 0;
+  };
+
+  void place_in_lane(std::uint16_t slot);
+  void finish(std::uint16_t slot, bool may_have_reply);
+  void answer(record& r, const std::byte* reply, error* failure);
+  void free_slot(std::uint16_t slot);
+  bool drive_with_role(const future_state_base& state,
+                       std::chrono::steady_clock::time_point deadline);
+  void set_waits(std::uint32_t bits) noexcept;
+  void wake_device_thread() noexcept;
+
+  mailbox& requests_;
+  int device_wakes_;
+  std::unique_ptr<record[]> records_;
+  std::atomic<std::uintptr_t> owner_{0};
+  std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`
+  std::atomic<std::uint32_t> sleepers_{0};  // waiters that sleep without the role
+  std::atomic<bool> prompt_{false};
+  counts counts_;
+
+  // With the role:
+  wire::worker_header* segment_ = nullptr;
+  std::uint64_t worker_ = 0;
+  std::uint64_t cursor_ = 0;  // next ticket to walk
+  std::uint64_t in_flight_count_ = 0;
+  std::uint32_t busy_lanes_ = 0;
+  std::uint32_t epoch_ = 0;
+  std::array<lane, wire::max_lanes> lanes_;
+  std::optional<error> violation_;
+  unique_function<void(std::uint16_t, error&)> complete_error_;
+};
+
+}  // namespace troupe

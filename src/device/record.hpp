@@ -1,0 +1,79 @@
+#pragma once
+
+#include "memory/arena.hpp"
+
+#include <troupe/device/library_actor.hpp>
+#include <troupe/memory/buffer.hpp>
+#include <troupe/ops/request.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+namespace troupe {
+
+using detail::completion;
+
+/// A tensor of a request in flight, kept alive by it.
+struct kept_operand {
+  detail::buffer_ref buffer;
+  access role{};
+  bool whole = false;       ///< writes every byte of [begin, end)
+  std::uint64_t begin = 0;  ///< bytes from the start of the buffer
+  std::uint64_t end = 0;
+};
+
+/// The operands of one request: a few in place, the rest on the heap.
+class operand_list {
+ public:
+  void add(kept_operand operand) {
+    if (used_ < inline_.size()) {
+      inline_[used_++] = std::move(operand);
+    } else {
+      more_.push_back(std::move(operand));
+    }
+  }
+  void clear() noexcept {
+    for (std::size_t i = 0; i < used_; ++i)
+      inline_[i].buffer = {};
+    used_ = 0;
+    if (!more_.empty()) more_.clear();
+  }
+  template <class Function>
+  void for_each(Function&& function) const {
+    for (std::size_t i = 0; i < used_; ++i)
+      function(inline_[i]);
+    for (const kept_operand& one : more_)
+      function(one);
+  }
+
+ private:
+  std::array<kept_operand, 6> inline_;
+  std::size_t used_ = 0;
+  std::vector<kept_operand> more_;
+};
+
+/// What the program remembers of the request in a slot. Written by the sender before the request is
+/// published; from then on it belongs to the reactor's role.
+struct record {
+  const request_type* type = nullptr;
+  std::uint64_t ticket = 0;
+  std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
+  std::uint8_t lane = 0;
+  bool in_flight = false;  ///< walked by the reactor and not completed
+  bool answered = false;   ///< early: expired or cancelled before it was run
+  bool started = false;    ///< at the moment its worker was lost
+  int kills = 0;           ///< workers lost while it was running
+  std::int64_t deadline_ns = 0;
+  completion done;
+  operand_list operands;
+  std::optional<arena::piece> heap;
+  std::optional<std::stop_callback<std::function<void()>>> stop;
+};
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+#include "device/recovery.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> requests) {
+  const auto named = std::ranges::find_if(
+      requests, [&](const bereaved_request& r) { return r.ticket == what.culprit_ticket; });
+  std::optional<std::uint64_t> culprit;
+  if (named != requests.end()) {
+    culprit = named->ticket;
+  } else if (!what.from_outside &&
+             std::ranges::count(requests, true, &bereaved_request::started) == 1) {
+    // The worker ended by itself, and only one request can have made it.
+    culprit = std::ranges::find(requests, true, &bereaved_request::started)->ticket;
+  }
+
+  std::vector<verdict> verdicts;
+  verdicts.reserve(requests.size());
+  for (const bereaved_request& r : requests) {
+    if (r.ticket == culprit) {
+      verdicts.push_back(verdict::culprit);
+    } else if (!r.started) {
+      verdicts.push_back(r.answered ? verdict::forget : verdict::replay);
+    } else if (!culprit && r.kills + 1 >= poisonous_kills) {
+      verdicts.push_back(verdict::poisonous);
+    } else {
+      verdicts.push_back(r.retry_safe && !r.answered ? verdict::replay : verdict::abort);
+    }
+  }
+  return verdicts;
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// How a worker was lost.
+struct loss {
+  /// The request that the worker's own crash report or the watchdog names.
+  std::optional<std::uint64_t> culprit_ticket;
+  /// Ended from outside (SIGKILL that this device did not send): no request is to blame for sure.
+  bool from_outside = false;
+};
+
+/// What is known of a request that was in flight when its worker was lost.
+struct bereaved_request {
+  std::uint64_t ticket = 0;
+  bool started = false;     ///< begun and not completed
+  bool answered = false;    ///< expired or cancelled: nobody waits any more
+  bool retry_safe = false;  ///< reads nothing that it writes
+  int kills = 0;            ///< workers lost before while it was running
+};
+
+enum class verdict : std::uint8_t {
+  replay,     ///< run (again) by the next worker
+  forget,     ///< answered already and never begun
+  culprit,    ///< `errc::device_fault`; outputs tainted
+  abort,      ///< `errc::aborted`; outputs tainted
+  poisonous,  ///< `errc::poisonous`; outputs tainted
+};
+
+/// Decides what becomes of each request in flight, given in the order sent. A request whose verdict
+/// is `replay` and that had started has one more kill to its name if no culprit could be named.
+/// Pure: nothing but its arguments decides.
+[[nodiscard]] std::vector<verdict> judge(const loss& what,
+                                         std::span<const bereaved_request> requests);
+
+/// A request that has been running in this many lost workers is not run again.
+inline constexpr int poisonous_kills = 2;
+
+}  // namespace troupe

@@ -1,0 +1,121 @@
+#include "device/staged_copy.hpp"
+
+#include <troupe/ops/memory/copy.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+// Large enough that the cost of a request vanishes, small enough that two of them stay in a cache.
+constexpr std::size_t largest_piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t pieces_in_flight = 4;
+
+}  // namespace
+
+future<void> staged_copy::in(std::shared_ptr<device_core> core, std::span<const std::byte> from,
+                             const any_tensor& to) {
+  auto copy = std::make_shared<staged_copy>(std::move(core), to);
+  copy->source_ = from.data();
+  return copy->start();
+}
+
+future<void> staged_copy::out(std::shared_ptr<device_core> core, const any_tensor& from,
+                              std::span<std::byte> to) {
+  auto copy = std::make_shared<staged_copy>(std::move(core), from);
+  copy->target_ = to.data();
+  return copy->start();
+}
+
+staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& device_side)
+    : core_(std::move(core)),
+      tensor_(device_side),
+      bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
+      lane_(core_->lane_of("memory")),
+      done_(&core_->completions()) {
+  const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
+  piece_bytes_ =
+      tensor_.packed() ? std::min(bytes_, largest_piece_bytes / element * element) : bytes_;
+}
+
+future<void> staged_copy::start() {
+  future<void> answer = done_.get_future();
+  // This count keeps the copy from ending before all of its first pieces are under way.
+  in_flight_ = 1;
+  for (std::size_t i = 0; i < pieces_in_flight; ++i) {
+    std::optional<piece> p = next_piece();
+    if (!p) break;
+    launch(*std::move(p));
+  }
+  end_one(std::nullopt);
+  return answer;
+}
+
+std::optional<staged_copy::piece> staged_copy::next_piece() {
+  piece p;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_ || next_ >= bytes_) return std::nullopt;
+    p.begin = next_;
+    p.end = next_ = std::min(next_ + piece_bytes_, bytes_);
+    ++in_flight_;
+  }
+  if (p.end - p.begin == bytes_) {
+    p.device_side = tensor_;
+  } else {
+    const std::int64_t element = size_of(tensor_.type());
+    const auto flat = tensor_.reshape(shape{tensor_.count()});
+    p.device_side = *flat->slice(0, static_cast<std::int64_t>(p.begin) / element,
+                                 static_cast<std::int64_t>(p.end) / element);
+  }
+  auto staging = core_->allocate(memory_space::host, p.end - p.begin);
+  if (!staging) {
+    end_one(std::move(staging).error());
+    return std::nullopt;
+  }
+  p.staging =
+      any_tensor::owned(*std::move(staging), tensor_.type(), shape(p.device_side.extents()));
+  return p;
+}
+
+void staged_copy::launch(piece p) {
+  memory::copy request;
+  if (source_ != nullptr) {
+    std::memcpy(p.staging.address(), source_ + p.begin, p.end - p.begin);
+    request.from = p.staging;
+    request.to = p.device_side;
+  } else {
+    request.from = p.device_side;
+    request.to = p.staging;
+  }
+  (void)core_->send(
+      request_type_of<memory::copy>(), &request, {}, lane_,
+      [self = shared_from_this(), p = std::make_unique<piece>(std::move(p))](
+          const std::byte*, error* failure) { self->on_done(std::move(*p), failure); });
+}
+
+void staged_copy::on_done(piece p, error* failure) {
+  if (failure != nullptr) return end_one(std::move(*failure));
+  if (target_ != nullptr) {
+    std::memcpy(target_ + p.begin, p.staging.address(), p.end - p.begin);
+  }
+  p.staging = {};
+  if (std::optional<piece> next = next_piece()) launch(*std::move(next));
+  end_one(std::nullopt);
+}
+
+void staged_copy::end_one(std::optional<error> failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure && !failure_) failure_ = std::move(failure);
+    if (--in_flight_ != 0) return;
+  }
+  if (failure_) {
+    done_.set_error(std::move(*failure_));
+  } else {
+    done_.set_value();
+  }
+}
+
+}  // namespace troupe

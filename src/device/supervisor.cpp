@@ -1,0 +1,387 @@
+#include "device/supervisor.hpp"
+
+#include "core/spin_wait.hpp"
+#include "device/locate.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+// How often a worker with work to do is looked at; an idle device is not looked at at all.
+constexpr auto watch_interval = 100ms;
+constexpr auto driver_spins = 50us;
+
+std::int64_t nanoseconds_of(supervisor::clock::time_point t) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+
+}  // namespace
+
+supervisor::supervisor(parts p)
+    : parts_(std::move(p)), earliest_deadline_ns_(no_deadline), random_(std::random_device{}()) {
+  const worker_files files = locate_worker_files(parts_.config);
+  plan_ = {.config = &parts_.config,
+           .requests = &parts_.requests,
+           .device_memory = &parts_.device_memory,
+           .host_memory = &parts_.host_memory,
+           .program_wakes = parts_.wakes,
+           .executable = files.executable,
+           .plugin = files.plugin};
+  thread_ = std::jthread([this] { run(); });
+}
+
+supervisor::~supervisor() {
+  stop({.code = errc::device_stopped, .message = "the device was let go"});
+}
+
+void supervisor::stop(error reason) {
+  execute([this, why = std::move(reason)]() mutable {
+    give_up(std::move(why));
+    stopping_ = true;
+  });
+  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+}
+
+device_health supervisor::health() const {
+  const std::lock_guard lock(mutex_);
+  device_health now = health_;
+  now.state = state();
+  now.generation = generation();
+  return now;
+}
+
+error supervisor::stop_reason() const {
+  const std::lock_guard lock(mutex_);
+  return stop_reason_.value_or(error{.code = errc::device_stopped});
+}
+
+void supervisor::watch(std::function<void(std::optional<std::uint64_t>)> watcher) {
+  auto shared =
+      std::make_shared<std::function<void(std::optional<std::uint64_t>)>>(std::move(watcher));
+  const bool taken = execute([this, shared] {
+    const bool gone = state() == device_state::stopped || state() == device_state::condemned;
+    (*shared)(gone ? std::nullopt : std::optional(generation()));
+    const std::lock_guard lock(mutex_);
+    if (!gone) watchers_.push_back(std::move(*shared));
+  });
+  if (!taken) (*shared)(std::nullopt);
+}
+
+bool supervisor::execute(unique_function<void()> command) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return false;
+    commands_.push_back(std::move(command));
+  }
+  wake();
+  return true;
+}
+
+void supervisor::wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
+}
+
+void supervisor::note_deadline(std::int64_t deadline_ns) noexcept {
+  std::int64_t earliest = earliest_deadline_ns_.load(std::memory_order_relaxed);
+  while (deadline_ns < earliest) {
+    if (earliest_deadline_ns_.compare_exchange_weak(earliest, deadline_ns)) return wake();
+  }
+}
+
+void supervisor::begin_watching() noexcept {
+  if (!watching_.exchange(true)) wake();
+}
+
+void supervisor::run() {
+  ::prctl(PR_SET_NAME, "troupe-device");
+  start_next();
+  while (!stopping_) {
+    drive();
+    sleep();
+    run_commands();
+    tick();
+  }
+  active_.reset();
+  next_.reset();
+  // A sender that passed the gate before it closed may still be about to publish.
+  parts_.completions.take_role();
+  fail_everything(stop_reason());
+  parts_.completions.leave_role();
+  std::deque<unique_function<void()>> rest;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    rest.swap(commands_);
+  }
+  for (auto& command : rest)
+    command();
+}
+
+void supervisor::drive() {
+  reactor& completions = parts_.completions;
+  if (!completions.try_take_role()) return;
+  detail::spin_wait spin(driver_spins);
+  for (;;) {
+    if (completions.poll()) spin = detail::spin_wait(driver_spins);
+    if (completions.in_flight_count() == 0 || !completions.wanted_promptly() || !spin.step()) break;
+  }
+  if (auto violation = completions.take_violation(); violation && active_) {
+    completions.leave_role();
+    return lose_active({}, std::move(*violation), clock::now());
+  }
+  completions.leave_role();
+}
+
+void supervisor::sleep() {
+  clock::time_point until = clock::time_point::max();
+  const std::int64_t deadline = earliest_deadline_ns_.load();
+  if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
+  if (watching_.load()) until = std::min(until, clock::now() + watch_interval);
+  if (next_ && next_->where() == incarnation::stage::starting) {
+    until = std::min(until, next_->started_at() + parts_.config.start_timeout);
+  }
+  if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
+  if (next_ && next_->where() == incarnation::stage::ready && !active_) {
+    until = std::min(until, activate_after_);
+  }
+
+  pollfd entries[5] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0}};
+  const auto add = [&](std::size_t at, const incarnation* worker) {
+    if (worker == nullptr || !worker->is_process()) return;
+    entries[at].fd = worker->pidfd();
+    entries[at + 1].fd = worker->control();
+  };
+  add(1, active_.get());
+  add(3, next_.get());
+
+  // The last look before sleeping; whatever comes after it rings the eventfd.
+  if (parts_.completions.try_take_role()) {
+    if (!parts_.completions.announce_sleep()) until = clock::now();
+    parts_.completions.leave_role();
+  }
+  timespec patience{};
+  timespec* limit = nullptr;
+  if (until != clock::time_point::max()) {
+    const auto left = std::max(until - clock::now(), clock::duration::zero());
+    patience.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+    patience.tv_nsec = (left % 1s).count();
+    limit = &patience;
+  }
+  if (::ppoll(entries, std::size(entries), limit, nullptr) <= 0) return;
+  if (entries[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
+  }
+  hear(next_, entries[3].revents, entries[4].revents);
+  hear(active_, entries[1].revents, entries[2].revents);
+}
+
+void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events,
+                      short control_events) {
+  if (!worker) return;
+  if (control_events != 0) worker->on_control();
+  const bool serving = &worker == &active_;
+  const bool ending = worker->is_process() && worker->control() < 0;
+  if (process_events != 0 || ending) {
+    const clock::time_point sign = clock::now();
+    if (serving) {
+      auto [what, why] = explain(worker->end());
+      return lose_active(what, std::move(why), sign);
+    }
+    if (worker->where() != incarnation::stage::failed) {
+      const os::exit_report report = worker->end();
+      worker->fail(
+          {.code = errc::device_unavailable,
+           .message = fmt::format("a worker ended {} {} before it was needed",
+                                  report.signalled ? "by signal" : "with status", report.code)});
+    }
+  }
+  if (worker->where() == incarnation::stage::failed) {
+    error why = worker->failure();
+    if (serving) return lose_active({}, std::move(why), clock::now());
+    next_failed(std::move(why));
+  }
+}
+
+void supervisor::run_commands() {
+  std::deque<unique_function<void()>> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+  }
+  for (auto& command : commands)
+    command();
+}
+
+void supervisor::tick() {
+  const clock::time_point now = clock::now();
+  if (state() == device_state::stopped || state() == device_state::condemned) return;
+  if (next_ && next_->where() == incarnation::stage::starting &&
+      now >= next_->started_at() + parts_.config.start_timeout) {
+    next_failed({.code = errc::device_unavailable,
+                 .message = fmt::format("the worker was not ready after {} ms",
+                                        parts_.config.start_timeout / 1ms)});
+  }
+  if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
+  if (next_ && next_->where() == incarnation::stage::ready && !active_ && now >= activate_after_) {
+    activate_next();
+  }
+  finish_protects();
+  if (watching_.load() || earliest_deadline_ns_.load() <= nanoseconds_of(now)) {
+    parts_.completions.take_role();
+    parts_.completions.poll();
+    check_deadlines(nanoseconds_of(now));
+    if (parts_.completions.has_role()) check_progress(now);
+    if (parts_.completions.has_role()) parts_.completions.leave_role();
+  }
+  const std::lock_guard lock(mutex_);
+  health_.standby_ready = active_ && next_ && next_->where() == incarnation::stage::ready;
+}
+
+// With the role; without it if a worker was lost.
+void supervisor::check_deadlines(std::int64_t now_ns) {
+  reactor& completions = parts_.completions;
+  // Reset before looking: a deadline announced meanwhile lowers it again.
+  earliest_deadline_ns_.store(no_deadline);
+  std::int64_t earliest = no_deadline;
+  for (const std::uint16_t slot : completions.in_flight()) {
+    const record& r = completions.at(slot);
+    if (r.deadline_ns == 0) continue;
+    const bool running = active_ && completions.started(r.lane) >= r.place;
+    if (now_ns < r.deadline_ns) {
+      earliest = std::min(earliest, r.deadline_ns);
+    } else if (running) {
+      const auto deadline = clock::time_point(std::chrono::nanoseconds(r.deadline_ns));
+      error why{.code = errc::device_fault,
+                .message = "hang: still running at its deadline, so its worker was ended"};
+      const loss what{.culprit_ticket = r.ticket, .from_outside = false};
+      completions.leave_role();
+      return lose_active(what, std::move(why), deadline);
+    } else if (!r.answered) {
+      completions.answer_early(slot,
+                               {.code = errc::deadline_exceeded, .message = "before it was run"});
+    }
+  }
+  std::int64_t announced = earliest_deadline_ns_.load();
+  while (earliest < announced &&
+         !earliest_deadline_ns_.compare_exchange_weak(announced, earliest)) {
+  }
+}
+
+// With the role; without it if a worker was lost.
+void supervisor::check_progress(clock::time_point now) {
+  reactor& completions = parts_.completions;
+  if (completions.in_flight_count() == 0) {
+    // A request sent just now turns it on again and wakes this thread.
+    watching_.store(false);
+    completions.walk();
+    if (completions.in_flight_count() > 0) watching_.store(true);
+    pinged_ = false;
+    last_progress_at_ = now;
+    return;
+  }
+  const std::uint64_t progress = completions.progress();
+  if (!active_ || !active_->is_process() || progress != last_progress_) {
+    last_progress_ = progress;
+    last_progress_at_ = now;
+    pinged_ = false;
+    return;
+  }
+  if (!pinged_) {
+    if (now - last_progress_at_ < 2 * watch_interval) return;
+    active_->ping();
+    pinged_ = true;
+    last_progress_at_ = now;
+  } else if (active_->pongs() == active_->pings_sent()) {
+    pinged_ = false;
+    last_progress_at_ = now;
+  } else if (now - last_progress_at_ >= parts_.config.silence_timeout) {
+    completions.leave_role();
+    lose_active({.culprit_ticket = std::nullopt, .from_outside = true},
+                {.code = errc::device_fault,
+                 .message = fmt::format("silence: no sign of life for {} ms",
+                                        parts_.config.silence_timeout / 1ms)},
+                now);
+  }
+}
+
+future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {
+  promise<void> done;
+  future<void> answer = done.get_future();
+  auto shared = std::make_shared<promise<void>>(std::move(done));
+  const bool taken = execute([this, shared, held = std::move(buffer), read_only]() mutable {
+    const frozen_range range{held->offset, held->capacity_bytes};
+    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
+    if (read_only) frozen_.push_back(range);
+    pending_protect pending{.done = std::move(*shared), .awaited = {}};
+    for (incarnation* worker : {active_.get(), next_.get()}) {
+      if (worker == nullptr || worker->where() == incarnation::stage::failed) continue;
+      worker->protect(range, read_only);
+      if (worker->is_process()) {
+        pending.awaited.emplace_back(worker->number(), worker->protects_sent());
+      }
+    }
+    protects_.push_back(std::move(pending));
+    finish_protects();
+  });
+  if (!taken) return make_failed_future<void>(stop_reason());
+  return answer;
+}
+
+void supervisor::finish_protects() {
+  const auto acknowledged = [&](const std::pair<std::uint64_t, std::uint64_t>& awaited) {
+    for (const incarnation* worker : {active_.get(), next_.get()}) {
+      if (worker != nullptr && worker->number() == awaited.first) {
+        return worker->protects_acknowledged() >= awaited.second;
+      }
+    }
+    return true;  // that worker is gone, and its mapping with it
+  };
+  for (std::size_t i = 0; i < protects_.size();) {
+    if (std::ranges::all_of(protects_[i].awaited, acknowledged)) {
+      promise<void> done = std::move(protects_[i].done);
+      protects_.erase(protects_.begin() + static_cast<std::ptrdiff_t>(i));
+      done.set_value();
+    } else {
+      ++i;
+    }
+  }
+}
+
+void supervisor::publish(device_state state) {
+  state_.store(state, std::memory_order_release);
+  std::vector<std::function<void(std::optional<std::uint64_t>)>> watchers;
+  const bool gone = state == device_state::stopped || state == device_state::condemned;
+  if (state != device_state::ready && !gone) return;
+  {
+    const std::lock_guard lock(mutex_);
+    watchers = watchers_;
+    if (gone) watchers_.clear();
+  }
+  for (const auto& watcher : watchers) {
+    watcher(gone ? std::nullopt : std::optional(generation()));
+  }
+}
+
+bool supervisor::quarantined(std::uint64_t digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kills_by_digest_.find(digest);
+  return found != kills_by_digest_.end() && found->second >= poisonous_kills;
+}
+
+}  // namespace troupe

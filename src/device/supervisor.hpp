@@ -1,0 +1,165 @@
+#pragma once
+
+#include "device/incarnation.hpp"
+#include "device/mailbox.hpp"
+#include "device/reactor.hpp"
+#include "device/recovery.hpp"
+#include "memory/memory_pool.hpp"
+
+#include <troupe/core/future.hpp>
+#include <troupe/device/config.hpp>
+#include <troupe/device/health.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+/// Keeps one worker serving a device: starts it, watches it, and when it is lost decides what
+/// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
+///
+/// One thread, the device thread, does all of this. Other threads reach it by `execute` (a queue
+/// under a mutex, and an eventfd), by the deadlines that senders announce, and by what workers
+/// write. The public questions are answered from atomics and a mutex that is held for a copy only.
+class supervisor {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  struct parts {
+    std::int32_t ordinal = 0;
+    device_config config;
+    mailbox& requests;
+    reactor& completions;
+    memory_pool& device_memory;
+    memory_pool& host_memory;
+    int wakes = -1;  ///< the eventfd of the device thread
+  };
+
+  explicit supervisor(parts p);
+  ~supervisor();
+  supervisor(const supervisor&) = delete;
+  supervisor& operator=(const supervisor&) = delete;
+
+  /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
+  /// Returns when that is done, unless called by the device thread itself.
+  void stop(error reason);
+
+  [[nodiscard]] device_state state() const noexcept {
+    return state_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t generation() const noexcept {
+    return generation_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] device_health health() const;
+  /// Why the device does not take requests. Precondition: stopped or condemned.
+  [[nodiscard]] error stop_reason() const;
+  [[nodiscard]] pid_t worker_pid() const noexcept { return pid_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t replayed() const noexcept {
+    return replayed_.load(std::memory_order_relaxed);
+  }
+
+  /// Calls `watcher` now and with each new generation, on the device thread; with no value once
+  /// the device is gone for good.
+  void watch(std::function<void(std::optional<std::uint64_t>)> watcher);
+
+  /// Runs `command` on the device thread. False when that has ended.
+  bool execute(unique_function<void()> command);
+
+  /// After a request with a deadline was sent.
+  void note_deadline(std::int64_t deadline_ns) noexcept;
+  /// After any request was sent.
+  void note_busy() noexcept {
+    if (!watching_.load(std::memory_order_relaxed)) begin_watching();
+  }
+
+  /// Changes the rights of a buffer's memory in every worker, present and future.
+  [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only);
+
+  /// True if these bytes have ended two workers; asked for each request sent.
+  [[nodiscard]] bool quarantined(std::uint64_t digest) const;
+  [[nodiscard]] bool has_quarantine() const noexcept {
+    return has_quarantine_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct pending_protect {
+    promise<void> done;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited;  // worker, acknowledgements
+  };
+
+  // The thread.
+  void run();
+  void sleep();
+  void run_commands();
+  void hear(std::unique_ptr<incarnation>& worker, short process_events, short control_events);
+  void drive();
+  void tick();
+  void check_deadlines(std::int64_t now_ns);
+  void check_progress(clock::time_point now);
+  void finish_protects();
+  void wake() noexcept;
+  void begin_watching() noexcept;
+  void publish(device_state state);
+
+  // Workers.
+  void start_next();
+  void next_failed(error why);
+  void activate_next();
+  void lose_active(loss what, error why, clock::time_point sign);
+  [[nodiscard]] std::pair<loss, error> explain(const os::exit_report& report);
+  void settle(const loss& what, const error& why);
+  [[nodiscard]] bool note_restart(clock::time_point now);
+  [[nodiscard]] clock::duration backoff_after(int failures);
+  void give_up(error why);
+  void condemn(error why);
+  void fail_everything(const error& why);
+
+  parts parts_;
+  worker_plan plan_;
+
+  std::atomic<device_state> state_{device_state::starting};
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<pid_t> pid_{-1};
+  std::atomic<std::uint64_t> replayed_{0};
+  std::atomic<std::int64_t> earliest_deadline_ns_;
+  std::atomic<bool> watching_{false};
+  std::atomic<bool> has_quarantine_{false};
+
+  mutable std::mutex mutex_;  // guards the next seven
+  std::deque<unique_function<void()>> commands_;
+  bool ended_ = false;
+  std::vector<std::function<void(std::optional<std::uint64_t>)>> watchers_;
+  device_health health_;
+  std::optional<error> stop_reason_;
+  std::unordered_map<std::uint64_t, int> kills_by_digest_;
+
+  // The device thread's own.
+  std::unique_ptr<incarnation> active_;
+  std::unique_ptr<incarnation> next_;
+  std::uint64_t last_number_ = 0;
+  int standby_failures_ = 0;
+  clock::time_point next_start_ = clock::time_point::min();
+  clock::time_point activate_after_ = clock::time_point::min();
+  clock::time_point lost_at_ = clock::time_point::min();
+  std::deque<clock::time_point> restarts_;
+  std::vector<frozen_range> frozen_;
+  std::vector<pending_protect> protects_;
+  std::uint64_t last_progress_ = 0;
+  clock::time_point last_progress_at_{};
+  bool pinged_ = false;
+  bool stopping_ = false;
+  std::mt19937_64 random_;
+
+  std::jthread thread_;
+};
+
+}  // namespace troupe

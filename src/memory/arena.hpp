@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// Hands out pieces of an address range that grows at its end. Works on offsets alone and touches
+/// no memory. Sizes are rounded up to eight steps per doubling, and a piece given back waits in the
+/// bin of its size for the next of that size; only when a bin is empty are neighbours looked at.
+/// Not thread-safe: its pool locks.
+class arena {
+ public:
+  struct piece {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;  ///< as handed out, at least what was asked
+  };
+
+  /// `granule_bytes`: a power of two; every piece starts and ends at a multiple of it.
+  explicit arena(std::uint64_t granule_bytes);
+
+  /// What `take` would hand out for a size.
+  [[nodiscard]] std::uint64_t rounded(std::uint64_t bytes) const noexcept;
+  /// A piece, or nothing when the range must grow (or memory is out).
+  [[nodiscard]] std::optional<piece> take(std::uint64_t bytes);
+  void give_back(piece unused);
+
+  /// Adds `bytes` of memory at the end of the range.
+  void grow(std::uint64_t bytes);
+  /// Empties the bins, so that neighbours become one again.
+  void coalesce();
+
+  [[nodiscard]] std::uint64_t extent_bytes() const noexcept { return extent_; }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
+  /// The largest piece that could be had without growing, once coalesced.
+  [[nodiscard]] std::uint64_t largest_free_bytes() const noexcept;
+  /// The free stretches, once coalesced.
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& free_stretches() const noexcept {
+    return free_;
+  }
+
+ private:
+  static constexpr int steps = 8;  // per doubling
+
+  [[nodiscard]] static std::size_t bin_of(std::uint64_t rounded) noexcept;
+  void insert_free(std::uint64_t offset, std::uint64_t bytes);
+  void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator stretch);
+
+  std::uint64_t granule_;
+  std::uint64_t extent_ = 0;
+  std::uint64_t used_ = 0;
+  std::vector<std::vector<std::uint64_t>> bins_;         // by size step: offsets, last in first out
+  std::map<std::uint64_t, std::uint64_t> free_;          // offset → bytes, never adjacent
+  std::multimap<std::uint64_t, std::uint64_t> by_size_;  // bytes → offset of the same stretches
+};
+
+}  // namespace troupe

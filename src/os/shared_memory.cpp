@@ -1,0 +1,101 @@
+#include "os/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+
+namespace troupe::os {
+namespace {
+
+int flags_of(protection access) noexcept {
+  switch (access) {
+    case protection::none:
+      return PROT_NONE;
+    case protection::read:
+      return PROT_READ;
+    case protection::read_write:
+      return PROT_READ | PROT_WRITE;
+  }
+  return PROT_NONE;
+}
+
+}  // namespace
+
+mapping& mapping::operator=(mapping&& other) noexcept {
+  if (this != &other) {
+    if (address_ != nullptr) ::munmap(address_, bytes_);
+    address_ = std::exchange(other.address_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+mapping::~mapping() {
+  if (address_ != nullptr) ::munmap(address_, bytes_);
+}
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+result<unique_fd> create_shared_memory(const char* name, std::size_t bytes) {
+  unique_fd memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return system_failure("memfd_create", errno, name);
+  if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
+    return system_failure("ftruncate", errno, fmt::format("{} of {} bytes", name, bytes));
+  }
+  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    return system_failure("fcntl(F_ADD_SEALS)", errno, name);
+  }
+  return memory;
+}
+
+result<void> seal_future_writes(const unique_fd& memory) {
+  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
+    return system_failure("fcntl(F_ADD_SEALS)", errno);
+  }
+  return {};
+}
+
+result<mapping> map(const unique_fd& memory, std::size_t bytes, protection access) {
+  void* at = ::mmap(nullptr, bytes, flags_of(access), MAP_SHARED, memory.get(), 0);
+  if (at == MAP_FAILED) return system_failure("mmap", errno, fmt::format("{} bytes", bytes));
+  return mapping(static_cast<std::byte*>(at), bytes);
+}
+
+result<void> map_over(const unique_fd& memory, std::size_t bytes, protection access,
+                      std::byte* reserved) {
+  void* at = ::mmap(reserved, bytes, flags_of(access), MAP_SHARED | MAP_FIXED, memory.get(), 0);
+  if (at == MAP_FAILED) {
+    return system_failure("mmap", errno,
+                          fmt::format("{} bytes at {}", bytes, static_cast<void*>(reserved)));
+  }
+  return {};
+}
+
+result<mapping> reserve(std::byte* address, std::size_t bytes) {
+  const int fixed = address != nullptr ? MAP_FIXED_NOREPLACE : 0;
+  void* at =
+      ::mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  if (at == MAP_FAILED || (address != nullptr && at != address)) {
+    const int code = at == MAP_FAILED ? errno : EEXIST;
+    if (at != MAP_FAILED) ::munmap(at, bytes);
+    return system_failure(
+        "mmap", code,
+        fmt::format("{} bytes of address space at {}", bytes, static_cast<void*>(address)));
+  }
+  return mapping(static_cast<std::byte*>(at), bytes);
+}
+
+result<void> protect(std::byte* address, std::size_t bytes, protection access) {
+  if (::mprotect(address, bytes, flags_of(access)) != 0) {
+    return system_failure("mprotect", errno,
+                          fmt::format("{} bytes at {}", bytes, static_cast<void*>(address)));
+  }
+  return {};
+}
+
+}  // namespace troupe::os

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "os/unique_fd.hpp"
+
+#include <troupe/core/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace troupe::os {
+
+enum class protection : std::uint8_t { none, read, read_write };
+
+/// Owns a mapping of pages in this process.
+class mapping {
+ public:
+  mapping() = default;
+  mapping(std::byte* address, std::size_t bytes) noexcept : address_(address), bytes_(bytes) {}
+  mapping(mapping&& other) noexcept
+      : address_(std::exchange(other.address_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  mapping& operator=(mapping&& other) noexcept;
+  mapping(const mapping&) = delete;
+  mapping& operator=(const mapping&) = delete;
+  ~mapping();
+
+  [[nodiscard]] std::byte* address() const noexcept { return address_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  explicit operator bool() const noexcept { return address_ != nullptr; }
+  /// Gives up ownership without unmapping.
+  void release() noexcept { address_ = nullptr; }
+
+ private:
+  std::byte* address_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+[[nodiscard]] std::size_t page_bytes() noexcept;
+
+/// An unnamed piece of memory to share by descriptor (memfd), of fixed size: sealed against
+/// growing and shrinking, so that no other side can make an access fail.
+[[nodiscard]] result<unique_fd> create_shared_memory(const char* name, std::size_t bytes);
+
+/// From now on nobody can map it writable; existing mappings stay as they are.
+[[nodiscard]] result<void> seal_future_writes(const unique_fd& memory);
+
+/// Maps shared memory anywhere.
+[[nodiscard]] result<mapping> map(const unique_fd& memory, std::size_t bytes, protection access);
+
+/// Maps shared memory over a part of a range that this process has reserved.
+[[nodiscard]] result<void> map_over(const unique_fd& memory, std::size_t bytes, protection access,
+                                    std::byte* reserved);
+
+/// Reserves address space at `address` exactly, or anywhere when it is null; no memory behind it.
+/// \errors `system_error` with EEXIST when something lies there already.
+[[nodiscard]] result<mapping> reserve(std::byte* address, std::size_t bytes);
+
+/// Changes the access rights of mapped pages.
+[[nodiscard]] result<void> protect(std::byte* address, std::size_t bytes, protection access);
+
+}  // namespace troupe::os

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// How a request's fields become bytes and back. Little-endian, fields in the order of `describe`,
+/// unaligned. A tensor is {buffer id, type, rank, space, present, offset, extents, strides}; a list
+/// or a text is its length and its elements. The reader trusts nothing: every length, type, rank,
+/// enumerator and range is checked before it is used.
+namespace troupe::wire {
+
+/// Where the tensors of a space lie: the same addresses in every process.
+struct address_range {
+  std::byte* base = nullptr;
+  std::uint64_t mapped_bytes = 0;  ///< from `base` on
+};
+
+/// The two spaces of a device, indexed by `memory_space`.
+using address_ranges = std::array<address_range, 2>;
+
+/// One tensor of a request as hazards and recovery see it.
+struct operand {
+  std::uint32_t buffer = 0;
+  memory_space space{};
+  access role{};
+  std::uint64_t begin = 0;  ///< bytes from the start of the space
+  std::uint64_t end = 0;
+};
+
+/// Tells what each tensor is on the wire, and takes note of its use.
+class operand_source {
+ public:
+  struct place {
+    std::uint32_t buffer = 0;
+    memory_space space{};
+    std::uint64_t offset = 0;  ///< of the view's first element
+  };
+  /// Called once for each tensor that is not null.
+  [[nodiscard]] virtual result<place> locate(std::string_view field, any_tensor& t,
+                                             access role) = 0;
+
+ protected:
+  ~operand_source() = default;
+};
+
+/// Writes the fields of `r` into `room` as far as it reaches, and answers the bytes that the whole
+/// takes: more than `room` has means that nothing useful was written.
+/// \errors the first failure of `locate`.
+[[nodiscard]] result<std::size_t> encode(const request_type& type, void* r,
+                                         std::span<std::byte> room, operand_source& operands);
+
+/// Fills a default-constructed request from its bytes, and lists its operands (what was in the list
+/// is dropped). Tensors point into `ranges`.
+/// \errors `protocol_violation` with the field and the value that cannot be.
+[[nodiscard]] result<void> decode(const request_type& type, void* r,
+                                  std::span<const std::byte> bytes, const address_ranges& ranges,
+                                  std::vector<operand>& operands);
+
+/// The request with its numbers, for messages: `blas.gemm a=<f32>[2, 3] … alpha=1`.
+[[nodiscard]] std::string print(const request_type& type, void* r);
+
+}  // namespace troupe::wire

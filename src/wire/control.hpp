@@ -1,0 +1,81 @@
+#pragma once
+
+#include "wire/layout.hpp"
+
+#include <cstdint>
+
+/// Messages of the control socket between the supervisor and one worker: everything that is rare.
+/// In order: the worker says hello; the program configures it, protects what is frozen and says
+/// begin; the worker answers ready or failed. After that: protect, ping, and the end of the socket,
+/// which ends the worker.
+namespace troupe::wire {
+
+enum class control : std::uint32_t {
+  hello = 1,   ///< worker → program, first
+  configure,   ///< program → worker, with descriptors
+  begin,       ///< program → worker: bring the backend up
+  ready,       ///< worker → program: mapped, loaded, warm
+  failed,      ///< worker → program: cannot be used, and why
+  protect,     ///< program → worker: change the rights of a range
+  protected_,  ///< worker → program: done
+  ping,        ///< program → worker
+  pong,        ///< worker → program
+};
+
+struct hello_message {
+  control kind = control::hello;
+  std::uint32_t protocol = protocol_version;
+  std::uint64_t magic_number = magic;
+  char library_version[32]{};
+};
+
+struct shared_range {
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd, device
+/// memory, host memory.
+struct configure_message {
+  control kind = control::configure;
+  std::uint32_t lane_threads = 0;
+  std::uint64_t worker = 0;
+  std::uint64_t mailbox_bytes = 0;
+  shared_range ranges[2]{};  ///< by `memory_space`
+  std::uint32_t fault_injection = 0;
+  char plugin[1024]{};    ///< the backend's path
+  char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
+};
+inline constexpr std::size_t configure_descriptors = 6;
+
+struct protect_message {
+  control kind = control::protect;
+  std::uint32_t read_only = 0;
+  std::uint64_t id = 0;
+  std::uint64_t offset = 0;  ///< in device memory
+  std::uint64_t bytes = 0;
+};
+
+/// `begin`, `ready`, `protected_`, `ping` and `pong` carry a number and no more.
+struct plain_message {
+  control kind{};
+  std::uint32_t code = 0;  ///< errno of `protected_`
+  std::uint64_t id = 0;
+};
+
+struct failed_message {
+  control kind = control::failed;
+  reply_slot why;  ///< as a reply carries an error
+};
+
+union any_message {
+  control kind;
+  hello_message hello;
+  configure_message configure;
+  protect_message protect;
+  plain_message plain;
+  failed_message failed;
+  any_message() : kind{} {}
+};
+
+}  // namespace troupe::wire

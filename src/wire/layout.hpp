@@ -1,0 +1,163 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+/// What the program and its workers share, byte for byte.
+///
+///  mailbox segment   written by the program, read-only in workers (sealed): requests and their
+///                    order. It outlives workers: the device's mailbox.
+///  doorbell page     written by both sides: who sleeps, and the words they sleep on. Nothing is
+///                    decided from it but whether to wake somebody, so a worker that scribbles here
+///                    costs time, never truth.
+///  worker segment    one per worker, written by it: marks, replies, its crash report. The program
+///                    range-checks whatever it reads here.
+namespace troupe::wire {
+
+/// Raised with every change of anything in this folder.
+inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
+
+inline constexpr int max_lanes = 32;
+inline constexpr std::size_t cache_line = 64;
+inline constexpr std::size_t slot_bytes = 512;
+
+/// Where a request starts. Slots are handed out by the program and given back when their request
+/// has completed, so what a slot says is stable from the moment its ring entry is visible.
+struct alignas(cache_line) slot_header {
+  std::uint64_t operation = 0;     ///< `request_type::id`
+  std::uint64_t ticket = 0;        ///< place in the order of all requests
+  std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none
+  std::uint64_t spill_offset = 0;  ///< in the heap, when the payload does not fit the slot
+  std::uint32_t payload_bytes = 0;
+  /// Set by the program when nobody wants the request to run any more (cancelled, expired).
+  std::atomic<std::uint32_t> revoked{0};
+};
+inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
+
+/// One place of the ring: which slot, which lane, and the low bits of the ticket as proof that the
+/// place holds this round's entry. A single 64-bit store publishes it, with release order: whoever
+/// reads it with acquire sees the slot complete.
+struct ring_entry {
+  std::uint64_t ticket = 0;
+  std::uint16_t slot = 0;
+  std::uint8_t lane = 0;
+
+  static constexpr std::uint64_t ticket_mask = (std::uint64_t{1} << 40) - 1;
+
+  /// 0 is no entry.
+  [[nodiscard]] constexpr std::uint64_t packed() const noexcept {
+    return ((ticket + 1) & ticket_mask) << 24 | std::uint64_t{lane} << 16 | slot;
+  }
+  [[nodiscard]] static constexpr bool is_for(std::uint64_t packed, std::uint64_t ticket) noexcept {
+    return packed >> 24 == ((ticket + 1) & ticket_mask);
+  }
+  [[nodiscard]] static constexpr std::uint16_t slot_of(std::uint64_t packed) noexcept {
+    return static_cast<std::uint16_t>(packed);
+  }
+  [[nodiscard]] static constexpr std::uint8_t lane_of(std::uint64_t packed) noexcept {
+    return static_cast<std::uint8_t>(packed >> 16);
+  }
+};
+
+/// Tells one worker to begin: first the replayed entries in their order, then the ring from
+/// `first_ticket` on. Written before `worker` (release); a worker that reads its own number there
+/// (acquire) sees the rest.
+struct activation {
+  std::atomic<std::uint64_t> worker{0};
+  std::uint64_t first_ticket = 0;
+  std::uint32_t replay_count = 0;
+};
+
+/// Where everything lies in the mailbox segment, in bytes from its start.
+struct mailbox_geometry {
+  std::uint32_t capacity = 0;   ///< slots; at most 65 535
+  std::uint32_t ring_size = 0;  ///< a power of two, at least twice `capacity`
+  std::uint64_t ring_offset = 0;
+  std::uint64_t replay_offset = 0;
+  std::uint64_t slots_offset = 0;
+  std::uint64_t heap_offset = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t total_bytes = 0;
+};
+
+/// Start of the mailbox segment.
+struct mailbox_header {
+  std::uint64_t magic_number = magic;
+  std::uint32_t version = protocol_version;
+  mailbox_geometry geometry;
+  /// Who of the program waits for completions: an epoch and `wait_bits`. A worker reads it after
+  /// each mark; it wakes each sleeper at most once per epoch.
+  alignas(cache_line) std::atomic<std::uint32_t> waits{0};
+  alignas(cache_line) activation active;
+};
+
+enum wait_bits : std::uint32_t {
+  wait_thread = 1,  ///< a thread sleeps on `doorbells::completion`
+  wait_prompt = 2,  ///< the device thread sleeps and wants every completion at once
+  wait_lazy = 4,    ///< the device thread sleeps; tell it when there is nothing left to do
+  wait_epoch = 8,   ///< one step of the epoch
+};
+
+/// One worker's doorbells. The page holds `doorbell_sets` of them, taken in turn by successive
+/// workers, and lives as long as the device: whoever rings a worker that has just been replaced
+/// rings in vain, never into the void.
+struct doorbells {
+  /// Raised by the program to wake the worker, which sleeps on it.
+  alignas(cache_line) std::atomic<std::uint32_t> request{0};
+  /// 1 while no thread of the worker reads the mailbox: a new request must ring.
+  alignas(cache_line) std::atomic<std::uint32_t> worker_sleeps{1};
+  /// Raised by the worker to wake a waiting thread of the program.
+  alignas(cache_line) std::atomic<std::uint32_t> completion{0};
+};
+inline constexpr std::uint64_t doorbell_sets = 4;
+
+/// How far a lane has come. `started` and `completed` count the lane's requests in this worker.
+/// The worker stores a reply before `completed` (release), so whoever sees the count (acquire) sees
+/// the reply. `replied` is the count of the last completion that left a reply or an error: where it
+/// is not above a request's place, the request ended well and there is nothing to read.
+struct alignas(cache_line) lane_mark {
+  std::atomic<std::uint64_t> started{0};
+  std::atomic<std::uint64_t> completed{0};
+  std::atomic<std::uint64_t> replied{0};
+};
+
+/// Left by a worker's signal handler.
+struct alignas(cache_line) crash_report {
+  std::atomic<std::uint32_t> signal{0};
+  std::uint32_t has_ticket = 0;
+  std::uint64_t ticket = 0;
+  std::uint64_t address = 0;
+};
+
+/// A reply: `ticket` says whose it is. An error's texts follow each other in `bytes`.
+struct alignas(cache_line) reply_slot {
+  std::uint64_t ticket = 0;
+  std::int64_t vendor_code = 0;
+  std::uint16_t code = 0;  ///< `errc`, or 0 for success
+  std::uint16_t library_bytes = 0;
+  std::uint16_t call_bytes = 0;
+  std::uint16_t code_name_bytes = 0;
+  std::uint16_t message_bytes = 0;
+  std::uint16_t reply_bytes = 0;
+  std::byte bytes[slot_bytes - 32]{};
+};
+static_assert(sizeof(reply_slot) == slot_bytes);
+static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);
+
+/// Start of a worker segment; `capacity` reply slots follow.
+struct worker_header {
+  lane_mark lanes[max_lanes];
+  crash_report crash;
+};
+
+[[nodiscard]] constexpr std::size_t worker_segment_bytes(std::uint32_t capacity) noexcept {
+  return sizeof(worker_header) + capacity * sizeof(reply_slot);
+}
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace troupe::wire

@@ -1,0 +1,192 @@
+#include "os/message_socket.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/control.hpp"
+#include "wire/reply.hpp"
+#include "worker/backend.hpp"
+#include "worker/crash.hpp"
+#include "worker/host.hpp"
+#include "worker/worker_argument.hpp"
+
+#include <troupe/worker/entry.hpp>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+constexpr int control_descriptor = 3;
+
+std::string_view text(const char* bytes, std::size_t room) {
+  return {bytes, ::strnlen(bytes, room)};
+}
+
+/// A worker process: its control thread is the main thread, its lanes run beside it.
+class worker_process {
+ public:
+  worker_process(os::unique_fd control, void (*add)(operation_table&))
+      : control_(std::move(control)), add_(add) {}
+
+  /// Serves until the program ends the socket. \returns the exit status
+  int run() {
+    wire::hello_message hello;
+    std::strncpy(hello.library_version, TROUPE_VERSION, sizeof(hello.library_version) - 1);
+    if (!send(hello)) return 1;
+    for (;;) {
+      wire::any_message message;
+      auto received =
+          os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), true);
+      if (!received || received->bytes < sizeof(wire::plain_message)) return 0;
+      if (auto handled = handle(message, *received); !handled) {
+        wire::failed_message failed;
+        wire::write_failure(failed.why, 0, handled.error());
+        (void)send(failed);
+        return 1;
+      }
+    }
+  }
+
+ private:
+  result<void> handle(const wire::any_message& message, os::received_message& received) {
+    switch (message.kind) {
+      case wire::control::configure:
+        return configure(message.configure, received.descriptors);
+      case wire::control::begin:
+        return begin();
+      case wire::control::protect:
+        return protect(message.protect);
+      case wire::control::ping:
+        return send(wire::plain_message{.kind = wire::control::pong, .id = message.plain.id});
+      case wire::control::hello:
+      case wire::control::ready:
+      case wire::control::failed:
+      case wire::control::protected_:
+      case wire::control::pong:
+        break;
+    }
+    return error{.code = errc::protocol_violation,
+                 .message = fmt::format("control message {}", static_cast<int>(message.kind))};
+  }
+
+  result<void> configure(const wire::configure_message& message,
+                         std::vector<os::unique_fd>& descriptors) {
+    if (descriptors.size() != wire::configure_descriptors) {
+      return error{.code = errc::protocol_violation,
+                   .message = fmt::format("{} descriptors", descriptors.size())};
+    }
+    configuration_ = message;
+    auto mailbox = os::map(descriptors[0], message.mailbox_bytes, os::protection::read);
+    if (!mailbox) return std::move(mailbox).error();
+    mailbox_ = *std::move(mailbox);
+    const auto* header = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address());
+    auto bells = os::map(descriptors[1], sizeof(wire::doorbells) * wire::doorbell_sets,
+                         os::protection::read_write);
+    if (!bells) return std::move(bells).error();
+    bells_ = *std::move(bells);
+    auto segment = os::map(descriptors[2], wire::worker_segment_bytes(header->geometry.capacity),
+                           os::protection::read_write);
+    if (!segment) return std::move(segment).error();
+    segment_ = *std::move(segment);
+    program_wakes_ = std::move(descriptors[3]);
+    worker::crash::install(reinterpret_cast<wire::worker_header*>(segment_.address())->crash);
+
+    for (std::size_t space = 0; space < ranges_.size(); ++space) {
+      const wire::shared_range& range = message.ranges[space];
+      auto* base = reinterpret_cast<std::byte*>(range.base);
+      auto reserved = os::reserve(base, range.bytes);
+      if (!reserved) return std::move(reserved).error();
+      if (auto mapped =
+              os::map_over(descriptors[4 + space], range.bytes, os::protection::read_write, base);
+          !mapped) {
+        return mapped;
+      }
+      reserved->release();
+      ranges_[space] = {base, range.bytes};
+    }
+    return {};
+  }
+
+  result<void> begin() {
+    operation_table all;
+    const std::string plugin(text(configuration_.plugin, sizeof(configuration_.plugin)));
+    if (!plugin.empty()) {
+      if (auto loaded = worker::load_backend(plugin, all); !loaded) return loaded;
+    }
+    if (add_ != nullptr) add_(all);
+    auto* bells = reinterpret_cast<wire::doorbells*>(bells_.address());
+    auto started = worker::host::start(
+        {.mailbox = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address()),
+         .mailbox_bytes = mailbox_.bytes(),
+         .bells = bells + configuration_.worker % wire::doorbell_sets,
+         .segment = reinterpret_cast<wire::worker_header*>(segment_.address()),
+         .program_wakes = program_wakes_.get(),
+         .ranges = ranges_,
+         .worker = configuration_.worker,
+         .lane_threads = static_cast<int>(configuration_.lane_threads),
+         .in_process = true},
+        worker::choose_operations(all,
+                                  text(configuration_.libraries, sizeof(configuration_.libraries)),
+                                  configuration_.fault_injection != 0));
+    if (!started) return std::move(started).error();
+    host_ = *std::move(started);
+    return send(wire::plain_message{.kind = wire::control::ready});
+  }
+
+  result<void> protect(const wire::protect_message& message) {
+    const wire::address_range& memory = ranges_[static_cast<std::size_t>(memory_space::device)];
+    if (message.offset > memory.mapped_bytes ||
+        message.bytes > memory.mapped_bytes - message.offset) {
+      return error{.code = errc::protocol_violation,
+                   .message = fmt::format("{} bytes at {} of {}", message.bytes, message.offset,
+                                          memory.mapped_bytes)};
+    }
+    const auto changed =
+        os::protect(memory.base + message.offset, message.bytes,
+                    message.read_only != 0 ? os::protection::read : os::protection::read_write);
+    return send(wire::plain_message{
+        .kind = wire::control::protected_,
+        .code = changed ? 0
+                        : static_cast<std::uint32_t>(
+                              const_cast<result<void>&>(changed).error().vendor_code),
+        .id = message.id});
+  }
+
+  template <class Message>
+  result<void> send(const Message& message) {
+    return os::send_message(control_, std::as_bytes(std::span(&message, 1)));
+  }
+
+  os::unique_fd control_;
+  void (*add_)(operation_table&);
+  wire::configure_message configuration_;
+  os::mapping mailbox_;
+  os::mapping bells_;
+  os::mapping segment_;
+  os::unique_fd program_wakes_;
+  wire::address_ranges ranges_;
+  std::unique_ptr<worker::host> host_;
+};
+
+}  // namespace
+
+std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
+  if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
+  // A worker must not outlive the thread that started it; where that is gone already, the control
+  // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
+  // while the next worker waits for it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "troupe-worker");
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  worker_process process(os::unique_fd(control_descriptor), add);
+  // No destructors: the lanes may be in the middle of a request that never returns, and nothing
+  // that the system does not take back by itself is held here.
+  std::_Exit(process.run());
+}
+
+}  // namespace troupe

@@ -1,0 +1,36 @@
+#include "worker/hazards.hpp"
+
+namespace troupe::worker {
+
+void hazard_tracker::admit(int lane, std::uint64_t place, std::span<const wire::operand> operands,
+                           dependencies& waits) {
+  waits.lanes = 0;
+  for (const wire::operand& o : operands) {
+    if (o.begin == o.end) continue;
+    auto& buffers = uses_[static_cast<std::size_t>(o.space)];
+    if (o.buffer >= buffers.size()) buffers.resize(o.buffer + 1);
+    std::vector<use>& uses = buffers[o.buffer];
+    const bool writes = o.role != access::read;
+
+    bool noted = false;
+    for (std::size_t i = 0; i < uses.size();) {
+      use& u = uses[i];
+      if (done(u)) {
+        u = uses.back();
+        uses.pop_back();
+        continue;
+      }
+      if (u.lane != lane) {
+        if ((writes || u.writes) && u.begin < o.end && o.begin < u.end) waits.add(u.lane, u.place);
+      } else if (u.begin == o.begin && u.end == o.end && u.writes == writes) {
+        // The later place of the same lane stands for both, so equal uses do not pile up.
+        u.place = place;
+        noted = true;
+      }
+      ++i;
+    }
+    if (!noted) uses.push_back({o.begin, o.end, place, static_cast<std::uint8_t>(lane), writes});
+  }
+}
+
+}  // namespace troupe::worker

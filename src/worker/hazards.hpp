@@ -1,0 +1,62 @@
+#pragma once
+
+#include "wire/codec.hpp"
+#include "wire/layout.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::worker {
+
+/// What a request must wait for: for each lane in `lanes`, that it has completed `need[lane]`
+/// requests. Lanes run in order, so the latest place of a lane stands for all before it.
+struct dependencies {
+  std::uint32_t lanes = 0;  ///< bit per lane
+  std::array<std::uint64_t, wire::max_lanes> need;
+
+  void add(int lane, std::uint64_t place) noexcept {
+    const auto l = static_cast<std::size_t>(lane);
+    const std::uint32_t bit = 1u << lane;
+    if ((lanes & bit) == 0 || need[l] < place) need[l] = place;
+    lanes |= bit;
+  }
+};
+
+/// Orders requests of different lanes by what they read and write: read after write, write after
+/// read and write after write on overlapping bytes wait; everything else runs freely. Requests of
+/// one lane are in order already.
+///
+/// Touched only by the thread that reads the mailbox; `completed` counts are read relaxed, because
+/// a count that is too small merely keeps a record a little longer.
+class hazard_tracker {
+ public:
+  using completed_counts = std::array<std::atomic<std::uint64_t>, wire::max_lanes>;
+
+  explicit hazard_tracker(const completed_counts& completed) noexcept : completed_(completed) {}
+
+  /// Notes that the request at `place` of `lane` uses these operands, and answers what it must wait
+  /// for. Requests are admitted in the order in which they were sent.
+  void admit(int lane, std::uint64_t place, std::span<const wire::operand> operands,
+             dependencies& waits);
+
+ private:
+  struct use {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t place = 0;
+    std::uint8_t lane = 0;
+    bool writes = false;
+  };
+
+  [[nodiscard]] bool done(const use& u) const noexcept {
+    return completed_[u.lane].load(std::memory_order_relaxed) >= u.place;
+  }
+
+  const completed_counts& completed_;
+  std::array<std::vector<std::vector<use>>, 2> uses_;  // by space and buffer
+};
+
+}  // namespace troupe::worker

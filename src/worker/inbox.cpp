@@ -1,0 +1,128 @@
+#include "worker/inbox.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace troupe::worker {
+namespace {
+
+// A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
+// another thread should read the mailbox meanwhile.
+constexpr std::uint64_t large_bytes = 64 * 1024;
+
+// More buffers than any program has; bounds what a hostile number can make the hazards allocate.
+constexpr std::uint32_t max_buffers = 1u << 22;
+
+}  // namespace
+
+result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes) {
+  const auto violation = [](std::string what) {
+    return error{.code = errc::protocol_violation, .message = std::move(what)};
+  };
+  if (bytes < sizeof(wire::mailbox_header) || mailbox->magic_number != wire::magic) {
+    return violation("the mailbox does not start with its magic number");
+  }
+  if (mailbox->version != wire::protocol_version) {
+    return error{.code = errc::version_mismatch,
+                 .message = fmt::format("mailbox of protocol {}, this worker speaks {}",
+                                        mailbox->version, wire::protocol_version)};
+  }
+  const auto fits = [&](std::uint64_t offset, std::uint64_t size) {
+    return offset <= bytes && size <= bytes - offset;
+  };
+  // Copied once, so that a later change on the other side cannot move what was checked.
+  const wire::mailbox_geometry g = mailbox->geometry;
+  const std::uint64_t ring = g.ring_size;
+  const std::uint64_t capacity = g.capacity;
+  if (capacity == 0 || capacity > 0xffff || !std::has_single_bit(ring) || ring < 2 * capacity ||
+      !fits(g.ring_offset, ring * 8) || !fits(g.replay_offset, capacity * 8) ||
+      !fits(g.slots_offset, capacity * wire::slot_bytes) || !fits(g.heap_offset, g.heap_bytes)) {
+    return violation(
+        fmt::format("mailbox of {} slots and a ring of {} in {} bytes", capacity, ring, bytes));
+  }
+  return inbox(mailbox, g);
+}
+
+inbox::inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept
+    : mailbox_(mailbox),
+      geometry_(g),
+      ring_(reinterpret_cast<const std::atomic<std::uint64_t>*>(at(g.ring_offset))),
+      replay_(reinterpret_cast<const std::uint64_t*>(at(g.replay_offset))) {}
+
+void inbox::begin() noexcept {
+  replay_next_ = 0;
+  replay_count_ = std::min(mailbox_->active.replay_count, geometry_.capacity);
+  next_ticket_ = mailbox_->active.first_ticket;
+}
+
+std::uint64_t inbox::poll() noexcept {
+  if (replay_next_ < replay_count_) return replay_[replay_next_++];
+  const std::uint64_t entry =
+      ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
+  if (!wire::ring_entry::is_for(entry, next_ticket_)) return 0;
+  ++next_ticket_;
+  return entry;
+}
+
+bool inbox::has_more() const noexcept {
+  return replay_next_ < replay_count_ ||
+         wire::ring_entry::is_for(
+             ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire),
+             next_ticket_);
+}
+
+void inbox::read(std::uint64_t entry, const operation_table& operations,
+                 const wire::address_ranges& ranges, job& to) {
+  const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+  const wire::slot_header& header = header_of(slot);
+  to.slot = slot;
+  to.lane = wire::ring_entry::lane_of(entry);
+  to.ticket = header.ticket;
+  to.deadline_ns = header.deadline_ns;
+  to.refused.reset();
+  to.operands.clear();
+  to.large = false;
+
+  const std::uint64_t id = header.operation;
+  const std::uint32_t bytes = header.payload_bytes;
+  const std::uint64_t spill = header.spill_offset;
+  to.op = operations.find(id);
+  const auto refuse = [&](errc code, std::string message) {
+    to.refused = error{.code = code, .message = std::move(message)};
+  };
+  if (to.op == nullptr) {
+    return refuse(errc::unsupported, "this worker does not know the operation");
+  }
+  const bool spilled = bytes > wire::slot_payload_bytes;
+  if (spilled && (spill > geometry_.heap_bytes || bytes > geometry_.heap_bytes - spill)) {
+    return refuse(errc::protocol_violation, fmt::format("{} bytes at {} of a heap of {}", bytes,
+                                                        spill, geometry_.heap_bytes));
+  }
+  if (payload_.size() < bytes) payload_.resize(bytes);
+  const std::byte* from = spilled ? at(geometry_.heap_offset + spill)
+                                  : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
+  std::memcpy(payload_.data(), from, bytes);
+
+  void* request = to.request.emplace(*to.op->type);
+  auto decoded =
+      wire::decode(*to.op->type, request, std::span(payload_).first(bytes), ranges, to.operands);
+  if (decoded) decoded = to.op->type->validate(request);
+  if (!decoded) {
+    to.operands.clear();
+    to.refused = std::move(decoded).error();
+    return;
+  }
+  std::uint64_t touched = 0;
+  for (const wire::operand& o : to.operands) {
+    touched += o.end - o.begin;
+    if (o.buffer >= max_buffers) {
+      return refuse(errc::protocol_violation, fmt::format("buffer number {}", o.buffer));
+    }
+  }
+  to.large = touched > large_bytes;
+}
+
+}  // namespace troupe::worker

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "wire/layout.hpp"
+#include "worker/job.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::worker {
+
+/// The worker's end of the mailbox: reads entries in order and turns slots into jobs. Touched only
+/// by the thread that has the reader's role. The mailbox is mapped read-only, and each slot is
+/// copied before it is looked at, so what was checked is what is run.
+class inbox {
+ public:
+  /// `bytes` is the size of the mapping at `mailbox`.
+  /// \errors `protocol_violation` for a header that does not fit the mapping.
+  [[nodiscard]] static result<inbox> open(const wire::mailbox_header* mailbox, std::size_t bytes);
+
+  [[nodiscard]] bool activated(std::uint64_t worker) const noexcept {
+    return mailbox_->active.worker.load(std::memory_order_acquire) == worker;
+  }
+  /// Takes up the replay list and the first ticket. Precondition: activated.
+  void begin() noexcept;
+
+  /// The next entry, or 0 when there is none yet.
+  [[nodiscard]] std::uint64_t poll() noexcept;
+  /// True when `poll` would find one.
+  [[nodiscard]] bool has_more() const noexcept;
+
+  /// Decodes the slot of an entry. A failure becomes `to.refused`.
+  void read(std::uint64_t entry, const operation_table& operations,
+            const wire::address_ranges& ranges, job& to);
+  /// True when the program no longer wants the request in that slot to run.
+  [[nodiscard]] bool revoked(std::uint16_t slot) const noexcept {
+    return header_of(slot).revoked.load(std::memory_order_relaxed) != 0;
+  }
+
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return geometry_.capacity; }
+
+ private:
+  inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept;
+
+  [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<const std::byte*>(mailbox_) + offset;
+  }
+  [[nodiscard]] const wire::slot_header& header_of(std::uint16_t slot) const noexcept {
+    return *reinterpret_cast<const wire::slot_header*>(at(geometry_.slots_offset) +
+                                                       slot * wire::slot_bytes);
+  }
+
+  const wire::mailbox_header* mailbox_;
+  wire::mailbox_geometry geometry_;  // a private copy, checked
+  const std::atomic<std::uint64_t>* ring_;
+  const std::uint64_t* replay_;
+  std::uint32_t replay_next_ = 0;
+  std::uint32_t replay_count_ = 0;
+  std::uint64_t next_ticket_ = 0;
+  std::vector<std::byte> payload_;
+};
+
+}  // namespace troupe::worker

@@ -1,0 +1,265 @@
+#include "worker/lanes.hpp"
+
+#include "core/spin_wait.hpp"
+#include "os/futex.hpp"
+#include "worker/crash.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <exception>
+#include <new>
+
+namespace troupe::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+// A hop to a sleeping thread costs some 50 µs, so spinning for as long at most doubles the cost.
+constexpr clock::duration reader_spins = 50us;
+
+std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+struct threaded_lanes::lane_state final : lane_context {
+  explicit lane_state(int number) noexcept : number_(number) {}
+
+  [[nodiscard]] int lane() const noexcept override { return number_; }
+  [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    if (bytes > bytes_) {
+      room_.reset(static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow)));
+      bytes_ = room_ ? bytes : 0;
+      if (!room_) {
+        return error{.code = errc::out_of_memory,
+                     .message = fmt::format("{} bytes of workspace", bytes)};
+      }
+    }
+    return std::span(room_.get(), bytes);
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct deleter {
+    void operator()(std::byte* p) const noexcept { ::operator delete(p, alignment); }
+  };
+  int number_;
+  std::unique_ptr<std::byte, deleter> room_;
+  std::size_t bytes_ = 0;
+};
+
+threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_) {
+  jobs_.resize(p.requests.capacity());
+  for (int i = 0; i < wire::max_lanes; ++i) {
+    lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i);
+  }
+  for (int i = 0; i < p.threads; ++i)
+    threads_.emplace_back([this] { run_thread(); });
+}
+
+threaded_lanes::~threaded_lanes() { stop(); }
+
+void threaded_lanes::stop() noexcept {
+  stopping_.store(true, std::memory_order_release);
+  parts_.bells.request.fetch_add(1, std::memory_order_release);
+  os::futex_wake(parts_.bells.request, parts_.threads);
+  threads_.clear();
+}
+
+void threaded_lanes::run_thread() noexcept {
+  std::optional<crash::signal_stack> stack;
+  if (parts_.in_process) stack.emplace();
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (job* ready = take_ready()) {
+      run_and_finish(*ready);
+    } else if (!take_role()) {
+      sleep_until_rung();
+    } else if (!read_for_a_while()) {
+      sleep_until_rung();
+    }
+  }
+}
+
+bool threaded_lanes::take_role() noexcept {
+  if (role_taken_.exchange(true, std::memory_order_acquire)) return false;
+  parts_.bells.worker_sleeps.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+void threaded_lanes::give_up_role() noexcept {
+  // First the announcement, then the role: the next reader's 0 comes after this 1.
+  parts_.bells.worker_sleeps.store(1, std::memory_order_relaxed);
+  role_taken_.store(false, std::memory_order_release);
+}
+
+void threaded_lanes::sleep_until_rung() noexcept {
+  // Read before the last look, so that a ring after it makes the wait return at once.
+  const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
+  if (stopping_.load(std::memory_order_acquire)) return;
+  // Pairs with the fence of whoever publishes a request and then looks at `worker_sleeps`: one of
+  // the two sees the other's store. Without the role, another thread reads, or has announced.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!role_taken_.exchange(true, std::memory_order_acquire)) {
+    const bool more =
+        begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker);
+    role_taken_.store(false, std::memory_order_release);
+    if (more) return;
+  }
+  os::futex_wait(parts_.bells.request, seen, clock::time_point::max());
+}
+
+// With the role on entry and without it on return. True when there may be something to do at once.
+bool threaded_lanes::read_for_a_while() {
+  detail::spin_wait spin(reader_spins);
+  for (;;) {
+    if (stopping_.load(std::memory_order_acquire)) {
+      give_up_role();
+      return true;
+    }
+    if (!begun_ && parts_.requests.activated(parts_.worker)) {
+      parts_.requests.begin();
+      begun_ = true;
+    }
+    const std::uint64_t entry = begun_ ? parts_.requests.poll() : 0;
+    if (entry == 0) {
+      if (begun_ && spin.step()) continue;
+      if (begun_ && queued_.load(std::memory_order_acquire) == 0) parts_.answers.idle();
+      give_up_role();
+      return false;
+    }
+    spin = detail::spin_wait(reader_spins);
+    job& j = admit(entry);
+    if (queued_.load(std::memory_order_acquire) == 0 && !j.large) {
+      // Alone: nothing that it could depend on is unfinished.
+      run(j);
+      continue;
+    }
+    job* ready = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      queued_.fetch_add(1, std::memory_order_relaxed);
+      queues_[j.lane].push_back(&j);
+      waiting_lanes_ |= 1u << j.lane;
+      ready = take_ready_locked();
+    }
+    if (ready != nullptr) {
+      give_up_role();
+      // The fence of the same protocol as in `sleep_until_rung`: a request published before this
+      // thread announced itself gone would wait for nobody.
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (parts_.requests.has_more()) {
+        parts_.bells.request.fetch_add(1, std::memory_order_release);
+        os::futex_wake(parts_.bells.request, 1);
+      }
+      run_and_finish(*ready);
+      return true;
+    }
+  }
+}
+
+job& threaded_lanes::admit(std::uint64_t entry) {
+  std::unique_ptr<job>& place = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
+  if (!place) place = std::make_unique<job>();
+  job& j = *place;
+  parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
+  j.lane %= wire::max_lanes;
+  j.place = ++admitted_[j.lane];
+  hazards_.admit(j.lane, j.place, j.operands, j.waits);
+  return j;
+}
+
+job* threaded_lanes::take_ready() {
+  if (queued_.load(std::memory_order_acquire) == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return take_ready_locked();
+}
+
+job* threaded_lanes::take_ready_locked() {
+  for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
+    const auto lane = static_cast<std::size_t>(__builtin_ctz(open));
+    job* head = queues_[lane].front();
+    if (!may_run(*head)) continue;
+    queues_[lane].pop_front();
+    if (queues_[lane].empty()) waiting_lanes_ &= ~(1u << lane);
+    running_lanes_ |= 1u << lane;
+    return head;
+  }
+  return nullptr;
+}
+
+bool threaded_lanes::may_run(const job& j) const noexcept {
+  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
+    // Acquire: what the awaited request wrote is visible to this one.
+    if (completed_[lane].load(std::memory_order_acquire) < j.waits.need[lane]) return false;
+  }
+  return true;
+}
+
+void threaded_lanes::run_and_finish(job& first) {
+  for (job* j = &first; j != nullptr;) {
+    const std::uint8_t lane = j->lane;
+    run(*j);
+    bool more = false;
+    {
+      const std::lock_guard lock(mutex_);
+      running_lanes_ &= ~(1u << lane);
+      j = take_ready_locked();
+      // Another one that this completion has set free is somebody else's to run.
+      if (j != nullptr) {
+        for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0 && !more;
+             open &= open - 1) {
+          more = may_run(*queues_[static_cast<std::size_t>(__builtin_ctz(open))].front());
+        }
+      }
+      queued_.fetch_sub(1, std::memory_order_release);
+    }
+    if (more) {
+      parts_.bells.request.fetch_add(1, std::memory_order_release);
+      os::futex_wake(parts_.bells.request, 1);
+    }
+  }
+}
+
+void threaded_lanes::run(job& j) noexcept {
+  lane_state& lane = *lanes_[j.lane];
+  const result<void> outcome = execute(j, lane);
+  j.request.clear();
+  const auto place = j.place;
+  auto& count = completed_[j.lane];
+  parts_.answers.complete(j, outcome);
+  // Last: from here on the slot, and with it the job, may be used again.
+  count.store(place, std::memory_order_release);
+}
+
+result<void> threaded_lanes::execute(job& j, lane_state& lane) {
+  if (j.refused) return std::move(*j.refused);
+  if (parts_.requests.revoked(j.slot)) {
+    return error{.code = errc::cancelled, .message = "before it was run"};
+  }
+  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
+    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
+  }
+  parts_.answers.started(j);
+  crash::running_request& running = crash::of_this_thread();
+  running.ticket = j.ticket;
+  running.active = true;
+  result<void> outcome;
+  try {
+    outcome = j.op->run(j.op->executor, j.request.get(), lane, parts_.answers.reply_room(j));
+  } catch (const std::bad_alloc&) {
+    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
+  } catch (const std::exception& thrown) {
+    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
+  } catch (...) {
+    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  }
+  running.active = false;
+  return outcome;
+}
+
+}  // namespace troupe::worker

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "os/futex.hpp"
+#include "wire/layout.hpp"
+#include "worker/job.hpp"
+
+#include <troupe/core/result.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace troupe::worker {
+
+/// The worker's end of the answers: marks, replies, and waking whoever waits. Any thread may call
+/// it; a lane's marks are written only by the thread that runs the lane's current job.
+class outbox {
+ public:
+  outbox(wire::worker_header* segment, const wire::mailbox_header* mailbox, wire::doorbells* bells,
+         int program_wakes) noexcept
+      : segment_(segment),
+        replies_(reinterpret_cast<wire::reply_slot*>(segment + 1)),
+        mailbox_(mailbox),
+        bells_(bells),
+        program_wakes_(program_wakes) {}
+
+  void started(const job& j) noexcept {
+    segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
+  }
+
+  /// Where the executor writes the reply of a job.
+  [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
+
+  /// Publishes the outcome: the reply first, then the mark, then the wake.
+  void complete(const job& j, const result<void>& outcome) noexcept;
+
+  /// Called when there is nothing left to do: wakes a program that let completions pile up.
+  void idle() noexcept;
+
+ private:
+  void wake(std::uint32_t waits) noexcept;
+  void ring_program() noexcept;
+
+  wire::worker_header* segment_;
+  wire::reply_slot* replies_;
+  const wire::mailbox_header* mailbox_;
+  wire::doorbells* bells_;
+  int program_wakes_;  // eventfd of the program's device thread
+  // The last `waits` values that were answered with a wake.
+  std::atomic<std::uint32_t> woken_{0};
+  std::atomic<std::uint32_t> woken_idle_{0};
+};
+
+}  // namespace troupe::worker

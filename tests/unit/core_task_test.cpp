@@ -1,0 +1,172 @@
+#include <troupe/testing/test_kit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+using testing::test_kit;
+
+task<int> twice(future<int> source) { co_return 2 * co_await std::move(source); }
+task<int> nested(future<int> source) { co_return 1 + co_await twice(std::move(source)); }
+task<errc> code_of(future<int> source) {
+  auto r = co_await as_result(std::move(source));
+  co_return r ? errc{} : r.error().code;
+}
+
+TEST(Task, AwaitsFuturesAndOtherTasks) {
+  promise<int> source;
+  auto f = start(nested(source.get_future()));
+  EXPECT_FALSE(f.ready());
+  source.set_value(4);
+  EXPECT_EQ(f.get(), 9);
+}
+
+TEST(Task, ThrowsTheErrorOfWhatItAwaitsUnlessAskedForAResult) {
+  auto thrown = start(twice(make_failed_future<int>({.code = errc::numerical})));
+  EXPECT_EQ(thrown.get_result().error().code, errc::numerical);
+  EXPECT_EQ(start(code_of(make_failed_future<int>({.code = errc::numerical}))).get(),
+            errc::numerical);
+}
+
+TEST(Task, DestroyedBeforeItBeganOrWhileItWaitsLeavesNothing) {
+  promise<int> source;
+  {
+    auto never = nested(source.get_future());
+  }
+  EXPECT_TRUE(source.abandoned());
+}
+
+struct wait_for {
+  std::shared_ptr<promise<int>> gate;
+};
+struct count {};
+struct by_reference {
+  std::string text;
+  std::shared_ptr<promise<int>> gate;
+};
+struct fail_after {
+  std::shared_ptr<promise<int>> gate;
+};
+
+class waiter : public actor {
+ public:
+  task<int> handle(wait_for m) {
+    const int v = co_await m.gate->get_future();
+    co_return v + ++handled_;
+  }
+  int handle(count) { return handled_; }
+  task<std::string> handle(const by_reference& m) {
+    (void)co_await m.gate->get_future();
+    co_return m.text;
+  }
+  task<void> handle(fail_after m) {
+    (void)co_await m.gate->get_future();
+    throw failure(error{.code = errc::numerical});
+  }
+
+ private:
+  int handled_ = 0;
+};
+
+class reentrant_waiter : public waiter {
+ public:
+  static constexpr bool reentrant = true;
+};
+
+std::shared_ptr<promise<int>> new_gate() { return std::make_shared<promise<int>>(); }
+
+TEST(CoroutineHandler, HoldsUpTheNextMessageWhileItWaits) {
+  test_kit kit;
+  auto w = kit.system().spawn<waiter>();
+  auto gate = new_gate();
+  auto slow = w.ask(wait_for{gate});
+  auto next = w.ask(count{});
+  kit.run_until_idle();
+  EXPECT_FALSE(next.ready());
+  gate->set_value(10);
+  EXPECT_FALSE(slow.ready());  // it resumes in the actor's turn, not in set_value
+  kit.run_until_idle();
+  EXPECT_EQ(slow.get(), 11);
+  EXPECT_EQ(next.get(), 1);
+}
+
+TEST(CoroutineHandler, LetsTheNextMessageInWhenTheActorIsReentrant) {
+  test_kit kit;
+  auto w = kit.system().spawn<reentrant_waiter>();
+  auto gate = new_gate();
+  auto slow = w.ask(wait_for{gate});
+  auto next = w.ask(count{});
+  kit.run_until_idle();
+  EXPECT_EQ(next.get(), 0);
+  gate->set_value(10);
+  kit.run_until_idle();
+  EXPECT_EQ(slow.get(), 11);
+}
+
+TEST(CoroutineHandler, KeepsAMessageThatItTookByReference) {
+  test_kit kit;
+  auto w = kit.system().spawn<waiter>();
+  auto gate = new_gate();
+  auto reply = w.ask(by_reference{std::string(100, 'x'), gate});
+  kit.run_until_idle();
+  gate->set_value(0);
+  EXPECT_EQ(reply.get(), std::string(100, 'x'));
+}
+
+TEST(CoroutineHandler, IsAnsweredWhenItsActorStopsAndItsFutureMayCompleteLater) {
+  test_kit kit;
+  auto w = kit.system().spawn<waiter>();
+  auto gate = new_gate();
+  auto reply = w.ask(wait_for{gate});
+  kit.run_until_idle();
+  w.stop();
+  kit.run_until_idle();
+  EXPECT_EQ(reply.get_result().error().code, errc::actor_stopped);
+  gate->set_value(1);
+  kit.run_until_idle();
+}
+
+TEST(CoroutineHandler, StopAfterMailboxLetsItEndFirst) {
+  test_kit kit;
+  for (const bool reentrant : {false, true}) {
+    auto gate = new_gate();
+    future<int> reply;
+    any_actor_ref ref;
+    if (reentrant) {
+      auto w = kit.system().spawn<reentrant_waiter>();
+      reply = w.ask(wait_for{gate});
+      ref = w;
+    } else {
+      auto w = kit.system().spawn<waiter>();
+      reply = w.ask(wait_for{gate});
+      ref = w;
+    }
+    ref.stop_after_mailbox();
+    kit.run_until_idle();
+    EXPECT_FALSE(ref.stopped());
+    gate->set_value(1);
+    kit.run_until_idle();
+    EXPECT_EQ(reply.get(), 2);
+    EXPECT_TRUE(ref.stopped());
+  }
+}
+
+TEST(CoroutineHandler, AnExceptionAfterItWaitedIsAFailureForTheSupervisor) {
+  test_kit kit;
+  auto w = kit.system().spawn<waiter>();
+  auto gate = new_gate();
+  auto reply = w.ask(fail_after{gate});
+  kit.run_until_idle();
+  gate->set_value(1);
+  kit.run_until_idle();
+  EXPECT_EQ(reply.get_result().error().code, errc::numerical);
+  EXPECT_TRUE(w.stopped());  // numerical escalates, and the root stops it
+}
+
+}  // namespace
+}  // namespace troupe

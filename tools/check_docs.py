@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The documentation against the tree.
+
+- Relative links lead to files, and their anchors to headings.
+- `./dev NAME` in a page names a command of the script.
+- A block after `<!-- region: FILE#NAME -->` is the text between `// region: NAME` and
+  `// endregion: NAME` of that compiled file. `--write` copies it into the page.
+- docs/guide/errors.md has one row for each errc, in the order of the header, with cause and remedy.
+- docs/adr/ files are NNNN-title.md, no number twice, with the four headings.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ERRORS_PAGE = "docs/guide/errors.md"
+ERRORS_HEADER = "include/troupe/core/error.hpp"
+ADR_HEADINGS = ["Context", "Decision", "Consequences", "Alternatives"]
+REGION = re.compile(r"<!-- region: (?P<file>\S+)#(?P<name>\S+) -->\n```\w*\n(?P<text>.*?)```\n",
+                    re.DOTALL)
+
+
+def pages():
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md"],
+        cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [name for name in listed if (ROOT / name).is_file()]
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def prose(text):
+    """The page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text):
+    found = set()
+    for heading in re.findall(r"^#+ (.+?)\s*$", prose(text), re.MULTILINE):
+        kept = re.sub(r"[^\w\- ]", "", heading.lower())
+        found.add(kept.replace(" ", "-"))
+    return found
+
+
+def check_links(page, text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        if not file.exists():
+            yield f"{page}: {target} leads nowhere"
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text("utf-8")):
+            yield f"{page}: {target}: no such heading"
+
+
+def dev_commands():
+    commands = set(re.findall(r"^command_(\w+)\(\)", read("dev"), re.MULTILINE))
+    return {name.replace("_", "-") for name in commands} | {"help"}
+
+
+def check_commands(page, text, commands):
+    for name in re.findall(r"\./dev +([a-z][a-z-]*)", text):
+        if name not in commands:
+            yield f"{page}: `./dev {name}` is no command"
+
+
+def region_text(file, name):
+    """The dedented text of a region; None when the file or the region is missing."""
+    if not (ROOT / file).is_file():
+        return None
+    match = re.search(rf"^[^\n]*// region: {re.escape(name)}\n(.*?)^[^\n]*// endregion: "
+                      rf"{re.escape(name)}\n", read(file), re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(match[1]) if match else None
+
+
+def check_regions(page, text):
+    for match in REGION.finditer(text):
+        source = region_text(match["file"], match["name"])
+        place = f"{match['file']}#{match['name']}"
+        if source is None:
+            yield f"{page}: there is no region {place}"
+        elif source != match["text"]:
+            yield f"{page}: the block is not what {place} says; tools/check_docs.py --write mends it"
+    if len(re.findall(r"^<!-- region:", text, re.MULTILINE)) != len(REGION.findall(text)):
+        yield f"{page}: a region marker without a code block right after it"
+
+
+def write_regions(page, text):
+    def replaced(match):
+        source = region_text(match["file"], match["name"])
+        if source is None:
+            return match[0]
+        start, end = (p - match.start() for p in match.span("text"))
+        return match[0][:start] + source + match[0][end:]
+
+    written = REGION.sub(replaced, text)
+    if written != text:
+        (ROOT / page).write_text(written, encoding="utf-8")
+        print(f"wrote {page}")
+    return written
+
+
+def check_errors():
+    body = re.search(r"enum class errc[^{]*\{(.*?)\n\};", read(ERRORS_HEADER), re.DOTALL)[1]
+    declared = re.findall(r"^ +(\w+)(?: = \d+)?,", body, re.MULTILINE)
+    if not (ROOT / ERRORS_PAGE).is_file():
+        yield f"{ERRORS_PAGE} is missing"
+        return
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|(.*)\|\s*$", read(ERRORS_PAGE), re.MULTILINE)
+    for name, cause, remedy in rows:
+        if not cause.strip() or not remedy.strip():
+            yield f"{ERRORS_PAGE}: {name} lacks its cause or its remedy"
+    written = [name for name, _, _ in rows]
+    for name in declared:
+        if name not in written:
+            yield f"{ERRORS_PAGE}: {name} is missing"
+    for name in written:
+        if name not in declared:
+            yield f"{ERRORS_PAGE}: {name} is no errc"
+    if sorted(written) == sorted(declared) and written != declared:
+        yield f"{ERRORS_PAGE}: not in the order of {ERRORS_HEADER}"
+
+
+def check_decisions():
+    numbers = set()
+    for name in sorted(p.name for p in (ROOT / "docs/adr").glob("*.md")):
+        if not re.match(r"\d{4}-[a-z0-9-]+\.md$", name):
+            yield f"docs/adr/{name}: its name is not NNNN-a-title-like-this.md"
+        if name[:4] in numbers:
+            yield f"docs/adr/{name}: its number is taken"
+        numbers.add(name[:4])
+        headings = re.findall(r"^## (.+?)\s*$", read(f"docs/adr/{name}"), re.MULTILINE)
+        if headings != ADR_HEADINGS:
+            yield f"docs/adr/{name}: its headings are {headings}; they should be {ADR_HEADINGS}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="copy regions into the pages")
+    options = parser.parse_args()
+    commands = dev_commands()
+    found = []
+    for page in pages():
+        text = read(page)
+        if options.write:
+            text = write_regions(page, text)
+        found += check_links(page, text)
+        found += check_commands(page, text, commands)
+        found += check_regions(page, text)
+    found += check_errors()
+    found += check_decisions()
+    for line in found:
+        print(line)
+    print(f"docs: {len(pages())} pages, {len(found)} bad")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
