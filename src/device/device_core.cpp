@@ -56,7 +56,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
   core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref buffer) {
-    if (const auto device = home.lock()) device->thaw(std::move(buffer));
+    if (const auto device = home.lock()) (void)device->thaw(std::move(buffer));
   });
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
