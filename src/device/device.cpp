@@ -180,7 +180,7 @@ std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }
-pid_t device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
+std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
 
 void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher) {
   core_->watch().watch(std::move(watcher));

@@ -197,6 +197,9 @@ bool reactor::poll() {
     const wire::lane_mark& mark = segment_->lanes[number];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
     if (completed == l.first) continue;
+    // A request may have been sent and completed since the walk above; its entry is visible now,
+    // because the worker saw it before it stored this mark.
+    if (completed > l.first + l.count) walk();
     if (completed < l.first || completed > l.first + l.count) {
       if (!violation_) {
         violation_ = error{.code = errc::protocol_violation,

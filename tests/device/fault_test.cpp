@@ -114,7 +114,7 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
   auto after = gpu.ask(sum{.input = output});
   ASSERT_TRUE(eventually([&] { return gpu.statistics().in_flight == 2; }));
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   flag.set();
   EXPECT_TRUE(ended(std::move(held)));
   EXPECT_EQ(after.get(), 16.0);
@@ -127,7 +127,7 @@ future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_
   auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .add = true});
   // Long after the microseconds that it takes to begin; there is nothing that tells of it.
   std::this_thread::sleep_for(50ms);
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   EXPECT_TRUE(eventually([&] { return gpu.generation() > before; }));
   return held;
 }
@@ -176,7 +176,7 @@ TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
   for (int i = 0; i < 2; ++i) {
     std::this_thread::sleep_for(50ms);
     const std::uint64_t before = gpu.generation();
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
   }
   auto outcome = ended(std::move(held));
@@ -216,7 +216,7 @@ TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
   c.silence_timeout = 200ms;
   device gpu = system_.device(0, c);
   settle(gpu, GetParam());
-  const pid_t worker = gpu.worker_pid();
+  const pid_t worker = gpu.worker_pid().value();
   ::kill(worker, SIGSTOP);
   siginfo_t stopped{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(worker), &stopped, WSTOPPED | WNOWAIT), 0);
@@ -260,7 +260,7 @@ TEST_P(Fault, NextWorkerSeesWhatTheLastOneWrote) {
   const std::vector<float> values(100'000, 1.0F);
   auto kept = gpu.tensor<float>({100'000}).value();
   ASSERT_TRUE(ended(gpu.copy(std::span(values), kept)));
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   EXPECT_EQ(gpu.ask(sum{.input = kept}).get(), 100'000.0);
 }
 
@@ -275,12 +275,12 @@ TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
   });
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
   }
   shared_flag flag(gpu);
   auto pending = gpu.ask(hold{.flag = flag.tensor()});
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   auto outcome = ended(std::move(pending));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::device_stopped);
@@ -299,7 +299,7 @@ TEST(Budget, FailureAfterTheWindowRestartsAgain) {
   device gpu = system.device(0, c);
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
     std::this_thread::sleep_for(110ms);  // the window itself
   }

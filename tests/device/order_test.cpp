@@ -118,6 +118,7 @@ TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
   }
   senders.clear();
   EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(gpu_.generation(), 1u) << gpu_.health().last_fault->to_string();
 }
 
 TEST_P(Order, ContinuationsRunWithoutAnybodyWaiting) {

@@ -23,7 +23,7 @@ struct device_health {
   std::uint64_t generation = 0;  ///< 0 before the first worker was ready, then +1 with each
   std::uint64_t restarts = 0;    ///< workers replaced so far
   bool standby_ready = false;
-  pid_t standby_pid = -1;  ///< -1 when there is none, and in `isolation::thread`
+  std::optional<pid_t> standby_pid;  ///< nothing when there is none, and in `isolation::thread`
   std::optional<error> last_fault;  ///< why the last worker was replaced, or the device stopped
   /// From the first sign of the last fault until the next worker had the mailbox; 0 before any.
   std::chrono::nanoseconds last_failover{};
