@@ -1,17 +1,16 @@
-#include <troupe/device/device.hpp>
-
 #include "device/device_core.hpp"
 #include "device/staged_copy.hpp"
 
+#include <troupe/device/device.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
-#include <limits>
-#include <thread>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <limits>
+#include <thread>
 
 namespace troupe {
 namespace detail {
@@ -48,9 +47,9 @@ result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   bool empty = false;
   for (const std::int64_t extent : extents.extents()) {
     if (extent < 0) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("extent {} of [{}]", extent,
-                                          fmt::join(extents.extents(), ", "))};
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("extent {} of [{}]", extent, fmt::join(extents.extents(), ", "))};
     }
     empty = empty || extent == 0;
     bytes *= static_cast<std::uint64_t>(extent == 0 ? 1 : extent);
@@ -83,6 +82,19 @@ error types_differ(const any_tensor& t, dtype type) {
   return error{.code = errc::type_mismatch,
                .message = fmt::format("the tensor holds {}, the span {}", to_string(t.type()),
                                       to_string(type))};
+}
+
+// Why the rights of a tensor's memory cannot be changed, if so.
+std::optional<error> not_freezable(const any_tensor& t) {
+  if (!t.buffer()) {
+    return error{.code = errc::foreign_buffer,
+                 .message = "only memory that Troupe handed out can be frozen"};
+  }
+  if (t.space() != memory_space::device) {
+    return error{.code = errc::unsupported,
+                 .message = "host memory cannot be frozen: the program itself writes it"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -144,12 +156,11 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
 }
 
 future<void> device::freeze(const any_tensor& t) {
+  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
   // First the program refuses to write, then everything sent before has to be done, then workers
   // lose the right to.
   future<void> settled = ask(lane::marker{.after = t});
-  if (t.buffer() && t.space() == memory_space::device) {
-    t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
-  }
+  t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
   return std::move(settled).then([core = core_, buffer = t.buffer()](result<void> outcome) {
     if (!outcome) {
       buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
@@ -160,6 +171,7 @@ future<void> device::freeze(const any_tensor& t) {
 }
 
 future<void> device::thaw(const any_tensor& t) {
+  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
   return ask(lane::marker{.after = t})
       .then([core = core_, buffer = t.buffer()](result<void> outcome) {
         if (!outcome) return make_failed_future<void>(std::move(outcome).error());
@@ -189,15 +201,14 @@ void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> 
   core_->watch().watch(std::move(watcher));
 }
 
-result<void> device::wait_until_ready() const {
-  return ask(lane::marker{}).get_result();
-}
+result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
 
 bool device::drain(std::chrono::nanoseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
+    std::this_thread::sleep_for(
+        std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
   }
   return true;
 }

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -115,6 +116,9 @@ void incarnation::on_control() {
       control_.reset();
       return;
     }
+    if (auto whole = wire::check_whole(message, received->bytes); !whole) {
+      return fail(std::move(whole).error());
+    }
     result<void> outcome;
     switch (message.kind) {
       case wire::control::hello:
@@ -166,7 +170,8 @@ result<void> incarnation::on_hello(const wire::hello_message& hello) {
             plan_.executable, version, hello.protocol, TROUPE_VERSION, wire::protocol_version)};
   }
   if (auto sent = configure(); !sent) return sent;
-  for (const frozen_range& range : frozen_)
+  configured_ = true;
+  for (const frozen_range& range : std::exchange(frozen_, {}))
     protect(range, true);
   return send(wire::plain_message{.kind = wire::control::begin});
 }

@@ -78,4 +78,9 @@ union any_message {
   any_message() : kind{} {}
 };
 
+/// Checks that what was received is a message of a known kind and no shorter or longer than that,
+/// so that every field of it may be read.
+/// \errors `protocol_violation` with the kind and the size
+[[nodiscard]] result<void> check_whole(const any_message& message, std::size_t received_bytes);
+
 }  // namespace troupe::wire

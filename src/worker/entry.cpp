@@ -41,8 +41,10 @@ class worker_process {
       wire::any_message message;
       auto received =
           os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), true);
-      if (!received || received->bytes < sizeof(wire::plain_message)) return 0;
-      if (auto handled = handle(message, *received); !handled) {
+      if (!received || received->bytes == 0) return 0;
+      result<void> handled = wire::check_whole(message, received->bytes);
+      if (handled) handled = handle(message, *received);
+      if (!handled) {
         wire::failed_message failed;
         wire::write_failure(failed.why, 0, handled.error());
         (void)send(failed);

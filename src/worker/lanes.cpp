@@ -166,7 +166,6 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   if (!place) place = std::make_unique<job>();
   job& j = *place;
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
-  j.lane %= wire::max_lanes;
   j.place = ++admitted_[j.lane];
   hazards_.admit(j.lane, j.place, j.operands, j.waits);
   return j;

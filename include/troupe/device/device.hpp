@@ -8,11 +8,12 @@
 #include <troupe/memory/host_tensor.hpp>
 #include <troupe/memory/tensor.hpp>
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
-#include <sys/types.h>
 
 namespace troupe {
 
@@ -71,13 +72,14 @@ class TROUPE_EXPORT device {
   [[nodiscard]] future<void> copy(const any_tensor& from, std::span<T> to) {
     return copy_out(from, dtype_of<T>, std::as_writable_bytes(to));
   }
-  /// Copies between tensors of equal extents and type: on this device, in host memory, or of another
-  /// device of the same system (then through host memory).
+  /// Copies between tensors of equal extents and type: on this device, in host memory, or of
+  /// another device of the same system (then through host memory).
   [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
 
   /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
-  /// would write it is refused, and a stray write ends its worker instead of changing it. Ready when
-  /// earlier requests have written it and every worker has it so.
+  /// would write it is refused, and a stray write ends its worker instead of changing it. Ready
+  /// when earlier requests have written it and every worker has it so.
+  /// \errors `unsupported` for host memory; `foreign_buffer`; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
   [[nodiscard]] future<void> thaw(const any_tensor& t);
   /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
