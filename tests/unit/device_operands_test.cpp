@@ -140,6 +140,26 @@ TEST_F(OutgoingOperands, AnOverwriteWithGapsDoesNotClearTheTaint) {
   EXPECT_EQ(refusal(t, access::read)->code, errc::tainted_buffer);
 }
 
+TEST_F(OutgoingOperands, AreSafeToRepeatUnlessTheyReadWhatTheyWrite) {
+  any_tensor t = make(*device_);
+  const any_tensor upper = *t.slice(0, 0, 4);
+  const any_tensor lower = *t.slice(0, 4, 8);
+  const auto safe = [&](std::initializer_list<std::pair<any_tensor, access>> uses) {
+    kept_.clear();
+    for (const auto& [view, role] : uses)
+      EXPECT_FALSE(refusal(view, role));
+    return safe_to_repeat(kept_);
+  };
+  EXPECT_TRUE(safe({}));
+  EXPECT_TRUE(safe({{t, access::read}}));
+  EXPECT_TRUE(safe({{t, access::write}}));
+  EXPECT_FALSE(safe({{t, access::update}}));
+  EXPECT_TRUE(safe({{upper, access::read}, {lower, access::write}}));
+  EXPECT_FALSE(safe({{t, access::read}, {t, access::write}})) << "in place, through two operands";
+  EXPECT_FALSE(safe({{lower, access::write}, {t, access::read}}));
+  EXPECT_TRUE(safe({{make(*device_), access::read}, {t, access::write}}));
+}
+
 TEST_F(OutgoingOperands, WhatALostRequestWroteIsTaintedAndNothingElse) {
   any_tensor read = make(*device_);
   any_tensor written = make(*device_);
