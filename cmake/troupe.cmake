@@ -40,6 +40,15 @@ function(troupe_component name)
   target_sources(troupe_objects PRIVATE ${arg_SOURCES})
 endfunction()
 
+# troupe_add_companions(<target>): whatever worker and backends are built are built with it.
+function(troupe_add_companions target)
+  foreach(companion IN ITEMS troupe-worker troupe-cpu troupe-cuda)
+    if(TARGET ${companion})
+      add_dependencies(${target} ${companion})
+    endif()
+  endforeach()
+endfunction()
+
 # troupe_test(<name> SOURCES <file>… [INTERNAL] [LINK <target>…]): one GoogleTest program.
 # INTERNAL links the library's objects, so that what is not exported can be tested.
 function(troupe_test name)
@@ -50,20 +59,17 @@ function(troupe_test name)
     target_link_libraries(${name} PRIVATE troupe_static)
   else()
     target_link_libraries(${name} PRIVATE troupe)
+    troupe_add_companions(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
 # troupe_program(<name> SOURCES <file>… [LINK <target>…]): a program that uses the library as its
-# users do; whatever worker and backends are built are built with it.
+# users do.
 function(troupe_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE troupe_flags troupe ${arg_LINK})
-  foreach(companion IN ITEMS troupe-worker troupe-cpu troupe-cuda)
-    if(TARGET ${companion})
-      add_dependencies(${name} ${companion})
-    endif()
-  endforeach()
+  troupe_add_companions(${name})
 endfunction()

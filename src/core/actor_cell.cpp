@@ -5,6 +5,7 @@
 #include "core/system_core.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -187,6 +188,7 @@ void actor_cell::handle(message& m) noexcept {
     refuse(m, errc::actor_stopped);
     return;
   }
+  answered_last_ = m.type->asked;
   if (auto failed = m.type->deliver(m, *actor_, *this)) fail(std::move(*failed));
 }
 
@@ -195,13 +197,17 @@ void actor_cell::run(turn_limits limits) noexcept {
   const any_actor_ref keep(*this);
   const turn_scope scope(*this);
   std::int32_t left = limits.messages;
+  int in_vain = 0;
   do {
+    // A sender is between its two steps of pushing; if that lasts, it has lost its processor.
+    if (++in_vain > 16) ::sched_yield();
     for (;;) {
       if (work_.load(std::memory_order_relaxed) != nullptr) run_work();
       if (left == 0 || !takes_messages()) break;
       message* m = mailbox_.pop();
       if (m == nullptr) break;
       --left;
+      in_vain = 0;
       handle(*m);
       if (limits.until != nullptr && limits.until->ready()) {
         left = 0;
@@ -209,6 +215,9 @@ void actor_cell::run(turn_limits limits) noexcept {
       }
     }
     mailbox_.publish_room();
+    // The budget is there for others; without any the turn goes on.
+    const bool alone = limits.others_ready != nullptr && !limits.others_ready();
+    if (left == 0 && alone && limits.until == nullptr) left = limits.messages;
   } while (!pause_turn(limits, left == 0));
 }
 
@@ -221,6 +230,8 @@ bool actor_cell::linger(const turn_limits& limits) noexcept {
   // About two microseconds: a busy sender's next message then costs no scheduling.
   constexpr int pauses = 40;
   if (limits.others_ready == nullptr || phase_ != phase::active) return false;
+  // Whoever asks and waits runs an idle actor itself, sooner than this thread sees the message.
+  if (answered_last_) return false;
   for (int i = 0; i < pauses; ++i) {
     if (has_something()) return true;
     if (limits.others_ready()) return false;

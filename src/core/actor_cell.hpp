@@ -135,6 +135,7 @@ class actor_cell final : public completion_driver, public turn_home {
   // Turn.
   phase phase_ = phase::starting;
   bool draining_ = false;
+  bool answered_last_ = false;  ///< the last message was asked
   actor_factory make_;
   std::unique_ptr<actor> actor_;
   turn_task* tasks_ = nullptr;

@@ -17,7 +17,8 @@ namespace troupe::detail {
 namespace {
 
 constexpr std::align_val_t block_alignment{block_pool::smallest_bytes};
-constexpr std::size_t depot_magazines = 256;
+// Per size class: a mailbox of the default capacity filled and emptied stays within it.
+constexpr std::size_t depot_bytes = std::size_t{8} << 20U;
 
 #ifdef TROUPE_POOL_BYPASSED
 // A recycled block would hide a use after free from AddressSanitizer.
@@ -70,9 +71,11 @@ class depot {
   }
 
   /// A full magazine for an empty one; the full one back when there is no room.
-  magazine* exchange_for_empty(magazine* filled) noexcept {
+  magazine* exchange_for_empty(magazine* filled, std::size_t size_class) noexcept {
     const std::lock_guard lock(mutex_);
-    if (count_ == depot_magazines) return filled;
+    const std::size_t magazine_bytes =
+        block_pool::magazine_blocks * (block_pool::smallest_bytes << size_class);
+    if (count_ * magazine_bytes >= depot_bytes) return filled;
     filled->next = full_;
     full_ = filled;
     ++count_;
@@ -105,7 +108,7 @@ using thread_magazines = std::array<class_magazines, block_pool::class_count>;
 void hand_in(thread_magazines& all) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (magazine* m : {all[i].loaded, all[i].spare}) {
-      if (m->full()) m = depots()[i].exchange_for_empty(m);
+      if (m->full()) m = depots()[i].exchange_for_empty(m, i);
       m->drain();
       delete m;
     }
@@ -164,7 +167,7 @@ void block_pool::give(void* block, std::size_t size_class) noexcept {
   }
   class_magazines& m = (*mine)[size_class];
   if (m.loaded->full()) [[unlikely]] {
-    if (m.spare->full()) m.spare = depots()[size_class].exchange_for_empty(m.spare);
+    if (m.spare->full()) m.spare = depots()[size_class].exchange_for_empty(m.spare, size_class);
     if (m.spare->full()) m.spare->drain();
     std::swap(m.loaded, m.spare);
   }

@@ -116,8 +116,17 @@ void mailbox::publish_room() noexcept {
   if (popped_ == published_) return;
   published_ = popped_;
   given_out_.store(popped_, std::memory_order_seq_cst);
-  // seq_cst on both sides: either the waiter sees the room, or this sees the waiter.
-  if (waiting_.load(std::memory_order_seq_cst) != 0) wake_waiters();
+  // seq_cst on both sides: either the waiter sees the room, or this sees the waiter. They are woken
+  // when half is free: to wake them for every message would cost each a trip through the kernel.
+  if (waiting_.load(std::memory_order_seq_cst) != 0 && half_free()) wake_waiters();
+}
+
+bool mailbox::half_free() const noexcept {
+  const auto used = static_cast<std::int64_t>(taken_in_.load(std::memory_order_relaxed) - popped_);
+  if (used <= 0) return true;
+  const auto messages = used >> bytes_bits;
+  const auto bytes = used & ((std::int64_t{1} << bytes_bits) - 1);
+  return messages <= options_.capacity / 2 && bytes <= options_.capacity_bytes / 2;
 }
 
 void mailbox::wake_waiters() noexcept {

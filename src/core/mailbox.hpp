@@ -59,6 +59,7 @@ class mailbox {
 
   [[nodiscard]] bool reserve(std::uint64_t cost) noexcept;
   [[nodiscard]] bool fits(std::uint64_t taken_in, std::uint64_t cost) const noexcept;
+  [[nodiscard]] bool half_free() const noexcept;
   void enqueue(message& m) noexcept;
   message* dequeue() noexcept;
   push_outcome push_dropping(message& m) noexcept;

@@ -13,8 +13,8 @@ bool nobody_else() noexcept { return false; }
 
 void pinned_dispatcher::enqueue(actor_cell& cell) noexcept {
   ready_.store(&cell, std::memory_order_seq_cst);
-  // The first turn is enqueued by whoever spawns, later ones when this thread exists.
-  if (!thread_.joinable() && !finished_) {
+  if (!started_.exchange(true, std::memory_order_relaxed)) {
+    const std::lock_guard lock(thread_mutex_);
     thread_ = std::thread([this] { serve(); });
     return;
   }
@@ -62,6 +62,7 @@ void pinned_dispatcher::serve() noexcept {
 }
 
 void pinned_dispatcher::join() noexcept {
+  const std::lock_guard lock(thread_mutex_);
   if (thread_.joinable()) thread_.join();
 }
 

@@ -3,6 +3,7 @@
 #include "core/turn_dispatcher.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 namespace troupe::detail {
@@ -32,7 +33,9 @@ class pinned_dispatcher final : public turn_dispatcher {
   std::atomic<bool> parked_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> finished_{false};
-  std::thread thread_;  ///< started by the first turn
+  std::atomic<bool> started_{false};
+  std::mutex thread_mutex_;  ///< guards the handle: its thread may end before it is assigned
+  std::thread thread_;       ///< started by the first turn
 };
 
 }  // namespace troupe::detail

@@ -2,9 +2,8 @@
 
 #include <troupe/device/device.hpp>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -43,14 +42,15 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
                                                            const device_config& config) {
   const std::lock_guard lock(mutex_);
   if (ordinal < 0 || ordinal > largest_ordinal) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("device {} is not within 0 and {}", ordinal,
-                                        largest_ordinal)};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("device {} is not within 0 and {}", ordinal, largest_ordinal)};
   }
   if (running(ordinal)) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("device {} runs already; its configuration is set", ordinal),
-                 .device = ordinal};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("device {} runs already; its configuration is set", ordinal),
+        .device = ordinal};
   }
   if (!host_memory_) {
     auto memory = memory_pool::create({.space = memory_space::host,

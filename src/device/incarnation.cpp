@@ -107,12 +107,9 @@ void incarnation::on_control() {
     wire::any_message message;
     auto received =
         os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), false);
-    if (!received) {
-      if (received.error().vendor_code == EAGAIN) return;
-      return fail(std::move(received).error());
-    }
-    // The end of the socket is the end of the process, of which the pidfd tells.
-    if (received->bytes == 0) {
+    if (!received && received.error().vendor_code == EAGAIN) return;
+    if (!received || received->bytes == 0) {
+      // The socket goes a moment before the process does.
       control_.reset();
       return;
     }

@@ -154,8 +154,8 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
 
 void reactor::walk() {
   while (const std::uint64_t entry = requests_.entry(cursor_)) {
-    ++cursor_;
     const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+    records_[slot].ticket = cursor_++;
     records_[slot].in_flight = true;
     ++in_flight_count_;
     place_in_lane(slot);

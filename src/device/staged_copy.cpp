@@ -35,7 +35,8 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
       lane_(core_->lane_of("memory")),
       done_(&core_->completions()) {
   const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
-  piece_bytes_ = tensor_.packed() ? std::min(bytes_, largest_piece_bytes / element * element) : bytes_;
+  piece_bytes_ =
+      tensor_.packed() ? std::min(bytes_, largest_piece_bytes / element * element) : bytes_;
 }
 
 future<void> staged_copy::start() {
@@ -73,7 +74,8 @@ std::optional<staged_copy::piece> staged_copy::next_piece() {
     end_one(std::move(staging).error());
     return std::nullopt;
   }
-  p.staging = any_tensor::owned(*std::move(staging), tensor_.type(), shape(p.device_side.extents()));
+  p.staging =
+      any_tensor::owned(*std::move(staging), tensor_.type(), shape(p.device_side.extents()));
   return p;
 }
 
@@ -87,9 +89,10 @@ void staged_copy::launch(piece p) {
     request.from = p.device_side;
     request.to = p.staging;
   }
-  (void)core_->send(request_type_of<memory::copy>(), &request, {}, lane_,
-                    [self = shared_from_this(), p = std::make_unique<piece>(std::move(p))](
-                        const std::byte*, error* failure) { self->on_done(std::move(*p), failure); });
+  (void)core_->send(
+      request_type_of<memory::copy>(), &request, {}, lane_,
+      [self = shared_from_this(), p = std::make_unique<piece>(std::move(p))](
+          const std::byte*, error* failure) { self->on_done(std::move(*p), failure); });
 }
 
 void staged_copy::on_done(piece p, error* failure) {

@@ -18,8 +18,8 @@ namespace troupe {
 /// worker copies one piece, the program's side of the next is done. A packed tensor goes in pieces
 /// of a few MiB; any other layout in one piece, because its elements do not lie in order.
 ///
-/// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards what
-/// the completions of different pieces share; the bytes themselves are copied outside of it.
+/// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
+/// what the completions of different pieces share; the bytes themselves are copied outside of it.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
  public:
   [[nodiscard]] static future<void> in(std::shared_ptr<device_core> core,

@@ -196,7 +196,8 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   if (!worker) return;
   if (control_events != 0) worker->on_control();
   const bool serving = &worker == &active_;
-  if (process_events != 0) {
+  const bool ending = worker->is_process() && worker->control() < 0;
+  if (process_events != 0 || ending) {
     const clock::time_point sign = clock::now();
     if (serving) {
       auto [what, why] = explain(worker->end());

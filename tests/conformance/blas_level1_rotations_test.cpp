@@ -7,16 +7,11 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype classic[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
 constexpr dtype reals[] = {dtype::f32, dtype::f64};
 constexpr std::int64_t sizes[] = {0, 1, 2, 31, 513};
 
-dtype real_of(dtype type) {
-  return type == dtype::c64 ? dtype::f32 : type == dtype::c128 ? dtype::f64 : type;
-}
-
 TEST(BlasRotations, RotAppliesNumbersOrTensors) {
-  for (const dtype type : classic) {
+  for (const dtype type : classic_types) {
     for (const std::int64_t n : sizes) {
       for (const bool from_tensors : {false, true}) {
         scene s;
@@ -45,7 +40,7 @@ TEST(BlasRotations, RotAppliesNumbersOrTensors) {
 }
 
 TEST(BlasRotations, RotgMakesTheSecondComponentZero) {
-  for (const dtype type : classic) {
+  for (const dtype type : classic_types) {
     for (const auto& [first, second] : {std::pair<number, number>{{3, 1}, {-4, 2}},
                                         {{-1, 0}, {0.5, 0}},
                                         {{0, 0}, {2, -1}},

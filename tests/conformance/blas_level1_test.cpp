@@ -2,10 +2,12 @@
 
 #include <troupe/ops/blas/level1.hpp>
 
+#include <cmath>
+#include <limits>
+
 namespace troupe::conformance {
 namespace {
 
-constexpr dtype classic[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
 constexpr dtype with_halves[] = {dtype::f32,  dtype::f64, dtype::c64,
                                  dtype::c128, dtype::f16, dtype::bf16};
 constexpr std::int64_t sizes[] = {0, 1, 2, 5, 31, 64, 513, 20011};
@@ -74,13 +76,13 @@ TEST(BlasLevel1, ScalByZeroKeepsNaNs) {
 }
 
 TEST(BlasLevel1, CopyAndSwapMoveElements) {
-  for_each_case(classic, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     s.run(blas::copy{.x = x.view, .y = y.view});
     s.expect_exactly(y, x.before());
   });
-  for_each_case(classic, [](scene& s, dtype type, std::int64_t n, strides step) {
+  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
     auto& x = s.vector(type, n, step.x);
     auto& y = s.vector(type, n, step.y);
     s.run(blas::swap{.x = x.view, .y = y.view});

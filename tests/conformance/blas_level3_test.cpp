@@ -2,13 +2,12 @@
 
 #include <troupe/ops/blas/level3.hpp>
 
+#include <limits>
+
 namespace troupe::conformance {
 namespace {
 
 using blas::op;
-
-constexpr dtype classic[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
-constexpr op ops[] = {op::none, op::conjugate};
 
 struct product_type {
   dtype in, out, compute;
@@ -133,6 +132,113 @@ TEST(BlasGemm, WorksOnBlocksOfOneMatrix) {
   s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .alpha = -1, .beta = 1});
   s.expect(c, c.before() - a.before() * b.before(),
            magnitude(a.before()) * magnitude(b.before()) + magnitude(c.before()), 5, dtype::f64);
+}
+
+TEST(BlasGeam, AddsInEveryLayout) {
+  for (const dtype type : classic_types) {
+    for (const layout la : all_layouts) {
+      for (const layout lb : all_layouts) {
+        for (const layout lc : all_layouts) {
+          for (const op op_a : ops) {
+            for (const op op_b : ops) {
+              scene s;
+              auto& a = s.matrix_of(type, 7, 5, la);
+              auto& b = s.matrix_of(type, 7, 5, lb);
+              auto& c = s.matrix_of(type, 7, 5, lc);
+              const scalar alpha = factor(type, 1.5, -1);
+              const scalar beta = factor(type, -0.5, 2);
+              s.run(blas::geam{.a = a.view,
+                               .b = b.view,
+                               .c = c.view,
+                               .alpha = alpha,
+                               .beta = beta,
+                               .op_a = op_a,
+                               .op_b = op_b});
+              const matrix first = as_number(alpha) * applied(op_a, a.before());
+              const matrix second = as_number(beta) * applied(op_b, b.before());
+              s.expect(c, first + second, magnitude(first) + magnitude(second), 2, real_of(type));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasGeam, WorksInPlaceAndOnNothing) {
+  for (const dtype type : classic_types) {
+    for (const std::int64_t n : {0, 1, 6}) {
+      scene s;
+      auto& a = s.matrix_of(type, n, 4, layout::row_padded);
+      auto& b = s.matrix_of(type, n, 4, layout::column);
+      s.run(blas::geam{.a = a.view, .b = b.view, .c = b.view, .alpha = 2, .beta = -1});
+      s.expect(b, number(2) * a.before() - b.before(),
+               number(2) * magnitude(a.before()) + magnitude(b.before()), 2, real_of(type));
+    }
+  }
+}
+
+TEST(BlasGeam, DoesNotReadAnOperandWithoutWeight) {
+  for (const dtype type : classic_types) {
+    for (const bool first : {false, true}) {
+      scene s;
+      auto& a = s.matrix_of(type, 3, 4, layout::row);
+      auto& b = s.matrix_of(type, 3, 4, layout::column);
+      auto& c = s.matrix_of(type, 3, 4, layout::row);
+      s.fill(first ? a : b, std::numeric_limits<double>::quiet_NaN());
+      s.run(blas::geam{
+          .a = a.view, .b = b.view, .c = c.view, .alpha = first ? 0 : 1, .beta = first ? 1 : 0});
+      s.expect_exactly(c, (first ? b : a).before());
+    }
+  }
+}
+
+TEST(BlasDgmm, ScalesRowsOrColumns) {
+  for (const dtype type : classic_types) {
+    for (const layout l : all_layouts) {
+      for (const blas::side side : sides) {
+        for (const std::int64_t n : {0, 1, 5}) {
+          for (const bool in_place : {false, true}) {
+            scene s;
+            auto& a = s.matrix_of(type, 6, n, l);
+            auto& x = s.vector(type, side == blas::side::left ? 6 : n, 2);
+            auto& c = in_place ? a : s.matrix_of(type, 6, n, l);
+            s.run(blas::dgmm{.a = a.view, .x = x.view, .c = c.view, .side = side});
+            matrix expected = a.before();
+            for (std::int64_t i = 0; i < 6; ++i) {
+              for (std::int64_t j = 0; j < n; ++j)
+                expected(i, j) *= x.before()(side == blas::side::left ? i : j, 0);
+            }
+            s.expect(c, expected, magnitude(expected), 2, real_of(type));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasGeamAndDgmm, RefuseWhatTheyCannotDo) {
+  scene s;
+  const auto tensor = [&](dtype type, std::int64_t m, std::int64_t n, layout l = layout::row) {
+    return s.matrix_of(type, m, n, l).view;
+  };
+  const auto a = tensor(dtype::f32, 4, 4);
+  const auto b = tensor(dtype::f32, 4, 4);
+  s.refuse(blas::geam{.a = a, .b = b}, errc::invalid_argument, "c is not given");
+  s.refuse(blas::geam{.a = a, .b = b, .c = tensor(dtype::f32, 4, 5)}, errc::shape_mismatch, "c is");
+  s.refuse(blas::geam{.a = a, .b = b, .c = a.transpose()}, errc::aliasing, "c is written");
+  s.refuse(blas::geam{.a = a, .b = tensor(dtype::f64, 4, 4), .c = b}, errc::type_mismatch, "b is");
+  s.refuse(blas::geam{.a = a, .b = a, .c = b, .beta = number(0, 1)}, errc::invalid_argument,
+           "beta has an imaginary part");
+  const auto x = s.vector(dtype::f32, 4).view;
+  s.refuse(blas::dgmm{.a = a, .x = s.vector(dtype::f32, 3).view, .c = b}, errc::shape_mismatch,
+           "x is [3]");
+  s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f32, 4, 4, layout::column)},
+           errc::layout_unsupported, "c and a must both be row-major or both column-major");
+  s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f64, 4, 4)}, errc::type_mismatch, "c is");
+  const std::int64_t one[] = {1};
+  s.refuse(blas::dgmm{.a = a, .x = b.as_strided({4}, one).value(), .c = b}, errc::aliasing,
+           "shares elements with x");
 }
 
 TEST(BlasGemm, RefusesWhatItCannotDo) {

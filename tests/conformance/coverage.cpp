@@ -24,8 +24,24 @@ struct row {
 const std::map<std::string_view, std::vector<row>> rows = {
     {"blas",
      {
-         {"gemm", {f32, f64, c64, c128, f16, bf16, i8}},
-         {"geam dgmm", {f32, f64, c64, c128}},
+         {"gemm gemm_strided_batched gemm_batched gemm_grouped",
+          {f32, f64, c64, c128, f16, bf16, i8}},
+         {"gemv_batched trsm_batched", {f32, f64, c64, c128}},
+         {"getrf_batched getrs_batched getri_batched geqrf_batched", {f32, f64, c64, c128}},
+         {"axpy scal nrm2", {f32, f64, c64, c128, f16, bf16}},
+         {"dot", {f32, f64, f16, bf16}},
+         {"rotm rotmg ger", {f32, f64}},
+         {"copy swap rot rotg asum iamax iamin", {f32, f64, c64, c128}},
+         {"gemv trmv trsv symv syr syr2", {f32, f64, c64, c128}},
+         {"gbmv sbmv tbmv tbsv spmv tpmv tpsv", {f32, f64, c64, c128}},
+         {"geam dgmm symm syrk syr2k trmm trsm", {f32, f64, c64, c128}},
+         {"dotc dotu geru gerc hemv her her2 hbmv hpmv hemm herk her2k", {c64, c128}},
+     }},
+    {"memory",
+     {
+         {"copy fill set_bytes convert",
+          {f64, f32, f16, bf16, e4m3, e5m2, c64, c128, i8, u8, i16, u16, i32, u32, i64, u64,
+           boolean}},
      }},
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 
 namespace troupe::conformance {
@@ -75,6 +76,10 @@ matrix as_matrix(const any_tensor& view, const std::vector<number>& values, std:
 }
 
 }  // namespace
+
+dtype real_of(dtype type) {
+  return type == dtype::c64 ? dtype::f32 : type == dtype::c128 ? dtype::f64 : type;
+}
 
 std::span<const operation> all_operations() { return the_runner().operations(); }
 
@@ -185,6 +190,36 @@ void scene::fill(test_tensor& t, number value) {
   fill(t, std::vector<number>(static_cast<std::size_t>(t.view.count()), value));
 }
 
+void scene::make_solvable(test_tensor& a) {
+  std::vector<number> values = a.values;
+  const std::int64_t n = a.view.extent(a.view.rank() - 1);
+  for (std::size_t flat = 0; flat < values.size(); ++flat) {
+    const auto place = static_cast<std::int64_t>(flat) % (n * n);
+    if (place / n == place % n) {
+      values[flat] += 2.5;
+    } else {
+      values[flat] *= 2.0 / static_cast<double>(n);
+    }
+  }
+  fill(a, values);
+}
+
+void scene::hide_all_but(test_tensor& a, blas::uplo uplo, blas::diag diag, bool hermitian) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<number> values = a.values;
+  const std::int64_t n = a.view.extent(a.view.rank() - 1);
+  for (std::size_t flat = 0; flat < values.size(); ++flat) {
+    const auto place = static_cast<std::int64_t>(flat) % (n * n);
+    const std::int64_t i = place / n;
+    const std::int64_t j = place % n;
+    const bool used =
+        i == j ? diag == blas::diag::non_unit : (uplo == blas::uplo::upper ? i < j : i > j);
+    if (!used) values[flat] = {nan, nan};
+    if (i == j && hermitian) values[flat] = {values[flat].real(), nan};
+  }
+  fill(a, values);
+}
+
 void scene::before(const request_type& type, void* request) {
   role_collector collector;
   type.describe(request, collector);
@@ -242,15 +277,29 @@ void scene::refused(const request_type& type, void* request, errc code, std::str
       << "the message is: " << answer.error().message << note();
 }
 
-matrix scene::now(const test_tensor& t, std::int64_t batch) {
-  std::vector<std::byte> bytes(t.image.size());
-  runner_.download(t.storage, bytes);
-  std::vector<number> values;
-  const dtype type = t.view.type();
+std::vector<std::byte> scene::bytes_now(const test_tensor& t) {
+  std::vector<std::byte> storage(t.image.size());
+  runner_.download(t.storage, storage);
+  std::vector<std::byte> bytes;
+  const std::int64_t size = size_of(t.view.type());
   for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
-    values.push_back(load(type, bytes.data() + (t.first + offset) * size_of(type)));
+    const auto at = storage.begin() + (t.first + offset) * size;
+    bytes.insert(bytes.end(), at, at + size);
   });
-  return as_matrix(t.view, values, batch);
+  return bytes;
+}
+
+std::vector<number> scene::elements_now(const test_tensor& t) {
+  const std::vector<std::byte> bytes = bytes_now(t);
+  const auto size = static_cast<std::size_t>(size_of(t.view.type()));
+  std::vector<number> values;
+  for (std::size_t at = 0; at < bytes.size(); at += size)
+    values.push_back(load(t.view.type(), bytes.data() + at));
+  return values;
+}
+
+matrix scene::now(const test_tensor& t, std::int64_t batch) {
+  return as_matrix(t.view, elements_now(t), batch);
 }
 
 void scene::expect_near(dtype type, number actual, number expected, double bound,
@@ -274,6 +323,21 @@ void scene::expect(const test_tensor& t, const matrix& expected, const matrix& b
       expect_near(t.view.type(), actual(i, j), expected(i, j), bound(i, j).real(), terms, compute,
                   "[" + std::to_string(i) + ", " + std::to_string(j) + "]");
       if (testing::Test::HasFailure()) return;  // the first wrong element says enough
+    }
+  }
+}
+
+void scene::expect_solution(const test_tensor& t, const matrix& a, const matrix& b,
+                            std::int64_t batch) {
+  const matrix x = now(t, batch);
+  const matrix back = a * x;
+  const matrix bound = magnitude(a) * magnitude(x) + magnitude(b);
+  for (std::int64_t i = 0; i < b.rows; ++i) {
+    for (std::int64_t j = 0; j < b.columns; ++j) {
+      expect_near(t.view.type(), back(i, j), b(i, j), bound(i, j).real(), a.rows,
+                  real_of(t.view.type()),
+                  "residual of [" + std::to_string(i) + ", " + std::to_string(j) + "]");
+      if (testing::Test::HasFailure()) return;
     }
   }
 }

@@ -13,6 +13,17 @@ namespace troupe::conformance {
 
 /// How a test lays a matrix out.
 enum class layout : std::uint8_t { row, column, row_padded, column_padded };
+inline constexpr blas::uplo triangles[] = {blas::uplo::upper, blas::uplo::lower};
+inline constexpr blas::diag diagonals[] = {blas::diag::non_unit, blas::diag::unit};
+inline constexpr blas::side sides[] = {blas::side::left, blas::side::right};
+inline constexpr blas::op ops[] = {blas::op::none, blas::op::conjugate};
+inline constexpr blas::storage_op storage_ops[] = {
+    blas::storage_op::none, blas::storage_op::transpose, blas::storage_op::conjugate_transpose,
+    blas::storage_op::conjugate};
+inline constexpr dtype classic_types[] = {dtype::f32, dtype::f64, dtype::c64, dtype::c128};
+inline constexpr dtype complex_types[] = {dtype::c64, dtype::c128};
+/// The real type of the same precision.
+[[nodiscard]] dtype real_of(dtype type);
 inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::row_padded,
                                          layout::column_padded};
 [[nodiscard]] const char* to_string(layout l);
@@ -51,6 +62,14 @@ class scene {
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
 
+  /// Makes square matrices diagonally dominant, so that solutions do not grow out of range.
+  void make_solvable(test_tensor& a);
+  /// Puts NaN where the operation must not read: outside triangle `uplo` of a matrix, on its
+  /// diagonal when `diag` is unit, and for a Hermitian matrix into the imaginary part of the
+  /// diagonal.
+  void hide_all_but(test_tensor& a, blas::uplo uplo, blas::diag diag = blas::diag::non_unit,
+                    bool hermitian = false);
+
   /// Runs `r`; a failure fails the test.
   template <request R>
   reply_of<R> run(R r) {
@@ -65,6 +84,13 @@ class scene {
     }
   }
 
+  /// Runs `r` where a failure is what is looked at.
+  template <request R>
+  result<reply_of<R>> attempt(R r) {
+    before(request_type_of<R>(), &r);
+    return runner_(r);
+  }
+
   /// Expects that `r` is refused with `code` and that the message holds `text`; nothing may change.
   template <request R>
   void refuse(R r, errc code, std::string_view text = {}) {
@@ -73,9 +99,15 @@ class scene {
 
   /// The content after the request.
   [[nodiscard]] matrix now(const test_tensor& t, std::int64_t batch = 0);
+  /// The elements, of any rank, in row-major order; and their bytes.
+  [[nodiscard]] std::vector<number> elements_now(const test_tensor& t);
+  [[nodiscard]] std::vector<std::byte> bytes_now(const test_tensor& t);
   /// Expects |now − expected| ≤ 4 (terms + 8) eps(compute) bound + eps(type) |expected|.
   void expect(const test_tensor& t, const matrix& expected, const matrix& bound, std::int64_t terms,
               dtype compute, std::int64_t batch = 0);
+  /// Expects that `t` solves a · t = b, by the residual: |a · t − b| ≤ 4 (n + 8) eps |a| |t|.
+  void expect_solution(const test_tensor& t, const matrix& a, const matrix& b,
+                       std::int64_t batch = 0);
   void expect_near(dtype type, number actual, number expected, double bound, std::int64_t terms,
                    dtype compute, const std::string& where);
   /// Expects exactly these values.

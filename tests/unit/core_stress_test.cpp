@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <thread>
@@ -111,6 +112,39 @@ TEST(Stress, EveryAskIsAnsweredWhileTheActorStops) {
       t.join();
     end.wait();
   }
+}
+
+struct sum_of {
+  actor_ref<auditor> target;
+};
+class blocking_asker : public actor {
+ public:
+  std::int64_t handle(sum_of m) { return m.target.ask(tally{}).get().messages; }
+};
+
+TEST(Helping, AHandlerThatBlocksOnAnotherActorRunsItOnAPoolOfOneThread) {
+  system s({.threads = 1});
+  auto target = s.spawn<auditor>();
+  target.tell(numbered{0, 1});
+  EXPECT_EQ(s.spawn<blocking_asker>().ask(sum_of{target}).timeout(10s).get(), 1);
+}
+
+double cpu_seconds() {
+  std::timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+TEST(Idle, ASystemWithoutWorkUsesNoProcessorTime) {
+  system s({.threads = 4});
+  auto pooled = s.spawn<auditor>();
+  auto pinned = s.spawn<auditor>(spawn_options{.run_by = dispatcher::pinned});
+  (void)pooled.ask(tally{}).get();
+  (void)pinned.ask(tally{}).get();
+  std::this_thread::sleep_for(20ms);  // not for order: the spin budgets end
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(100ms);
+  EXPECT_LT(cpu_seconds() - before, 0.01);
 }
 
 struct fan_out {
@@ -260,9 +294,8 @@ TEST(BlockPool, BlocksFreedByAnotherThreadComeBack) {
     handed[i % slots] = b;
   }
   freer.join();
-#if !defined(__SANITIZE_ADDRESS__)
-  EXPECT_LT(distinct.size(), 1'000U);
-#endif
+  // Under AddressSanitizer nothing is recycled.
+  EXPECT_LT(distinct.size(), scale > 1 ? 1'000U : blocks + 1U);
 }
 
 TEST(System, MayOutliveMain) {

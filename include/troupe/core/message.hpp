@@ -30,6 +30,7 @@ struct message_type {
   std::unique_ptr<error> (*deliver)(message& self, actor& receiver, actor_cell& cell);
   /// Answers with the error; uses the message up.
   void (*refuse)(message& self, const error& reason) noexcept;
+  bool asked = false;  ///< somebody may be waiting for the reply
 };
 
 /// A node of a mailbox.
@@ -176,7 +177,7 @@ struct envelope final : message {
     drop_pooled(&me);
   }
 
-  static constexpr message_type type_of{name_of<M>(), &deliver, &refuse};
+  static constexpr message_type type_of{name_of<M>(), &deliver, &refuse, Asked};
 
   [[no_unique_address]] std::conditional_t<Asked, promise<reply>, no_sink> sink = make_sink();
   M body;

@@ -9,6 +9,8 @@ TROUPE_EXPORT const char* troupe_backend_name() { return "cpu"; }
 
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   using namespace troupe::cpu;
+  add_blas_batched(table);
+  add_blas_batched_factor(table);
   add_blas_level1(table);
   add_blas_level1_reductions(table);
   add_blas_level1_rotations(table);
@@ -19,5 +21,8 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   add_blas_level3(table);
   add_blas_level3_symmetric(table);
   add_blas_level3_triangular(table);
+  add_memory_convert(table);
+  add_memory_copy(table);
+  add_memory_fill(table);
 }
 }

@@ -5,6 +5,8 @@
 /// The executors of the CPU backend, one function per operation family.
 namespace troupe::cpu {
 
+void add_blas_batched(operation_table& table);
+void add_blas_batched_factor(operation_table& table);
 void add_blas_level1(operation_table& table);
 void add_blas_level1_reductions(operation_table& table);
 void add_blas_level1_rotations(operation_table& table);
@@ -15,5 +17,9 @@ void add_blas_level2_symmetric(operation_table& table);
 void add_blas_level3(operation_table& table);
 void add_blas_level3_symmetric(operation_table& table);
 void add_blas_level3_triangular(operation_table& table);
+
+void add_memory_convert(operation_table& table);
+void add_memory_copy(operation_table& table);
+void add_memory_fill(operation_table& table);
 
 }  // namespace troupe::cpu

@@ -1,11 +1,29 @@
 #pragma once
+
 #include <troupe/ops/request.hpp>
+
+/// Movement of elements between tensors, and their initial content.
+///
+/// Every operation takes views of any rank and any strides; what is written must not have two
+/// indices that name the same element (`errc::aliasing`).
 namespace troupe::memory {
-struct copy {
-  using reply = void;
+
+/// Copies elements: to = from.
+///
+/// Both have the same element type (`memory::convert` changes it) and the same extents; strides may
+/// differ, so that this also packs, unpacks and transposes, and may be zero in `from`, so that it
+/// repeats. Either may lie in host or device memory. Reads from, writes to.
+/// Copying a view to itself does nothing; any other overlap is `aliasing`.
+/// Types: all. Errors: `shape_mismatch`, `type_mismatch`, `aliasing`.
+struct TROUPE_EXPORT copy {
   static constexpr std::string_view name = "memory.copy";
-  any_tensor from{}; any_tensor to{};
-  void describe(field_visitor& f) { f.reads("from", from); f.writes("to", to); }
-  result<void> validate() const { return {}; }
+  using reply = void;
+
+  any_tensor from{};
+  any_tensor to{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
 };
-}
+
+}  // namespace troupe::memory

@@ -1,11 +1,39 @@
 #pragma once
+
 #include <troupe/ops/request.hpp>
+
 namespace troupe::memory {
-struct fill {
-  using reply = void;
+
+/// Sets every element to one value: to = value.
+///
+/// Writes to, of any rank and strides. Types: all. Floating types round the value to nearest; for
+/// integers it must be one that the type holds, for bool any nonzero value is true.
+/// Errors: `invalid_argument` for a value that the type cannot hold, `aliasing` where indices of
+/// `to` name the same element.
+struct TROUPE_EXPORT fill {
   static constexpr std::string_view name = "memory.fill";
-  any_tensor to{}; scalar value{};
-  void describe(field_visitor& f) { f.writes("to", to); f.value("value", value); }
-  result<void> validate() const { return {}; }
+  using reply = void;
+
+  any_tensor to{};
+  scalar value = 0;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
 };
-}
+
+/// Sets every byte of every element (memset). Bytes between the elements of a strided view stay.
+///
+/// Writes to, of any rank and strides. Types: all; a bool must become 0 or 1, so `byte` too.
+/// Errors: `invalid_argument` for a byte outside 0 … 255, `aliasing` as `fill`.
+struct TROUPE_EXPORT set_bytes {
+  static constexpr std::string_view name = "memory.set_bytes";
+  using reply = void;
+
+  any_tensor to{};
+  std::int64_t byte = 0;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+}  // namespace troupe::memory

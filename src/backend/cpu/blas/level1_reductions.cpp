@@ -113,8 +113,8 @@ result<std::int64_t> run_iamax(const blas::iamax& r, lane_context&) {
 }
 
 result<std::int64_t> run_iamin(const blas::iamin& r, lane_context&) {
-  // By hand: OpenBLAS's iamin answers 0 for length 1 only by accident of its kernels, and the last
-  // of equal elements with some of them.
+  // By hand: iamin is an extension of OpenBLAS, and nothing says which of equal elements it
+  // answers.
   std::int64_t index = -1;
   for_classic_type(r.x.type(), [&]<class T>(T) {
     const T* const x = r.x.data<T>();

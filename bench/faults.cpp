@@ -1,0 +1,129 @@
+// What a lost worker costs.
+
+#include "report.hpp"
+#include "samples.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+using namespace std::chrono_literals;
+
+device_config unlimited(bool standby) {
+  return {.standby = standby,
+          .restarts = {.restarts = 1'000'000},
+          .backoff = {.initial = 0ns},
+          .fault_injection = true};
+}
+
+void wait_for_standby(const device& gpu) {
+  while (!gpu.health().standby_ready)
+    std::this_thread::sleep_for(1ms);
+}
+
+void measure_failover(report& out, device gpu, bool standby) {
+  const std::string how = standby ? ", with standby" : ", without standby";
+  samples killed;
+  samples device_time;
+  for (int i = 0; i < 200; ++i) {
+    if (standby) wait_for_standby(gpu);
+    killed.take(1, [&] {
+      const auto generation = gpu.generation();
+      ::kill(gpu.worker_pid(), SIGKILL);
+      do {
+        gpu.ask(lane::marker{}).get();
+      } while (gpu.generation() == generation);
+    });
+    device_time.add(gpu.health().last_failover);
+  }
+  out.add({"SIGKILL to the next generation's answer" + how + ", p50", killed.median() / 1e3, "ms"});
+  out.add({"SIGKILL to the next generation's answer" + how + ", p99", killed.p99() / 1e3, "ms"});
+  out.add({"first sign to hand-over" + how + ", p50", device_time.median() / 1e3, "ms"});
+  out.add({"first sign to hand-over" + how + ", p99", device_time.p99() / 1e3, "ms"});
+}
+
+// A thousand requests in flight, of which one crashes.
+void measure_losses(report& out, device gpu) {
+  std::vector<future<void>> answers;
+  for (int i = 0; i < 1000; ++i) {
+    answers.push_back(
+        i == 500 ? gpu.library("lane").ask(fault::inject{.what = fault::kind::segmentation_fault})
+                 : gpu.library("lane").ask(lane::marker{}));
+  }
+  double answered = 0;
+  double failed = 0;
+  for (future<void>& one : answers) {
+    if (!one.wait_for(10s)) continue;
+    (one.get_result() ? answered : failed) += 1;
+  }
+  out.add({"1 000 in flight, one crashes: answered", answered, "requests", "promised", 999});
+  out.add({"1 000 in flight, one crashes: failed", failed, "requests", "promised", 1});
+  out.add({"1 000 in flight, one crashes: lost", 1000 - answered - failed, "requests"});
+}
+
+std::size_t entries(const char* folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder))
+    ++count;
+  return count;
+}
+
+double resident_kib() {
+  std::ifstream file("/proc/self/statm");
+  double total = 0;
+  double resident = 0;
+  file >> total >> resident;
+  return resident * 4;
+}
+
+void measure_leaks(report& out, device gpu) {
+  constexpr int restarts = 200;
+  const auto restart = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      wait_for_standby(gpu);
+      const auto generation = gpu.generation();
+      ::kill(gpu.worker_pid(), SIGKILL);
+      while (gpu.generation() == generation)
+        gpu.ask(lane::marker{}).get();
+    }
+    wait_for_standby(gpu);
+  };
+  restart(20);  // caches and pools reach their size
+  const std::size_t descriptors = entries("/proc/self/fd");
+  const std::size_t threads = entries("/proc/self/task");
+  const double resident = resident_kib();
+  restart(restarts);
+  out.add({"growth over 200 restarts: descriptors",
+           static_cast<double>(entries("/proc/self/fd")) - static_cast<double>(descriptors), ""});
+  out.add({"growth over 200 restarts: threads",
+           static_cast<double>(entries("/proc/self/task")) - static_cast<double>(threads), ""});
+  out.add({"growth over 200 restarts: resident memory", resident_kib() - resident, "KiB"});
+}
+
+}  // namespace
+
+int main() {
+  report out("faults: what a lost worker costs");
+  troupe::system system;
+  device gpu = system.device(0, unlimited(true));
+  gpu.wait_until_ready().value();
+  measure_failover(out, gpu, true);
+  measure_losses(out, gpu);
+  measure_leaks(out, gpu);
+  gpu.stop();
+  device alone = system.device(1, unlimited(false));
+  alone.wait_until_ready().value();
+  measure_failover(out, alone, false);
+  return out.finish();
+}

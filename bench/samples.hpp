@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+namespace troupe::bench {
+
+using clock = std::chrono::steady_clock;
+
+/// Times of repeated runs, in microseconds.
+class samples {
+ public:
+  /// Runs `work` `count` times and keeps each time.
+  template <class Work>
+  void take(std::size_t count, Work&& work) {
+    times_.reserve(times_.size() + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto begin = clock::now();
+      work();
+      add(clock::now() - begin);
+    }
+  }
+  void add(clock::duration spent) {
+    times_.push_back(std::chrono::duration<double, std::micro>(spent).count());
+  }
+
+  [[nodiscard]] double median() { return percentile(0.5); }
+  [[nodiscard]] double p99() { return percentile(0.99); }
+  /// The value below which this part of the samples lies. Precondition: not empty.
+  [[nodiscard]] double percentile(double part) {
+    const auto at = static_cast<std::size_t>(part * static_cast<double>(times_.size() - 1));
+    std::nth_element(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(at),
+                     times_.end());
+    return times_[at];
+  }
+
+ private:
+  std::vector<double> times_;
+};
+
+}  // namespace troupe::bench

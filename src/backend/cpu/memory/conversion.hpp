@@ -1,0 +1,137 @@
+#pragma once
+
+#include <troupe/memory/dtype.hpp>
+
+#include <bit>
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+/// Conversions between element types by the rules that `memory::convert` states.
+///
+/// A source type is first widened, without loss, to one of six carriers; so there are 17 widenings
+/// and 6 · 17 narrowings instead of 17 · 17 conversions.
+namespace troupe::cpu {
+
+template <class T>
+inline constexpr bool is_small_float =
+    std::same_as<T, f16> || std::same_as<T, bf16> || std::same_as<T, e4m3> || std::same_as<T, e5m2>;
+
+template <class T>
+inline constexpr bool is_complex_number =
+    std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
+
+/// The carrier that holds every value of `T`.
+template <class T>
+using carrier_of = std::conditional_t<
+    is_complex_number<T> || std::same_as<T, double> || std::same_as<T, std::uint64_t>, T,
+    std::conditional_t<is_small_float<T> || std::same_as<T, float>, float, std::int64_t>>;
+
+/// `value` as float, rounded to odd: towards zero, with the last bit set where something was lost.
+/// Rounding that to fewer bits gives what rounding `value` itself would. `exact` is false for
+/// values that f32 does not hold; `away` true when `nearest` lies further from zero.
+inline float to_odd(float nearest, bool exact, bool away) noexcept {
+  if (exact) return nearest;
+  const auto bits = std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u);
+  return std::bit_cast<float>(bits | 1u);
+}
+
+inline float odd_float(double value) noexcept {
+  // f64 beyond f32's range is too large for every small type, too.
+  constexpr double limit = std::numeric_limits<float>::max();
+  if (value > limit) return std::numeric_limits<float>::infinity();
+  if (value < -limit) return -std::numeric_limits<float>::infinity();
+  const auto nearest = static_cast<float>(value);
+  const double back = nearest;
+  const bool exact = back == value || value != value;
+  return to_odd(nearest, exact, value > 0 ? back > value : back < value);
+}
+inline float odd_float(float value) noexcept { return value; }
+template <std::integral Integer>
+float odd_float(Integer value) noexcept {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<__int128>(nearest);
+  const auto whole = static_cast<__int128>(value);
+  return to_odd(nearest, back == whole, value > 0 ? back > whole : back < whole);
+}
+
+template <std::integral Integer, std::floating_point Float>
+Integer saturated(Float value) noexcept {
+  if (value != value) return 0;
+  // 2^bits, exact in every floating type, where the maximum itself may round up to it.
+  constexpr Float beyond =
+      static_cast<Float>(2) * static_cast<Float>(std::numeric_limits<Integer>::max() / 2 + 1);
+  if (value >= beyond) return std::numeric_limits<Integer>::max();
+  if (value <= static_cast<Float>(std::numeric_limits<Integer>::min())) {
+    return std::numeric_limits<Integer>::min();
+  }
+  return static_cast<Integer>(value);
+}
+
+/// A carrier's value as an element of `To`. For bool the element is a byte of 0 or 1.
+template <class To, class Carrier>
+To narrowed(Carrier value) noexcept {
+  if constexpr (is_complex_number<To>) {
+    using part = typename To::value_type;
+    if constexpr (is_complex_number<Carrier>) {
+      return {static_cast<part>(value.real()), static_cast<part>(value.imag())};
+    } else {
+      return {static_cast<part>(value), part{}};
+    }
+  } else if constexpr (std::same_as<To, bool>) {
+    return value != Carrier{};
+  } else if constexpr (is_complex_number<Carrier>) {
+    return narrowed<To>(value.real());
+  } else if constexpr (is_small_float<To>) {
+    return To(odd_float(value));
+  } else if constexpr (std::integral<To> && std::floating_point<Carrier>) {
+    return saturated<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+/// Calls `f` with a value of the C++ type of `type`.
+template <class F>
+void for_element_type(dtype type, F f) {
+  switch (type) {
+    case dtype::f64:
+      return f(double{});
+    case dtype::f32:
+      return f(float{});
+    case dtype::f16:
+      return f(f16{});
+    case dtype::bf16:
+      return f(bf16{});
+    case dtype::e4m3:
+      return f(e4m3{});
+    case dtype::e5m2:
+      return f(e5m2{});
+    case dtype::c64:
+      return f(std::complex<float>{});
+    case dtype::c128:
+      return f(std::complex<double>{});
+    case dtype::i8:
+      return f(std::int8_t{});
+    case dtype::u8:
+      return f(std::uint8_t{});
+    case dtype::i16:
+      return f(std::int16_t{});
+    case dtype::u16:
+      return f(std::uint16_t{});
+    case dtype::i32:
+      return f(std::int32_t{});
+    case dtype::u32:
+      return f(std::uint32_t{});
+    case dtype::i64:
+      return f(std::int64_t{});
+    case dtype::u64:
+      return f(std::uint64_t{});
+    case dtype::boolean:
+      return f(bool{});
+  }
+}
+
+}  // namespace troupe::cpu

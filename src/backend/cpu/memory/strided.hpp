@@ -1,0 +1,40 @@
+#pragma once
+
+#include <troupe/memory/tensor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cpu {
+
+/// The loops over two views of the same extents, as few and as long as possible: dimensions of
+/// extent 1 are dropped, the rest ordered by the strides of `to`, outermost first, and neighbours
+/// that both views step through without a gap are merged.
+struct strided_loops {
+  struct dimension {
+    std::int64_t extent = 1;
+    std::int64_t from = 0;  ///< strides, in bytes
+    std::int64_t to = 0;
+  };
+  std::array<dimension, max_rank> dimensions{};
+  int rank = 0;        ///< at least 1: a single element is one loop of one step
+  bool empty = false;  ///< no elements
+
+  strided_loops(const any_tensor& from, const any_tensor& to) noexcept;
+
+  [[nodiscard]] const dimension& innermost() const noexcept {
+    return dimensions[static_cast<std::size_t>(rank - 1)];
+  }
+
+  /// Calls `row(from, to)` at each start of the innermost loop.
+  template <class Row>
+  void for_each_row(const std::byte* from, std::byte* to, Row row, int depth = 0) const {
+    if (depth + 1 >= rank) return row(from, to);
+    const dimension& d = dimensions[static_cast<std::size_t>(depth)];
+    for (std::int64_t i = 0; i < d.extent; ++i)
+      for_each_row(from + i * d.from, to + i * d.to, row, depth + 1);
+  }
+};
+
+}  // namespace troupe::cpu

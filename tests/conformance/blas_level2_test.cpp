@@ -1,0 +1,136 @@
+#include "scene.hpp"
+
+#include <troupe/ops/blas/level2.hpp>
+
+namespace troupe::conformance {
+namespace {
+
+constexpr std::int64_t sizes[] = {0, 1, 2, 7, 133};
+
+TEST(BlasLevel2, GemvMultipliesInEveryLayout) {
+  for (const dtype type : classic_types) {
+    for (const layout l : all_layouts) {
+      for (const blas::op op : ops) {
+        for (const std::int64_t m : sizes) {
+          for (const std::int64_t n : sizes) {
+            for (const bool overwrites : {false, true}) {
+              scene s;
+              s.name(std::string(to_string(type)) + " " + to_string(l) + " m=" + std::to_string(m) +
+                     " n=" + std::to_string(n));
+              auto& a = s.matrix_of(type, m, n, l);
+              auto& x = s.vector(type, n, 1 + overwrites);
+              auto& y = s.vector(type, m, 3);
+              const scalar alpha = factor(type, 1.25, -0.5);
+              const scalar beta = overwrites ? scalar(0) : factor(type, -0.75, 2);
+              s.run(blas::gemv{
+                  .a = a.view, .x = x.view, .y = y.view, .alpha = alpha, .beta = beta, .op_a = op});
+              const matrix product = as_number(alpha) * (applied(op, a.before()) * x.before());
+              const matrix bound = number(2) * (magnitude(a.before()) * magnitude(x.before())) +
+                                   number(3) * magnitude(y.before());
+              s.expect(y, product + as_number(beta) * y.before(), bound, n, real_of(type));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class Request>
+void check_outer(std::span<const dtype> types, matrix (*turned)(const matrix&)) {
+  for (const dtype type : types) {
+    for (const layout l : all_layouts) {
+      for (const std::int64_t m : sizes) {
+        for (const std::int64_t n : sizes) {
+          scene s;
+          auto& x = s.vector(type, m, 2);
+          auto& y = s.vector(type, n);
+          auto& a = s.matrix_of(type, m, n, l);
+          const scalar alpha = factor(type, 1.5, -0.25);
+          s.run(Request{.x = x.view, .y = y.view, .a = a.view, .alpha = alpha});
+          const matrix term = as_number(alpha) * (x.before() * turned(y.before()));
+          s.expect(a, term + a.before(), magnitude(term) + magnitude(a.before()), 2, real_of(type));
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasLevel2, GerGeruAndGercAddOuterProducts) {
+  constexpr dtype reals[] = {dtype::f32, dtype::f64};
+  check_outer<blas::ger>(reals, transposed);
+  check_outer<blas::geru>(complex_types, transposed);
+  check_outer<blas::gerc>(complex_types, adjoint);
+}
+
+TEST(BlasLevel2, TrmvAndTrsvReadOneTriangle) {
+  for (const dtype type : classic_types) {
+    for (const layout l : all_layouts) {
+      for (const blas::op op : ops) {
+        for (const blas::uplo uplo : triangles) {
+          for (const blas::diag diag : diagonals) {
+            for (const std::int64_t n : sizes) {
+              const auto on_triangle = [&](auto check) {
+                scene s;
+                s.name(std::string(to_string(type)) + " " + to_string(l) +
+                       " n=" + std::to_string(n));
+                auto& a = s.matrix_of(type, n, n, l);
+                auto& x = s.vector(type, n, 2);
+                s.make_solvable(a);
+                s.hide_all_but(a, uplo, diag);
+                check(s, a, x, applied(op, triangular(a.before(), uplo, diag)));
+              };
+              on_triangle([&](scene& s, auto& a, auto& x, const matrix& t) {
+                s.run(blas::trmv{.a = a.view, .x = x.view, .uplo = uplo, .diag = diag, .op_a = op});
+                s.expect(x, t * x.before(), magnitude(t) * magnitude(x.before()), n, real_of(type));
+              });
+              on_triangle([&](scene& s, auto& a, auto& x, const matrix& t) {
+                s.run(blas::trsv{.a = a.view, .x = x.view, .uplo = uplo, .diag = diag, .op_a = op});
+                s.expect_solution(x, t, x.before());
+              });
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasLevel2, RefusesWhatItCannotDo) {
+  scene s;
+  const auto tensor = [&](dtype type, std::int64_t m, std::int64_t n) {
+    return s.matrix_of(type, m, n, layout::row).view;
+  };
+  const auto vector = [&](dtype type, std::int64_t n) { return s.vector(type, n).view; };
+  const auto a = tensor(dtype::f32, 3, 4);
+  const auto x = vector(dtype::f32, 4);
+  const auto y = vector(dtype::f32, 3);
+  s.refuse(blas::gemv{.a = a, .x = x}, errc::invalid_argument, "y is not given");
+  s.refuse(blas::gemv{.a = a, .x = y, .y = x}, errc::shape_mismatch, "x is [3]");
+  s.refuse(blas::gemv{.a = a, .x = x, .y = x}, errc::shape_mismatch, "y is [4] but a·x is [3]");
+  s.refuse(blas::gemv{.a = a, .x = x, .y = vector(dtype::f64, 3)}, errc::type_mismatch, "y is f64");
+  s.refuse(blas::gemv{.a = s.tensor(dtype::f32, {3, 4}, {9, 2}).view, .x = x, .y = y},
+           errc::layout_unsupported, "strides [9, 2]");
+  s.refuse(blas::gemv{.a = tensor(dtype::f16, 3, 4), .x = x, .y = y}, errc::type_mismatch,
+           "a is f16");
+  s.refuse(blas::gemv{.a = a, .x = x, .y = y, .beta = number(0, 1)}, errc::invalid_argument,
+           "beta has");
+  const std::int64_t one[] = {1};
+  s.refuse(blas::gemv{.a = a, .x = x, .y = a.as_strided({3}, one).value()}, errc::aliasing,
+           "y is written and shares elements with a");
+  s.refuse(blas::ger{.x = y, .y = x, .a = tensor(dtype::f32, 4, 4)}, errc::shape_mismatch,
+           "a is [4, 4] but x·yᵀ is [3, 4]");
+  s.refuse(
+      blas::ger{
+          .x = vector(dtype::c64, 3), .y = vector(dtype::c64, 4), .a = tensor(dtype::c64, 3, 4)},
+      errc::type_mismatch, "a is c64");
+  s.refuse(blas::gerc{.x = y, .y = x, .a = a}, errc::type_mismatch, "a is f32");
+  s.refuse(blas::ger{.x = a.as_strided({3}, one).value(), .y = x, .a = a}, errc::aliasing,
+           "a is written");
+  s.refuse(blas::trmv{.a = a, .x = x}, errc::shape_mismatch, "a must be square");
+  s.refuse(blas::trsv{.a = tensor(dtype::f32, 4, 4), .x = y}, errc::shape_mismatch, "x is [3]");
+  s.refuse(blas::trsv{.a = tensor(dtype::f64, 4, 4), .x = x}, errc::type_mismatch, "x is f32");
+}
+
+}  // namespace
+}  // namespace troupe::conformance

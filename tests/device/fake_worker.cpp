@@ -1,0 +1,51 @@
+#include "fake_worker.hpp"
+
+#include "wire/control.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace troupe::test {
+namespace {
+
+constexpr int control_descriptor = 3;
+
+template <class Message>
+void say(const Message& message) {
+  (void)::send(control_descriptor, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+// Until the program closes the socket.
+[[noreturn]] void stay() {
+  char byte = 0;
+  while (::recv(control_descriptor, &byte, 1, 0) > 0) {
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+void maybe_misbehave(int argc, char** argv) {
+  const char* how = std::getenv("TROUPE_TEST_WORKER");
+  if (how == nullptr || argc != 2 || std::string_view(argv[1]) != "--troupe-worker") return;
+  const std::string_view what(how);
+  if (what == "ends") ::_exit(3);
+  if (what == "silent") stay();
+  if (what == "other_version") {
+    wire::hello_message hello;
+    std::strcpy(hello.library_version, "0.0.1");
+    hello.protocol = 77;
+    say(hello);
+    stay();
+  }
+  if (what == "garbage") {
+    const unsigned char bytes[64] = {0xff, 0x13, 0x37};
+    say(bytes);
+    stay();
+  }
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace troupe::test {
+
+/// In a process started as a worker with `TROUPE_TEST_WORKER` set: misbehaves as it says and never
+/// returns. In any other process it does nothing.
+///   other_version   says hello as another version
+///   ends            ends at once with status 3
+///   silent          connects and never says anything
+///   garbage         says hello with bytes that are none
+void maybe_misbehave(int argc, char** argv);
+
+}  // namespace troupe::test

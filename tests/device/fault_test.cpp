@@ -1,0 +1,306 @@
+// Who fails, who is answered, what is tainted, what comes back: each kind of loss of a worker.
+
+#include "operations.hpp"
+
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 20s;
+
+// The outcome of a request that must end: a lost one fails the test instead of hanging it.
+result<void> ended(future<void> f) {
+  if (!f.wait_for(patience)) return error{.code = errc::timed_out, .message = "lost"};
+  return f.get_result();
+}
+
+class Fault : public ::testing::TestWithParam<bool> {
+ protected:
+  device_config config() {
+    device_config c = permissive();
+    c.standby = GetParam();
+    return c;
+  }
+  // Ends when the device serves requests and, if it has one, its standby is ready.
+  static void settle(const device& gpu, bool standby) {
+    ASSERT_TRUE(gpu.wait_until_ready());
+    ASSERT_TRUE(eventually([&] { return !standby || gpu.health().standby_ready; }));
+  }
+
+  troupe::system system_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "With" : "Without");
+});
+
+TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  std::vector<future<void>> answers;
+  for (int i = 0; i < 1000; ++i) {
+    answers.push_back(
+        i == 500
+            ? gpu.library("test").ask(fault::inject{.what = fault::kind::segmentation_fault})
+            : gpu.library("test").ask(lane::marker{}));
+  }
+  for (int i = 0; i < 1000; ++i) {
+    const auto outcome = ended(std::move(answers[static_cast<std::size_t>(i)]));
+    if (i == 500) {
+      ASSERT_FALSE(outcome);
+      result<void> failed = outcome;
+      EXPECT_EQ(failed.error().code, errc::device_fault);
+      EXPECT_EQ(failed.error().code_name, "SIGSEGV");
+      EXPECT_NE(failed.error().request.find("fault.inject"), std::string::npos);
+      EXPECT_EQ(failed.error().generation, 1u);
+    } else {
+      ASSERT_TRUE(outcome) << "request " << i;
+    }
+  }
+  EXPECT_EQ(gpu.generation(), 2u);
+  EXPECT_EQ(gpu.health().restarts, 1u);
+  const device_statistics counts = gpu.statistics();
+  EXPECT_EQ(counts.sent, counts.answered + counts.failed);
+}
+
+class EachKind : public Fault {};
+INSTANTIATE_TEST_SUITE_P(Standby, EachKind, ::testing::Bool());
+
+TEST_P(EachKind, OfDeathIsSurvivedAndBlamesItsRequest) {
+  device gpu = system_.device(0, config());
+  for (const fault::kind kind :
+       {fault::kind::segmentation_fault, fault::kind::abort, fault::kind::exit}) {
+    settle(gpu, GetParam());
+    const std::uint64_t before = gpu.generation();
+    auto output = gpu.tensor<float>({4}).value();
+    auto failed = ended(gpu.ask(fault::inject{.what = kind, .output = output}));
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, errc::device_fault) << failed.error().to_string();
+    EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+    EXPECT_EQ(gpu.generation(), before + 1);
+  }
+}
+
+TEST_P(EachKind, OfErrorThatIsNotStickyKeepsTheWorker) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  auto memory = ended(gpu.ask(fault::inject{.what = fault::kind::out_of_memory}));
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().code, errc::out_of_memory);
+  auto thrown = ended(gpu.ask(fault::inject{.what = fault::kind::exception}));
+  ASSERT_FALSE(thrown);
+  EXPECT_EQ(thrown.error().code, errc::handler_failed);
+  EXPECT_NE(thrown.error().message.find("injected exception"), std::string::npos);
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
+  auto after = gpu.ask(sum{.input = output});
+  ASSERT_TRUE(eventually([&] { return gpu.statistics().in_flight == 2; }));
+  ::kill(gpu.worker_pid(), SIGKILL);
+  flag.set();
+  EXPECT_TRUE(ended(std::move(held)));
+  EXPECT_EQ(after.get(), 16.0);
+  EXPECT_EQ(gpu.generation(), 2u);
+}
+
+// Sends a request that updates in place, waits until it runs, and kills the worker.
+future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_tensor& output) {
+  const std::uint64_t before = gpu.generation();
+  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .add = true});
+  // Long after the microseconds that it takes to begin; there is nothing that tells of it.
+  std::this_thread::sleep_for(50ms);
+  ::kill(gpu.worker_pid(), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return gpu.generation() > before; }));
+  return held;
+}
+
+TEST_P(Fault, KilledWorkersUpdateIsAbortedAndItsOutputTainted) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}, initial::zero).value();
+  auto untouched = gpu.tensor<float>({8}, initial::zero).value();
+  ASSERT_TRUE(ended(gpu.ask(lane::marker{.after = output})));
+  auto held = ended(kill_during_update(gpu, flag, output));
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, errc::aborted) << held.error().to_string();
+
+  auto read = gpu.ask(sum{.input = output}).get_result();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, errc::tainted_buffer);
+  EXPECT_NE(read.error().message.find("test.hold"), std::string::npos) << read.error().message;
+  EXPECT_EQ(gpu.ask(sum{.input = untouched}).get(), 0.0);
+
+  const std::vector<float> fresh(8, 3.0F);
+  ASSERT_TRUE(ended(gpu.copy(std::span(fresh), output)));
+  EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 24.0);
+}
+
+TEST_P(Fault, ReaderQueuedBehindALostWriteFailsInsteadOfReadingGarbage) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  auto output = gpu.tensor<float>({8}, initial::zero).value();
+  auto crash = gpu.library("test").ask(
+      fault::inject{.what = fault::kind::segmentation_fault, .output = output});
+  auto reader = gpu.library("test").ask(sum{.input = output});
+  ASSERT_FALSE(ended(std::move(crash)));
+  auto read = reader.get_result();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, errc::tainted_buffer);
+}
+
+TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1});
+  for (int i = 0; i < 2; ++i) {
+    std::this_thread::sleep_for(50ms);
+    const std::uint64_t before = gpu.generation();
+    ::kill(gpu.worker_pid(), SIGKILL);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
+  }
+  auto outcome = ended(std::move(held));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::poisonous);
+}
+
+TEST_P(Fault, RequestThatKeepsCrashingIsRefusedTheThirdTime) {
+  device gpu = system_.device(0, config());
+  for (const errc expected : {errc::device_fault, errc::device_fault, errc::poisonous}) {
+    settle(gpu, GetParam());
+    auto outcome = ended(gpu.ask(fault::inject{.what = fault::kind::abort}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, expected);
+  }
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_EQ(gpu.generation(), 3u);
+}
+
+TEST_P(Fault, HangIsEndedAtItsDeadlineAndTheRestGoesOn) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  const auto begin = std::chrono::steady_clock::now();
+  auto hung = gpu.library("test").ask(fault::inject{.what = fault::kind::hang}, {.deadline = 50ms});
+  auto behind = gpu.library("test").ask(lane::marker{});
+  auto outcome = ended(std::move(hung));
+  const auto spent = std::chrono::steady_clock::now() - begin;
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::device_fault);
+  EXPECT_NE(outcome.error().message.find("hang"), std::string::npos);
+  EXPECT_GE(spent, 50ms);
+  EXPECT_TRUE(ended(std::move(behind)));
+}
+
+TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
+  device_config c = config();
+  c.silence_timeout = 200ms;
+  device gpu = system_.device(0, c);
+  settle(gpu, GetParam());
+  ::kill(gpu.worker_pid(), SIGSTOP);
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_EQ(gpu.generation(), 2u);
+}
+
+TEST_P(Fault, LongWorkIsNotTakenForSilence) {
+  device_config c = config();
+  c.silence_timeout = 100ms;
+  device gpu = system_.device(0, c);
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto held = gpu.ask(hold{.flag = flag.tensor()});
+  std::this_thread::sleep_for(800ms);
+  flag.set();
+  EXPECT_TRUE(ended(std::move(held)));
+  EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  const std::vector<float> weights(1024, 0.5F);
+  auto frozen = gpu.tensor<float>({1024}).value();
+  ASSERT_TRUE(ended(gpu.copy(std::span(weights), frozen)));
+  ASSERT_TRUE(ended(gpu.freeze(frozen)));
+  for (int i = 0; i < 2; ++i) {  // the second worker has it read-only, too
+    auto stray = ended(gpu.ask(fault::inject{
+        .what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
+    ASSERT_FALSE(stray);
+    EXPECT_EQ(stray.error().code, errc::device_fault);
+    EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), 512.0);
+  }
+  EXPECT_EQ(gpu.generation(), 3u);
+}
+
+TEST_P(Fault, NextWorkerSeesWhatTheLastOneWrote) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  const std::vector<float> values(100'000, 1.0F);
+  auto kept = gpu.tensor<float>({100'000}).value();
+  ASSERT_TRUE(ended(gpu.copy(std::span(values), kept)));
+  ::kill(gpu.worker_pid(), SIGKILL);
+  EXPECT_EQ(gpu.ask(sum{.input = kept}).get(), 100'000.0);
+}
+
+TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
+  troupe::system system;
+  device_config c = permissive();
+  c.restarts = {.restarts = 3, .window = 60s};
+  device gpu = system.device(0, c);
+  std::atomic<bool> told_of_the_end = false;
+  gpu.watch_generation([&](std::optional<std::uint64_t> generation) {
+    if (!generation) told_of_the_end = true;
+  });
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(gpu.wait_until_ready());
+    ::kill(gpu.worker_pid(), SIGKILL);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
+  }
+  shared_flag flag(gpu);
+  auto pending = gpu.ask(hold{.flag = flag.tensor()});
+  ::kill(gpu.worker_pid(), SIGKILL);
+  auto outcome = ended(std::move(pending));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::device_stopped);
+  EXPECT_TRUE(eventually([&] { return gpu.health().state == device_state::stopped; }));
+  auto late = ended(gpu.ask(lane::marker{}));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, errc::device_stopped);
+  EXPECT_TRUE(eventually([&] { return told_of_the_end.load(); }));
+  EXPECT_EQ(gpu.health().restarts, 3u);
+}
+
+TEST(Budget, FailureAfterTheWindowRestartsAgain) {
+  troupe::system system;
+  device_config c = permissive();
+  c.restarts = {.restarts = 1, .window = 100ms};
+  device gpu = system.device(0, c);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(gpu.wait_until_ready());
+    ::kill(gpu.worker_pid(), SIGKILL);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
+    std::this_thread::sleep_for(110ms);  // the window itself
+  }
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+}
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,13 @@
+#include "fake_worker.hpp"
+#include "operations.hpp"
+
+#include <gtest/gtest.h>
+
+int main(int argc, char** argv) {
+  troupe::test::maybe_misbehave(argc, argv);
+  if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_operations)) {
+    return *status;
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

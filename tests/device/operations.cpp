@@ -1,0 +1,74 @@
+#include "operations.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+result<void> run_hold(const hold& r, lane_context&) {
+  // Bounded, so that a broken test fails instead of hanging.
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  std::atomic_ref flag(*r.flag.data<std::uint32_t>());
+  while (flag.load(std::memory_order_acquire) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return error{.code = errc::handler_failed, .message = "the flag was never set"};
+    }
+    std::this_thread::yield();
+  }
+  if (r.output.null()) return {};
+  for (std::int64_t i = 0; i < r.output.count(); ++i) {
+    float& element = r.output.data<float>()[i];
+    element = static_cast<float>(r.value) + (r.add ? element : 0.0F);
+  }
+  return {};
+}
+
+result<double> run_sum(const sum& r, lane_context&) {
+  double total = 0;
+  for (std::int64_t i = 0; i < r.input.count(); ++i)
+    total += static_cast<double>(r.input.data<float>()[i]);
+  return total;
+}
+
+}  // namespace
+
+void hold::describe(field_visitor& fields) {
+  fields.reads("flag", flag);
+  fields.updates("output", output, add);
+  fields.value("value", value);
+  fields.value("add", add);
+}
+
+result<void> hold::validate() const {
+  if (flag.null() || flag.type() != dtype::u32 || flag.count() != 1) {
+    return error{.code = errc::invalid_argument, .message = "flag must be one u32"};
+  }
+  return {};
+}
+
+void sum::describe(field_visitor& fields) { fields.reads("input", input); }
+
+result<void> sum::validate() const {
+  if (input.null() || input.type() != dtype::f32 || !input.packed()) {
+    return error{.code = errc::type_mismatch, .message = "input must be packed f32"};
+  }
+  return {};
+}
+
+void add_operations(operation_table& table) {
+  table.add(&run_hold);
+  table.add(&run_sum);
+}
+
+device_config permissive() {
+  return {.memory_limit_bytes = std::uint64_t{256} << 20,
+          .restarts = {.restarts = 1'000'000},
+          .backoff = {.initial = 0ns},
+          .fault_injection = true,
+          .own_operations = &add_operations};
+}
+
+}  // namespace troupe::test

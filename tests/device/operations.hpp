@@ -1,0 +1,67 @@
+#pragma once
+
+#include <troupe/device/device.hpp>
+#include <troupe/worker/entry.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace troupe::test {
+
+/// Waits until the flag is set and then sets every element of `output` to `value`, or adds `value`
+/// to it. What tests of order and of faults are made of: work that goes on until it is told.
+struct hold {
+  using reply = void;
+  static constexpr std::string_view name = "test.hold";
+
+  any_tensor flag{};    ///< u32[1] in host memory; read
+  any_tensor output{};  ///< f32, packed; may be null
+  double value = 0;
+  bool add = false;
+
+  void describe(field_visitor& fields);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Answers the sum of `input`: shows what a later request sees.
+struct sum {
+  using reply = double;
+  static constexpr std::string_view name = "test.sum";
+
+  any_tensor input{};  ///< f32, packed
+
+  void describe(field_visitor& fields);
+  [[nodiscard]] result<void> validate() const;
+};
+
+void add_operations(operation_table& table);
+
+/// A flag in memory that program and workers share.
+class shared_flag {
+ public:
+  explicit shared_flag(device& on) : memory_(on.host_tensor<std::uint32_t>({1}).value()) {
+    memory_[0] = 0;
+  }
+  void set() { std::atomic_ref(memory_[0]).store(1, std::memory_order_release); }
+  [[nodiscard]] const host_tensor<std::uint32_t>& tensor() const noexcept { return memory_; }
+
+ private:
+  host_tensor<std::uint32_t> memory_;
+};
+
+/// A device for tests: this program's operations, faults allowed, restarts without end or delay.
+[[nodiscard]] device_config permissive();
+
+/// Waits, with a bound, until `condition` holds; what it waits for has no event of its own.
+template <class Condition>
+[[nodiscard]] bool eventually(Condition&& condition,
+                              std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,142 @@
+// Order between lanes, proven with work that goes on until a flag is set.
+
+#include "operations.hpp"
+
+#include <troupe/ops/lane/marker.hpp>
+
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Order : public ::testing::TestWithParam<isolation> {
+ protected:
+  Order() : gpu_(system_.device(0, config())) { EXPECT_TRUE(gpu_.wait_until_ready()); }
+
+  static device_config config() {
+    device_config c = permissive();
+    c.isolation = GetParam();
+    return c;
+  }
+
+  troupe::system system_;
+  device gpu_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, Order,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         [](const auto& info) {
+                           return std::string(info.param == isolation::process ? "Process"
+                                                                               : "Thread");
+                         });
+
+TEST_P(Order, ReadWaitsForAnEarlierWriteInAnotherLane) {
+  shared_flag flag(gpu_);
+  auto t = gpu_.tensor<float>({16}).value();
+  const library_actor one = gpu_.library("test");
+  const library_actor other = one.on_new_lane();
+  auto write = one.ask(hold{.flag = flag.tensor(), .output = t, .value = 1});
+  auto read = other.ask(sum{.input = t});
+  // Something else of the reader's device does go on meanwhile.
+  EXPECT_TRUE(one.on_new_lane().ask(lane::marker{}).get_result());
+  EXPECT_FALSE(read.ready());
+  flag.set();
+  EXPECT_EQ(read.get(), 16.0);
+  EXPECT_TRUE(write.get_result());
+}
+
+TEST_P(Order, WriteWaitsForAnEarlierReadInAnotherLane) {
+  shared_flag flag(gpu_);
+  auto source = gpu_.tensor<float>({16}, initial::zero).value();
+  const library_actor one = gpu_.library("test");
+  const library_actor other = one.on_new_lane();
+  // `hold` reads its flag: the flag's own tensor is what is written behind it.
+  auto reader = one.ask(hold{.flag = flag.tensor(), .output = source, .value = 1, .add = true});
+  auto writer = other.ask(hold{.flag = flag.tensor(), .output = source, .value = 5});
+  EXPECT_TRUE(one.on_new_lane().ask(lane::marker{}).get_result());
+  EXPECT_FALSE(writer.ready());
+  flag.set();
+  EXPECT_TRUE(reader.get_result());
+  EXPECT_TRUE(writer.get_result());
+  EXPECT_EQ(gpu_.ask(sum{.input = source}).get(), 80.0);
+}
+
+TEST_P(Order, DisjointPartsOfABufferDoNotWaitForEachOther) {
+  shared_flag flag(gpu_);
+  shared_flag open(gpu_);
+  open.set();
+  auto t = gpu_.tensor<float>({16}).value();
+  auto left = *t.slice(0, 0, 8);
+  auto right = *t.slice(0, 8, 16);
+  auto held = gpu_.library("test").ask(hold{.flag = flag.tensor(), .output = left, .value = 1});
+  EXPECT_TRUE(gpu_.library("test")
+                  .on_new_lane()
+                  .ask(hold{.flag = open.tensor(), .output = right, .value = 2})
+                  .get_result());
+  EXPECT_FALSE(held.ready());
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 24.0);
+}
+
+TEST_P(Order, OneLaneRunsInTheOrderSent) {
+  auto t = gpu_.tensor<float>({1}, initial::zero).value();
+  shared_flag open(gpu_);
+  open.set();
+  const library_actor lane = gpu_.library("test");
+  std::vector<future<void>> answers;
+  for (int i = 0; i < 300; ++i) {
+    answers.push_back(lane.ask(hold{.flag = open.tensor(),
+                                    .output = t,
+                                    .value = static_cast<double>(i),
+                                    .add = i % 2 == 1}));
+  }
+  for (auto& one : answers)
+    ASSERT_TRUE(one.get_result());
+  // Each odd request adds to what the even one before it set: 298 + 299.
+  EXPECT_EQ(lane.ask(sum{.input = t}).get(), 597.0);
+}
+
+TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
+  constexpr int threads = 4;
+  constexpr int each = 2000;
+  std::vector<std::jthread> senders;
+  std::atomic<int> wrong = 0;
+  for (int s = 0; s < threads; ++s) {
+    senders.emplace_back([&, s] {
+      auto t = gpu_.tensor<float>({s + 1}).value();
+      const std::vector<float> ones(static_cast<std::size_t>(s + 1), 1.0F);
+      if (!gpu_.copy(std::span(ones), t).get_result()) ++wrong;
+      for (int i = 0; i < each; ++i) {
+        auto answer = gpu_.ask(sum{.input = t}).get_result();
+        if (!answer || *answer != s + 1) ++wrong;
+      }
+    });
+  }
+  senders.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Order, ContinuationsRunWithoutAnybodyWaiting) {
+  std::atomic<int> ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    (void)gpu_.ask(lane::marker{}).then([&] { ++ran; });
+  }
+  EXPECT_TRUE(eventually([&] { return ran == 100; }));
+}
+
+TEST_P(Order, ContinuationMayAskAndWaitAgain) {
+  auto chained = gpu_.ask(lane::marker{}).then([this] {
+    gpu_.ask(lane::marker{}).get();
+    return 7;
+  });
+  EXPECT_EQ(chained.get(), 7);
+}
+
+}  // namespace
+}  // namespace troupe::test
