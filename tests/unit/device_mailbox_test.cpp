@@ -48,8 +48,10 @@ TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
             mine.clear();
           }
         }
-        for (const std::uint16_t slot : mine)
+        for (const std::uint16_t slot : mine) {
+          held[slot].store(0);
           box->give_back_slot(slot);
+        }
       });
     }
   }

@@ -101,7 +101,8 @@ TEST_F(OutgoingOperands, RefuseWhatTheRulesSayInTheirOrder) {
   device_->close();
   EXPECT_EQ(refusal(t, access::update)->message, "x is stale: its device has stopped");
   operand_list others;
-  outgoing_operands elsewhere(*make_pool(memory_space::device, 9), *host_, others);
+  const auto another = make_pool(memory_space::device, 9);
+  outgoing_operands elsewhere(*another, *host_, others);
   EXPECT_EQ(elsewhere.locate("x", t, access::update).error().code, errc::foreign_buffer);
   EXPECT_EQ(kept(), 0u) << "what is refused is not kept";
 }
