@@ -106,6 +106,7 @@ any_tensor::byte_range any_tensor::reach() const noexcept {
 }
 
 bool any_tensor::overlaps(const any_tensor& other) const noexcept {
+  if (null() || other.null()) return false;
   const byte_range mine = reach();
   const byte_range theirs = other.reach();
   if (mine.begin == mine.end || theirs.begin == theirs.end) return false;

@@ -112,7 +112,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   if (payload_.size() < bytes) payload_.resize(bytes);
   const std::byte* from = spilled ? at(geometry_.heap_offset + spill)
                                   : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
-  std::memcpy(payload_.data(), from, bytes);
+  if (bytes != 0) std::memcpy(payload_.data(), from, bytes);
 
   void* request = to.request.emplace(*to.op->type);
   auto decoded =

@@ -188,6 +188,12 @@ TEST_F(TensorView, OverlapsByTheBytesThatCanBeTouched) {
   EXPECT_FALSE(left.slice(1, 3, 3)->overlaps(left)) << "nothing overlaps with no elements";
 }
 
+TEST_F(TensorView, OfNoMemoryOverlapsNothing) {
+  EXPECT_FALSE(any_tensor{}.overlaps(any_tensor{}));
+  EXPECT_FALSE(any_tensor{}.overlaps(make({4})));
+  EXPECT_FALSE(make({4}).overlaps(any_tensor{}));
+}
+
 TEST_F(TensorView, SameViewWantsTheSameElementsInTheSameOrder) {
   const any_tensor t = make({4, 4});
   EXPECT_TRUE(t.same_view(make({4, 4})));
