@@ -127,7 +127,7 @@ void incarnation::on_control() {
       case wire::control::pong:
         pongs_ = std::min(message.plain.id, pings_sent_);
         break;
-      case wire::control::protected_:
+      case wire::control::protect_done:
         protects_acknowledged_ = std::min(protects_acknowledged_ + 1, protects_sent_);
         break;
       case wire::control::failed: {

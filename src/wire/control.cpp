@@ -18,7 +18,7 @@ std::size_t bytes_of(control kind) noexcept {
       return sizeof(failed_message);
     case control::begin:
     case control::ready:
-    case control::protected_:
+    case control::protect_done:
     case control::ping:
     case control::pong:
       return sizeof(plain_message);

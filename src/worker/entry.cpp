@@ -67,7 +67,7 @@ class worker_process {
       case wire::control::hello:
       case wire::control::ready:
       case wire::control::failed:
-      case wire::control::protected_:
+      case wire::control::protect_done:
       case wire::control::pong:
         break;
     }
@@ -151,7 +151,7 @@ class worker_process {
         os::protect(memory.base + message.offset, message.bytes,
                     message.read_only != 0 ? os::protection::read : os::protection::read_write);
     return send(wire::plain_message{
-        .kind = wire::control::protected_,
+        .kind = wire::control::protect_done,
         .code = changed ? 0
                         : static_cast<std::uint32_t>(
                               const_cast<result<void>&>(changed).error().vendor_code),

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case wire::control::begin:
     case wire::control::ready:
-    case wire::control::protected_:
+    case wire::control::protect_done:
     case wire::control::ping:
     case wire::control::pong:
       if (size < sizeof(message.plain)) std::abort();

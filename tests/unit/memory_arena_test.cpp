@@ -131,7 +131,7 @@ TEST(Arena, NeverOverlapsAndLosesNothingOverRandomUse) {
     std::mt19937_64 random(seed);
     arena a(granule);
     model expected;
-    a.grow(256 * 1024);
+    a.grow(std::uint64_t{256} * 1024);
     for (int step = 0; step < 5'000; ++step) {
       const std::uint64_t dice = random() % 100;
       if (dice < 52) {
@@ -146,7 +146,7 @@ TEST(Arena, NeverOverlapsAndLosesNothingOverRandomUse) {
         a.coalesce();
         ASSERT_EQ(a.largest_free_bytes(), expected.largest_gap(a.extent_bytes()))
             << "seed " << seed;
-      } else if (a.extent_bytes() < 1024 * 1024) {
+      } else if (a.extent_bytes() < (1u << 20)) {
         a.grow(4096);
       }
       ASSERT_EQ(a.used_bytes(), expected.used());

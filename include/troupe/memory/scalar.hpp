@@ -81,7 +81,8 @@ class scalar {
   [[nodiscard]] constexpr T from_real() const noexcept {
     if constexpr (std::is_integral_v<T> && !std::same_as<T, bool>) {
       // One past the largest value is a power of two, so unlike the largest it is a double exactly.
-      constexpr double above = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+      constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
+      constexpr double above = 2.0 * static_cast<double>(half);
       if (real_ >= above) return std::numeric_limits<T>::max();
       if (real_ < static_cast<double>(std::numeric_limits<T>::min())) {
         return std::numeric_limits<T>::min();
