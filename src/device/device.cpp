@@ -84,6 +84,19 @@ error types_differ(const any_tensor& t, dtype type) {
                                       to_string(type))};
 }
 
+// Why the rights of a tensor's memory cannot be changed, if so.
+std::optional<error> not_freezable(const any_tensor& t) {
+  if (!t.buffer()) {
+    return error{.code = errc::foreign_buffer,
+                 .message = "only memory that Troupe handed out can be frozen"};
+  }
+  if (t.space() != memory_space::device) {
+    return error{.code = errc::unsupported,
+                 .message = "host memory cannot be frozen: the program itself writes it"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 device::device(std::shared_ptr<device_core> core) noexcept : core_(std::move(core)) {}
@@ -143,12 +156,11 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
 }
 
 future<void> device::freeze(const any_tensor& t) {
+  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
   // First the program refuses to write, then everything sent before has to be done, then workers
   // lose the right to.
   future<void> settled = ask(lane::marker{.after = t});
-  if (t.buffer() && t.space() == memory_space::device) {
-    t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
-  }
+  t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
   return std::move(settled).then([core = core_, buffer = t.buffer()](result<void> outcome) {
     if (!outcome) {
       buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
@@ -159,6 +171,7 @@ future<void> device::freeze(const any_tensor& t) {
 }
 
 future<void> device::thaw(const any_tensor& t) {
+  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
   return ask(lane::marker{.after = t})
       .then([core = core_, buffer = t.buffer()](result<void> outcome) {
         if (!outcome) return make_failed_future<void>(std::move(outcome).error());

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -112,6 +113,9 @@ void incarnation::on_control() {
       control_.reset();
       return;
     }
+    if (auto whole = wire::check_whole(message, received->bytes); !whole) {
+      return fail(std::move(whole).error());
+    }
     result<void> outcome;
     switch (message.kind) {
       case wire::control::hello:
@@ -123,7 +127,7 @@ void incarnation::on_control() {
       case wire::control::pong:
         pongs_ = std::min(message.plain.id, pings_sent_);
         break;
-      case wire::control::protected_:
+      case wire::control::protect_done:
         protects_acknowledged_ = std::min(protects_acknowledged_ + 1, protects_sent_);
         break;
       case wire::control::failed: {
@@ -164,7 +168,7 @@ result<void> incarnation::on_hello(const wire::hello_message& hello) {
   }
   if (auto sent = configure(); !sent) return sent;
   configured_ = true;
-  for (const frozen_range& range : frozen_)
+  for (const frozen_range& range : std::exchange(frozen_, {}))
     protect(range, true);
   return send(wire::plain_message{.kind = wire::control::begin});
 }

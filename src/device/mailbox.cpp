@@ -117,6 +117,7 @@ std::optional<arena::piece> mailbox::take_heap(std::uint64_t bytes) {
   if (!piece) {
     heap_arena_.coalesce();
     piece = heap_arena_.take(bytes);
+    if (!piece) piece = heap_arena_.take_tight(bytes);
   }
   return piece;
 }

@@ -69,6 +69,20 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
                  fmt::format("is undefined since {} was lost with its worker", culprit));
 }
 
+bool safe_to_repeat(const operand_list& operands) {
+  bool safe = true;
+  operands.for_each([&](const kept_operand& written) {
+    if (written.role == access::read) return;
+    safe = safe && written.role != access::update;
+    operands.for_each([&](const kept_operand& read) {
+      const bool overlap = read.buffer.get() == written.buffer.get() && read.begin < written.end &&
+                           written.begin < read.end;
+      safe = safe && !(read.role == access::read && overlap);
+    });
+  });
+  return safe;
+}
+
 std::string tainted_operand(const operand_list& operands) {
   std::string culprit;
   operands.for_each([&](const kept_operand& o) {

@@ -32,6 +32,9 @@ class outgoing_operands final : public wire::operand_source {
   bool overwrites_taint_ = false;
 };
 
+/// True when a request with these may be run again although it may have run in part: it reads
+/// nothing that it writes, neither in one operand nor through two that overlap.
+[[nodiscard]] bool safe_to_repeat(const operand_list& operands);
 /// The request that made an operand undefined which these read; empty when none is.
 [[nodiscard]] std::string tainted_operand(const operand_list& operands);
 /// Marks what these write as undefined because of that request.

@@ -155,12 +155,10 @@ void supervisor::settle(const loss& what, const error& why) {
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
     r.started = completions.started(r.lane) >= r.place;
-    bool safe = true;
-    r.operands.for_each([&](const kept_operand& o) { safe = safe && o.role != access::update; });
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
-                        .retry_safe = safe,
+                        .retry_safe = safe_to_repeat(r.operands),
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);

@@ -29,6 +29,14 @@ std::optional<arena::piece> arena::take(std::uint64_t bytes) {
     used_ += size;
     return piece{offset, size};
   }
+  return cut(size);
+}
+
+std::optional<arena::piece> arena::take_tight(std::uint64_t bytes) {
+  return cut((std::max(bytes, granule_) + granule_ - 1) & ~(granule_ - 1));
+}
+
+std::optional<arena::piece> arena::cut(std::uint64_t size) {
   const auto fit = by_size_.lower_bound(size);
   if (fit == by_size_.end()) return std::nullopt;
   const std::uint64_t offset = fit->second;
@@ -41,6 +49,8 @@ std::optional<arena::piece> arena::take(std::uint64_t bytes) {
 
 void arena::give_back(piece unused) {
   used_ -= unused.bytes;
+  // A bin holds one size; a piece of any other was taken tightly and is rare.
+  if (rounded(unused.bytes) != unused.bytes) return insert_free(unused.offset, unused.bytes);
   bins_[bin_of(unused.bytes)].push_back(unused.offset);
 }
 

@@ -19,13 +19,15 @@ class arena {
     std::uint64_t bytes = 0;  ///< as handed out, at least what was asked
   };
 
-  /// `granule_bytes`: a power of two; every piece starts and ends at a multiple of it.
+  /// `granule_bytes`: a power of two, at least 8; every piece starts and ends at a multiple of it.
   explicit arena(std::uint64_t granule_bytes);
 
   /// What `take` would hand out for a size.
   [[nodiscard]] std::uint64_t rounded(std::uint64_t bytes) const noexcept;
   /// A piece, or nothing when the range must grow (or memory is out).
   [[nodiscard]] std::optional<piece> take(std::uint64_t bytes);
+  /// The same, rounded to granules alone: what still fits where `take` finds no room.
+  [[nodiscard]] std::optional<piece> take_tight(std::uint64_t bytes);
   void give_back(piece unused);
 
   /// Adds `bytes` of memory at the end of the range.
@@ -46,6 +48,7 @@ class arena {
   static constexpr int steps = 8;  // per doubling
 
   [[nodiscard]] static std::size_t bin_of(std::uint64_t rounded) noexcept;
+  [[nodiscard]] std::optional<piece> cut(std::uint64_t size);
   void insert_free(std::uint64_t offset, std::uint64_t bytes);
   void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator stretch);
 

@@ -71,6 +71,7 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
   if (possible && !piece) {
     arena_.coalesce();
     piece = arena_.take(bytes);
+    if (!piece) piece = arena_.take_tight(bytes);
   }
   if (!piece) {
     return error{.code = errc::out_of_memory,
@@ -129,32 +130,38 @@ void memory_pool::trim() {
 void memory_pool::taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end,
                         const std::string& culprit) {
   const std::lock_guard lock(mutex_);
-  const auto [mark, fresh] = taints_.try_emplace(b.id, taint_mark{begin, end, culprit});
-  if (!fresh) {
-    mark->second.begin = std::min(mark->second.begin, begin);
-    mark->second.end = std::max(mark->second.end, end);
-  }
+  std::vector<taint_mark>& marks = taints_[b.id];
+  // What lies within an older range adds nothing, so marks do not pile up.
+  const bool known = std::ranges::any_of(
+      marks, [&](const taint_mark& m) { return m.begin <= begin && end <= m.end; });
+  if (!known) marks.push_back({begin, end, culprit});
   b.state.fetch_or(buffer_tainted, std::memory_order_release);
 }
 
 std::string memory_pool::tainted_by(const detail::buffer& b, std::uint64_t begin,
                                     std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
-  const auto mark = taints_.find(b.id);
-  if (mark == taints_.end() || end <= mark->second.begin || mark->second.end <= begin) return {};
-  return mark->second.culprit;
+  const auto found = taints_.find(b.id);
+  if (found == taints_.end()) return {};
+  for (const taint_mark& m : found->second) {
+    if (begin < m.end && m.begin < end) return m.culprit;
+  }
+  return {};
 }
 
 void memory_pool::clear_taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end) {
   const std::lock_guard lock(mutex_);
-  const auto mark = taints_.find(b.id);
-  if (mark == taints_.end() || begin > mark->second.begin || end < mark->second.end) return;
-  taints_.erase(mark);
+  const auto found = taints_.find(b.id);
+  if (found == taints_.end()) return;
+  std::erase_if(found->second,
+                [&](const taint_mark& m) { return begin <= m.begin && m.end <= end; });
+  if (!found->second.empty()) return;
+  taints_.erase(found);
   b.state.fetch_and(~static_cast<std::uint32_t>(buffer_tainted), std::memory_order_release);
 }
 
 void memory_pool::give_back(detail::buffer& unused) noexcept {
-  if ((unused.state.load(std::memory_order_relaxed) & buffer_frozen) != 0 && thaw_ && !closed()) {
+  if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_ && !closed()) {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));
   }

@@ -53,7 +53,7 @@ class memory_pool final : public detail::buffer_owner,
   ~memory_pool();
 
   /// \errors `out_of_memory` with what was asked, what is free, the largest piece and the limit;
-  /// `size_overflow` above the limit's range; `device_stopped` once closed.
+  /// `device_stopped` once closed.
   [[nodiscard]] result<detail::buffer_ref> allocate(std::uint64_t bytes, std::uint64_t generation);
 
   /// What workers map at `base()`.
@@ -70,20 +70,22 @@ class memory_pool final : public detail::buffer_owner,
   void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
   [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
 
-  /// Takes over a frozen buffer that nobody uses any more: to be given back once workers may write
-  /// it again. Set once, before any buffer is handed out.
+  /// What to do with a frozen buffer that nobody uses any more: its memory is handed out again only
+  /// once the reference is gone, so that no worker can still have it read-only. Set once, before
+  /// any buffer is handed out.
   void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
 
   /// From now on its buffers are stale.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-  /// Marks a byte range of a buffer as undefined since `culprit`.
+  /// Marks a byte range of a buffer as undefined since `culprit`. Every range keeps its own
+  /// culprit.
   void taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end, const std::string& culprit);
-  /// The culprit's name if [begin, end) of the buffer is tainted.
+  /// The first culprit's name if any byte of [begin, end) of the buffer is tainted, else nothing.
   [[nodiscard]] std::string tainted_by(const detail::buffer& b, std::uint64_t begin,
                                        std::uint64_t end) const;
-  /// Forgets the taint if [begin, end) covers it.
+  /// Forgets the taints that [begin, end) covers; one that it covers in part stays.
   void clear_taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end);
 
   void give_back(detail::buffer& unused) noexcept override;
@@ -101,15 +103,15 @@ class memory_pool final : public detail::buffer_owner,
   const pool_config config_;
   const os::mapping range_;
   const os::unique_fd memory_;
-  std::function<void(detail::buffer_ref)> thaw_;
-  std::weak_ptr<device_core> home_;  // set once, before any buffer is handed out
+  std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
+  std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
 
   mutable std::mutex mutex_;
   arena arena_;
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id
   std::vector<std::uint32_t> free_ids_;
-  std::unordered_map<std::uint32_t, taint_mark> taints_;
+  std::unordered_map<std::uint32_t, std::vector<taint_mark>> taints_;  // by buffer
   std::uint64_t peak_ = 0;
   std::shared_ptr<memory_pool> self_;  // while buffers live
 };

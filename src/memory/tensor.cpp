@@ -4,12 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe {
 namespace {
 
 error invalid(std::string message) {
   return error{.code = errc::invalid_argument, .message = std::move(message)};
+}
+
+// Their product with 0 counted as 1, or nothing when one is negative or there are too many.
+std::optional<std::int64_t> elements_named(std::span<const std::int64_t> extents) noexcept {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : extents) {
+    if (extent < 0 || (extent > 0 && product > max_elements / extent)) return std::nullopt;
+    product *= std::max<std::int64_t>(extent, 1);
+  }
+  return product;
 }
 
 }  // namespace
@@ -95,6 +106,7 @@ any_tensor::byte_range any_tensor::reach() const noexcept {
 }
 
 bool any_tensor::overlaps(const any_tensor& other) const noexcept {
+  if (null() || other.null()) return false;
   const byte_range mine = reach();
   const byte_range theirs = other.reach();
   if (mine.begin == mine.end || theirs.begin == theirs.end) return false;
@@ -130,7 +142,8 @@ result<any_tensor> any_tensor::slice(int dimension, std::int64_t begin, std::int
   any_tensor view = *this;
   const auto d = static_cast<std::size_t>(dimension);
   view.extents_[d] = end == begin ? 0 : (end - begin - 1) / step + 1;
-  view.strides_[d] = stride(dimension) * step;
+  // A step over everything is never taken, and its product might not fit.
+  if (view.extents_[d] > 1) view.strides_[d] = stride(dimension) * step;
   if (view.extents_[d] > 0) view.address_ += begin * stride(dimension) * size_of(type_);
   return view;
 }
@@ -160,6 +173,9 @@ result<any_tensor> any_tensor::reshape(const shape& extents) const {
     return error{.code = errc::layout_unsupported,
                  .message = fmt::format("reshape needs packed elements, got {}", to_string())};
   }
+  if (!elements_named(extents.extents())) {
+    return invalid(fmt::format("reshape to [{}]", fmt::join(extents.extents(), ", ")));
+  }
   any_tensor view = unowned(address_, type_, extents);
   if (view.count() != count()) {
     return error{.code = errc::shape_mismatch,
@@ -177,6 +193,9 @@ result<any_tensor> any_tensor::as_strided(const shape& extents,
     return invalid(
         fmt::format("{} strides for [{}]", strides.size(), fmt::join(extents.extents(), ", ")));
   }
+  if (!elements_named(extents.extents())) {
+    return invalid(fmt::format("as_strided to [{}]", fmt::join(extents.extents(), ", ")));
+  }
   const std::uint64_t first = buffer_ ? static_cast<std::uint64_t>(address_ - buffer_->address) : 0;
   const std::uint64_t room =
       buffer_ ? buffer_->bytes - first : static_cast<std::uint64_t>(reach().end);
@@ -184,14 +203,14 @@ result<any_tensor> any_tensor::as_strided(const shape& extents,
   bool no_elements = false;
   for (std::size_t i = 0; i < strides.size(); ++i) {
     const std::int64_t extent = extents.extents()[i];
-    if (extent < 0 || strides[i] < 0) {
+    if (strides[i] < 0) {
       return invalid(fmt::format("extent {} with stride {}", extent, strides[i]));
     }
     no_elements = no_elements || extent == 0;
     const auto step = static_cast<unsigned __int128>(strides[i]) *
                           static_cast<unsigned __int128>(extent > 0 ? extent - 1 : 0) +
                       last;
-    if (step > (std::uint64_t{1} << 60)) {
+    if (step > static_cast<std::uint64_t>(max_elements)) {
       return invalid(fmt::format("strides [{}] overflow", fmt::join(strides, ", ")));
     }
     last = static_cast<std::uint64_t>(step);

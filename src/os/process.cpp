@@ -81,7 +81,13 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
 }
 
 void child_process::kill() noexcept {
-  if (running()) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  if (!running()) return;
+  if (pidfd_) {
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  } else {
+    // There was no descriptor left for a pidfd. Until it is reaped the number is this child's.
+    ::kill(pid_, SIGKILL);
+  }
 }
 
 exit_report child_process::reap() noexcept {

@@ -12,8 +12,12 @@
 /// How a request's fields become bytes and back. Little-endian, fields in the order of `describe`,
 /// unaligned. A tensor is {buffer id, type, rank, space, present, offset, extents, strides}; a list
 /// or a text is its length and its elements. The reader trusts nothing: every length, type, rank,
-/// enumerator and range is checked before it is used.
+/// enumerator, range and alignment is checked before it is used.
 namespace troupe::wire {
+
+/// Tensors that one list of a request may hold. A null tensor takes one byte on the wire and many
+/// in memory, so the length of the bytes alone bounds too little.
+inline constexpr std::uint64_t max_list_tensors = 65'536;
 
 /// Where the tensors of a space lie: the same addresses in every process.
 struct address_range {
@@ -51,7 +55,7 @@ class operand_source {
 
 /// Writes the fields of `r` into `room` as far as it reaches, and answers the bytes that the whole
 /// takes: more than `room` has means that nothing useful was written.
-/// \errors the first failure of `locate`.
+/// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`.
 [[nodiscard]] result<std::size_t> encode(const request_type& type, void* r,
                                          std::span<std::byte> room, operand_source& operands);
 

@@ -17,7 +17,7 @@ enum class control : std::uint32_t {
   ready,       ///< worker → program: mapped, loaded, warm
   failed,      ///< worker → program: cannot be used, and why
   protect,     ///< program → worker: change the rights of a range
-  protected_,  ///< worker → program: done
+  protect_done,  ///< worker → program: done
   ping,        ///< program → worker
   pong,        ///< worker → program
 };
@@ -56,10 +56,10 @@ struct protect_message {
   std::uint64_t bytes = 0;
 };
 
-/// `begin`, `ready`, `protected_`, `ping` and `pong` carry a number and no more.
+/// `begin`, `ready`, `protect_done`, `ping` and `pong` carry a number and no more.
 struct plain_message {
   control kind{};
-  std::uint32_t code = 0;  ///< errno of `protected_`
+  std::uint32_t code = 0;  ///< errno of `protect_done`
   std::uint64_t id = 0;
 };
 
@@ -77,5 +77,10 @@ union any_message {
   failed_message failed;
   any_message() : kind{} {}
 };
+
+/// Checks that what was received is a message of a known kind and no shorter or longer than that,
+/// so that every field of it may be read.
+/// \errors `protocol_violation` with the kind and the size
+[[nodiscard]] result<void> check_whole(const any_message& message, std::size_t received_bytes);
 
 }  // namespace troupe::wire

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -80,23 +81,33 @@ class decoder final : public field_visitor {
     if (type >= dtype_count) return fail(name, fmt::format("element type {}", type));
     if (space >= ranges_.size()) return fail(name, fmt::format("memory space {}", space));
 
-    // The farthest element, with no step that can overflow: extents and strides are below 2^56 and
-    // their products are added in 128 bits.
-    constexpr std::int64_t limit = std::int64_t{1} << 56;
+    // The farthest element and the number of elements, with no step that can overflow: each factor
+    // is at most 2^56 and products are taken in 128 bits. Both are bounded even where an extent of
+    // 0 leaves no elements, because whoever handles the view multiplies before it meets the 0.
+    constexpr auto limit = static_cast<unsigned __int128>(max_elements);
     unsigned __int128 last = 0;
+    unsigned __int128 elements = 1;
     bool no_elements = false;
     for (int i = 0; i < rank; ++i) {
-      if (extents[i] < 0 || extents[i] > limit || strides[i] < 0 || strides[i] > limit) {
+      if (extents[i] < 0 || extents[i] > max_elements || strides[i] < 0 ||
+          strides[i] > max_elements) {
         return fail(name, fmt::format("extent {} with stride {}", extents[i], strides[i]));
       }
-      if (extents[i] == 0) {
-        no_elements = true;
-        continue;
+      no_elements = no_elements || extents[i] == 0;
+      const auto extent = static_cast<unsigned __int128>(extents[i] == 0 ? 1 : extents[i]);
+      elements *= extent;
+      last += (extent - 1) * static_cast<unsigned __int128>(strides[i]);
+      if (elements > limit || last > limit) {
+        return fail(name, fmt::format("extent {} with stride {} in dimension {}: more elements "
+                                      "than can be",
+                                      extents[i], strides[i], i));
       }
-      last += static_cast<unsigned __int128>(extents[i] - 1) *
-              static_cast<unsigned __int128>(strides[i]);
     }
     const auto element_bytes = static_cast<std::uint64_t>(size_of(static_cast<dtype>(type)));
+    // What every buffer of ours satisfies, and what the processor wants of an element's parts.
+    if (const auto alignment = std::min<std::uint64_t>(element_bytes, 8); offset % alignment != 0) {
+      return fail(name, fmt::format("offset {} is no multiple of {}", offset, alignment));
+    }
     const address_range& range = ranges_[space];
     const unsigned __int128 bytes = no_elements ? 0 : (last + 1) * element_bytes;
     if (offset > range.mapped_bytes || bytes > range.mapped_bytes - offset) {
@@ -113,6 +124,7 @@ class decoder final : public field_visitor {
   }
   void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
     if (const auto size = length(name, 1)) {
+      if (*size > max_list_tensors) return fail(name, fmt::format("{} tensors", *size));
       list.resize(*size);
       for (any_tensor& t : list)
         tensor(name, t, role);

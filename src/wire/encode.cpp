@@ -1,5 +1,7 @@
 #include "wire/codec.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <optional>
 
@@ -55,6 +57,13 @@ class encoder final : public field_visitor {
     put_bytes(t.strides().data(), t.strides().size_bytes());
   }
   void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
+    if (failure_) return;
+    if (list.size() > max_list_tensors) {
+      failure_ = error{.code = errc::size_overflow,
+                       .message = fmt::format("{} holds {} tensors, at most {} can be sent", name,
+                                              list.size(), max_list_tensors)};
+      return;
+    }
     put(static_cast<std::uint64_t>(list.size()));
     for (any_tensor& t : list)
       tensor(name, t, role);

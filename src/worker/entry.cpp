@@ -41,8 +41,10 @@ class worker_process {
       wire::any_message message;
       auto received =
           os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), true);
-      if (!received || received->bytes < sizeof(wire::plain_message)) return 0;
-      if (auto handled = handle(message, *received); !handled) {
+      if (!received || received->bytes == 0) return 0;
+      result<void> handled = wire::check_whole(message, received->bytes);
+      if (handled) handled = handle(message, *received);
+      if (!handled) {
         wire::failed_message failed;
         wire::write_failure(failed.why, 0, handled.error());
         (void)send(failed);
@@ -65,7 +67,7 @@ class worker_process {
       case wire::control::hello:
       case wire::control::ready:
       case wire::control::failed:
-      case wire::control::protected_:
+      case wire::control::protect_done:
       case wire::control::pong:
         break;
     }
@@ -149,7 +151,7 @@ class worker_process {
         os::protect(memory.base + message.offset, message.bytes,
                     message.read_only != 0 ? os::protection::read : os::protection::read_write);
     return send(wire::plain_message{
-        .kind = wire::control::protected_,
+        .kind = wire::control::protect_done,
         .code = changed ? 0
                         : static_cast<std::uint32_t>(
                               const_cast<result<void>&>(changed).error().vendor_code),

@@ -37,9 +37,11 @@ result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes
   const wire::mailbox_geometry g = mailbox->geometry;
   const std::uint64_t ring = g.ring_size;
   const std::uint64_t capacity = g.capacity;
+  const std::uint64_t offsets = g.ring_offset | g.replay_offset | g.slots_offset | g.heap_offset;
   if (capacity == 0 || capacity > 0xffff || !std::has_single_bit(ring) || ring < 2 * capacity ||
-      !fits(g.ring_offset, ring * 8) || !fits(g.replay_offset, capacity * 8) ||
-      !fits(g.slots_offset, capacity * wire::slot_bytes) || !fits(g.heap_offset, g.heap_bytes)) {
+      offsets % wire::cache_line != 0 || !fits(g.ring_offset, ring * 8) ||
+      !fits(g.replay_offset, capacity * 8) || !fits(g.slots_offset, capacity * wire::slot_bytes) ||
+      !fits(g.heap_offset, g.heap_bytes)) {
     return violation(
         fmt::format("mailbox of {} slots and a ring of {} in {} bytes", capacity, ring, bytes));
   }
@@ -76,10 +78,12 @@ bool inbox::has_more() const noexcept {
 
 void inbox::read(std::uint64_t entry, const operation_table& operations,
                  const wire::address_ranges& ranges, job& to) {
-  const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+  const std::uint16_t named = wire::ring_entry::slot_of(entry);
+  const auto slot = static_cast<std::uint16_t>(named % geometry_.capacity);
+  const std::uint8_t lane = wire::ring_entry::lane_of(entry);
   const wire::slot_header& header = header_of(slot);
   to.slot = slot;
-  to.lane = wire::ring_entry::lane_of(entry);
+  to.lane = lane % wire::max_lanes;
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
   to.refused.reset();
@@ -93,6 +97,10 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const auto refuse = [&](errc code, std::string message) {
     to.refused = error{.code = code, .message = std::move(message)};
   };
+  if (named != slot || lane != to.lane) {
+    return refuse(errc::protocol_violation,
+                  fmt::format("slot {} of {} in lane {}", named, geometry_.capacity, lane));
+  }
   if (to.op == nullptr) {
     return refuse(errc::unsupported, "this worker does not know the operation");
   }
@@ -104,7 +112,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   if (payload_.size() < bytes) payload_.resize(bytes);
   const std::byte* from = spilled ? at(geometry_.heap_offset + spill)
                                   : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
-  std::memcpy(payload_.data(), from, bytes);
+  if (bytes != 0) std::memcpy(payload_.data(), from, bytes);
 
   void* request = to.request.emplace(*to.op->type);
   auto decoded =

@@ -28,7 +28,8 @@ class inbox {
   /// True when `poll` would find one.
   [[nodiscard]] bool has_more() const noexcept;
 
-  /// Decodes the slot of an entry. A failure becomes `to.refused`.
+  /// Decodes the slot of an entry. A failure becomes `to.refused`; slot and lane of the job are
+  /// within their bounds whatever the entry says.
   void read(std::uint64_t entry, const operation_table& operations,
             const wire::address_ranges& ranges, job& to);
   /// True when the program no longer wants the request in that slot to run.

@@ -100,16 +100,23 @@ void threaded_lanes::sleep_until_rung() noexcept {
   // Read before the last look, so that a ring after it makes the wait return at once.
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
-  // Pairs with the fence of whoever publishes a request and then looks at `worker_sleeps`: one of
-  // the two sees the other's store. Without the role, another thread reads, or has announced.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!role_taken_.exchange(true, std::memory_order_acquire)) {
-    const bool more =
-        begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker);
-    role_taken_.store(false, std::memory_order_release);
-    if (more) return;
-  }
+  if (left_unread()) return;
   os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
+}
+
+// After the announcement that nobody reads: true when there is something to read all the same.
+bool threaded_lanes::left_unread() noexcept {
+  // Pairs with the fence of whoever publishes a request and then looks at `worker_sleeps`: one of
+  // the two sees the other's store. Without the role, another thread reads, or has announced and
+  // looks itself.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (role_taken_.exchange(true, std::memory_order_acquire)) return false;
+  // Once more, now for the announcement of whoever had the role before: it may have looked in vain
+  // because this thread has the role for a moment.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool more = begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker);
+  role_taken_.store(false, std::memory_order_release);
+  return more;
 }
 
 // With the role on entry and without it on return. True when there may be something to do at once.
@@ -148,10 +155,8 @@ bool threaded_lanes::read_for_a_while() {
     }
     if (ready != nullptr) {
       give_up_role();
-      // The fence of the same protocol as in `sleep_until_rung`: a request published before this
-      // thread announced itself gone would wait for nobody.
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (parts_.requests.has_more()) {
+      // A request published before this thread announced itself gone would wait for nobody.
+      if (left_unread()) {
         parts_.bells.request.fetch_add(1, std::memory_order_release);
         os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
       }
@@ -166,7 +171,6 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   if (!place) place = std::make_unique<job>();
   job& j = *place;
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
-  j.lane %= wire::max_lanes;
   j.place = ++admitted_[j.lane];
   hazards_.admit(j.lane, j.place, j.operands, j.waits);
   return j;

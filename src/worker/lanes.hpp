@@ -61,6 +61,7 @@ class threaded_lanes {
   bool read_for_a_while();
   void give_up_role() noexcept;
   void sleep_until_rung() noexcept;
+  [[nodiscard]] bool left_unread() noexcept;
   [[nodiscard]] bool take_role() noexcept;
   [[nodiscard]] job& admit(std::uint64_t entry);
   [[nodiscard]] job* take_ready();

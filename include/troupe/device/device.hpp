@@ -79,6 +79,7 @@ class TROUPE_EXPORT device {
   /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
   /// would write it is refused, and a stray write ends its worker instead of changing it. Ready
   /// when earlier requests have written it and every worker has it so.
+  /// \errors `unsupported` for host memory; `foreign_buffer`; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
   [[nodiscard]] future<void> thaw(const any_tensor& t);
   /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its

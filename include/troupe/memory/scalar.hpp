@@ -2,9 +2,11 @@
 
 #include <troupe/memory/small_floats.hpp>
 
+#include <array>
 #include <complex>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace troupe {
@@ -45,7 +47,9 @@ class scalar {
     return integer_ == 0 && real_ == 0.0 && imaginary_ == 0.0;
   }
 
-  /// The value as `T`; the imaginary part of a complex value is dropped for a real `T`.
+  /// The value as `T`; the imaginary part of a complex value is dropped for a real `T`. A real
+  /// value becomes an integer by cutting its fraction; outside the integer's range its nearest
+  /// bound, and NaN becomes 0.
   template <class T>
   [[nodiscard]] constexpr T as() const noexcept {
     if constexpr (std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>) {
@@ -59,7 +63,7 @@ class scalar {
           return static_cast<T>(static_cast<std::uint64_t>(integer_));
         case kind::real:
         case kind::complex:
-          return static_cast<T>(real_);
+          return from_real<T>();
       }
       return T{};
     } else {
@@ -73,7 +77,24 @@ class scalar {
   friend constexpr bool operator==(const scalar&, const scalar&) = default;
 
  private:
+  template <class T>
+  [[nodiscard]] constexpr T from_real() const noexcept {
+    if constexpr (std::is_integral_v<T> && !std::same_as<T, bool>) {
+      // One past the largest value is a power of two, so unlike the largest it is a double exactly.
+      constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
+      constexpr double above = 2.0 * static_cast<double>(half);
+      if (real_ >= above) return std::numeric_limits<T>::max();
+      if (real_ < static_cast<double>(std::numeric_limits<T>::min())) {
+        return std::numeric_limits<T>::min();
+      }
+      if (real_ != real_) return T{};
+    }
+    return static_cast<T>(real_);
+  }
+
   kind kind_ = kind::integer;
+  // Named, so that it has a value: scalars travel byte by byte, and equal requests are equal bytes.
+  std::array<std::uint8_t, 7> unused_{};
   std::int64_t integer_ = 0;
   double real_ = 0.0;
   double imaginary_ = 0.0;

@@ -14,6 +14,10 @@ namespace troupe {
 /// Largest number of dimensions.
 inline constexpr int max_rank = 8;
 
+/// Largest number of elements that a view may name, an extent of 0 counted as 1; also the farthest
+/// step. So sizes in bytes never overflow.
+inline constexpr std::int64_t max_elements = std::int64_t{1} << 56;
+
 /// Extents of a tensor, outermost first.
 class shape {
  public:
@@ -105,10 +109,12 @@ class TROUPE_EXPORT any_tensor {
   /// The dimensions in another order. \errors `invalid_argument` when it is no permutation.
   [[nodiscard]] result<any_tensor> permute(std::span<const int> order) const;
   /// Other extents over the same packed elements.
-  /// \errors `layout_unsupported` when not packed, `shape_mismatch` when counts differ.
+  /// \errors `layout_unsupported` when not packed, `shape_mismatch` when counts differ,
+  /// `invalid_argument` for extents that cannot be.
   [[nodiscard]] result<any_tensor> reshape(const shape& extents) const;
   /// Any strides over the same buffer, from this view's first element.
-  /// \errors `invalid_argument` for a negative stride or one that leaves the buffer.
+  /// \errors `invalid_argument` for a negative stride or one that leaves the buffer, and for more
+  /// than `max_elements`.
   [[nodiscard]] result<any_tensor> as_strided(const shape& extents,
                                               std::span<const std::int64_t> strides) const;
 

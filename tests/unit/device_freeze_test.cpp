@@ -1,0 +1,71 @@
+#include <troupe/device/device.hpp>
+#include <troupe/ops/blas/level1.hpp>
+#include <troupe/ops/fault/inject.hpp>
+
+#include <gtest/gtest.h>
+
+namespace troupe {
+namespace {
+
+class DeviceFreeze : public testing::Test {
+ protected:
+  static result<void> scale(const device& on, const any_tensor& x) {
+    return on.ask(blas::scal{.x = x, .alpha = 2.0f}).get_result();
+  }
+  static errc code(result<void> outcome) { return outcome ? errc{} : outcome.error().code; }
+  errc stray_write(const any_tensor& t) {
+    return code(
+        device_.ask(fault::inject{.what = fault::kind::write_frozen, .target = t}).get_result());
+  }
+
+  static constexpr std::int64_t count = 1024;  // a page, the whole of the device's memory but one
+  system system_;
+  device device_ = system_.device(
+      0, {.memory_limit_bytes = 2 * 4096, .lane_threads = 2, .fault_injection = true});
+};
+
+TEST_F(DeviceFreeze, AStrayWriteEndsItsWorkerAndChangesNothing) {
+  const auto t = device_.tensor<float>({count}).value();
+  EXPECT_EQ(stray_write(t), errc{}) << "before it is frozen nothing holds it back";
+  device_.freeze(t).get();
+  EXPECT_EQ(stray_write(t), errc::device_fault);
+  // The next worker, which began with the tensor frozen, has it so too.
+  EXPECT_EQ(stray_write(t), errc::device_fault);
+}
+
+TEST_F(DeviceFreeze, ARequestThatWouldWriteIsRefused) {
+  const auto t = device_.tensor<float>({count}).value();
+  device_.freeze(t).get();
+  EXPECT_EQ(code(scale(device_, t)), errc::frozen_buffer);
+  device_.thaw(t).get();
+  EXPECT_EQ(code(scale(device_, t)), errc{});
+}
+
+TEST_F(DeviceFreeze, MemoryOfAFrozenTensorThatIsGoneCanBeWrittenByTheNext) {
+  ASSERT_TRUE(device_.wait_until_ready());
+  const auto other = device_.tensor<float>({count}).value();
+  for (int round = 0; round < 4; ++round) {
+    auto frozen = device_.tensor<float>({count});
+    while (!frozen)  // until the one before is thawed and given back
+      frozen = device_.tensor<float>({count});
+    device_.freeze(*frozen).get();
+  }
+  auto next = device_.tensor<float>({count});
+  while (!next)
+    next = device_.tensor<float>({count});
+  EXPECT_EQ(code(scale(device_, *next)), errc{});
+  EXPECT_EQ(device_.health().restarts, 0u);
+}
+
+TEST_F(DeviceFreeze, OnlyDeviceMemoryCanBeFrozen) {
+  const auto host = device_.host_tensor<float>({4}).value();
+  float mine[4];
+  const auto stranger = any_tensor::unowned(reinterpret_cast<std::byte*>(mine), dtype::f32, {4});
+  EXPECT_EQ(code(device_.freeze(host).get_result()), errc::unsupported);
+  EXPECT_EQ(code(device_.thaw(host).get_result()), errc::unsupported);
+  EXPECT_EQ(code(device_.freeze(stranger).get_result()), errc::foreign_buffer);
+  EXPECT_EQ(code(device_.freeze(any_tensor{}).get_result()), errc::foreign_buffer);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,168 @@
+#include "device/mailbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+TEST(DeviceMailbox, HandsOutEverySlotOnceAndThenNone) {
+  const auto box = mailbox::create(100, 0).value();
+  std::set<std::uint16_t> slots;
+  for (int i = 0; i < 100; ++i)
+    slots.insert(box->take_slot().value());
+  EXPECT_EQ(slots.size(), 100u);
+  EXPECT_EQ(*slots.rbegin(), 99);
+  EXPECT_FALSE(box->take_slot());
+  box->give_back_slot(42);
+  EXPECT_EQ(box->take_slot(), 42);
+}
+
+TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
+  constexpr std::uint32_t capacity = 8;  // few slots, so that threads meet at the same ones
+  const auto box = mailbox::create(capacity, 0).value();
+  std::array<std::atomic<int>, capacity> held{};
+  std::atomic<int> violations{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        std::vector<std::uint16_t> mine;
+        for (int i = 0; i < 50'000; ++i) {
+          if (mine.size() < 3) {
+            if (const auto slot = box->take_slot()) {
+              if (held[*slot].exchange(1) != 0) ++violations;
+              // A plain store, for a race detector: the last owner's must be visible.
+              box->payload(*slot)[0] = std::byte{1};
+              mine.push_back(*slot);
+            }
+          } else {
+            for (const std::uint16_t slot : mine) {
+              held[slot].store(0);
+              box->give_back_slot(slot);
+            }
+            mine.clear();
+          }
+        }
+        for (const std::uint16_t slot : mine) {
+          held[slot].store(0);
+          box->give_back_slot(slot);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(violations.load(), 0);
+  std::set<std::uint16_t> slots;
+  while (const auto slot = box->take_slot())
+    slots.insert(*slot);
+  EXPECT_EQ(slots.size(), capacity) << "a slot was lost";
+}
+
+TEST(DeviceMailbox, TicketsOfFourSendersReachAReaderInOrderAndComplete) {
+  constexpr std::uint64_t each = 5'000;
+  constexpr std::uint64_t senders = 4;
+  const auto box = mailbox::create(32, 0).value();
+  std::vector<std::uint64_t> seen(senders, 0);
+  std::uint64_t wrong = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t t = 0; t < senders; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::uint64_t i = 0; i < each; ++i) {
+          std::optional<std::uint16_t> slot = box->take_slot();
+          while (!slot) {
+            std::this_thread::yield();
+            slot = box->take_slot();
+          }
+          // Plain data, visible to whoever sees the entry.
+          box->header(*slot).operation = t;
+          box->header(*slot).spill_offset = i;
+          box->publish(*slot, static_cast<std::uint8_t>(t));
+        }
+      });
+    }
+    for (std::uint64_t ticket = 0; ticket < each * senders; ++ticket) {
+      std::uint64_t entry = box->entry(ticket);
+      while (entry == 0) {
+        std::this_thread::yield();
+        entry = box->entry(ticket);
+      }
+      const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+      const wire::slot_header& header = box->header(slot);
+      const std::uint64_t sender = header.operation;
+      if (header.ticket != ticket || sender != wire::ring_entry::lane_of(entry) ||
+          header.spill_offset != seen[sender]++) {
+        ++wrong;
+      }
+      box->give_back_slot(slot);
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(box->next_ticket(), each * senders);
+}
+
+TEST(DeviceMailbox, AnEntryIsKnownByItsTicketInEveryRoundOfTheRing) {
+  for (const std::uint64_t ticket : {std::uint64_t{0}, std::uint64_t{63}, std::uint64_t{64},
+                                     wire::ring_entry::ticket_mask, std::uint64_t{1} << 41}) {
+    const std::uint64_t packed =
+        wire::ring_entry{.ticket = ticket, .slot = 0xfffe, .lane = 31}.packed();
+    EXPECT_TRUE(wire::ring_entry::is_for(packed, ticket));
+    EXPECT_FALSE(wire::ring_entry::is_for(packed, ticket + 64));
+    EXPECT_EQ(wire::ring_entry::slot_of(packed), 0xfffe);
+    EXPECT_EQ(wire::ring_entry::lane_of(packed), 31);
+  }
+  EXPECT_FALSE(wire::ring_entry::is_for(0, 0)) << "an empty place is no entry";
+}
+
+TEST(DeviceMailbox, RingsAWorkerThatSleepsOnceAndOneThatDoesNotNever) {
+  const auto box = mailbox::create(8, 0).value();
+  box->activate(1, {}, 0);
+  wire::doorbells& bells = box->bells(1);
+  const std::uint32_t start = bells.request.load();
+  bells.worker_sleeps.store(0);
+  box->publish(*box->take_slot(), 0);
+  EXPECT_EQ(bells.request.load(), start);
+  bells.worker_sleeps.store(1);
+  box->publish(*box->take_slot(), 0);
+  box->publish(*box->take_slot(), 0);
+  EXPECT_EQ(bells.request.load(), start + 1);
+}
+
+TEST(DeviceMailbox, WorkersAreHandedDifferentBells) {
+  const auto box = mailbox::create(8, 0).value();
+  EXPECT_NE(&box->bells(1), &box->bells(2));
+  EXPECT_EQ(&box->bells(1), &box->bells(1 + wire::doorbell_sets));
+}
+
+TEST(DeviceMailbox, TheHeapGivesAllItHasAndTakesItBack) {
+  const auto box = mailbox::create(8, 16 * 1024).value();
+  EXPECT_FALSE(box->take_heap(16 * 1024 + 1));
+  const auto all = box->take_heap(16 * 1024);
+  ASSERT_TRUE(all);
+  EXPECT_FALSE(box->take_heap(1));
+  box->give_back_heap(*all);
+  EXPECT_TRUE(box->take_heap(1));
+}
+
+TEST(DeviceMailbox, ADigestTellsRequestsApartByBytesAndOperation) {
+  const auto box = mailbox::create(8, 0).value();
+  const auto digest = [&](std::uint64_t operation, std::byte content) {
+    const std::uint16_t slot = *box->take_slot();
+    box->header(slot).operation = operation;
+    box->header(slot).payload_bytes = 4;
+    std::ranges::fill(box->payload(slot).first(4), content);
+    const std::uint64_t value = box->digest(slot);
+    box->give_back_slot(slot);
+    return value;
+  };
+  EXPECT_EQ(digest(1, std::byte{1}), digest(1, std::byte{1}));
+  EXPECT_NE(digest(1, std::byte{1}), digest(2, std::byte{1}));
+  EXPECT_NE(digest(1, std::byte{1}), digest(1, std::byte{2}));
+}
+
+}  // namespace
+}  // namespace troupe

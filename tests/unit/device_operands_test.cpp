@@ -1,0 +1,181 @@
+#include "device/operands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace troupe {
+namespace {
+
+std::shared_ptr<memory_pool> make_pool(memory_space space, std::int32_t device) {
+  return memory_pool::create(
+             {.space = space, .device = device, .limit_bytes = 1 << 20, .granule_bytes = 4096})
+      .value();
+}
+
+class OutgoingOperands : public testing::Test {
+ protected:
+  any_tensor make(memory_pool& pool, const shape& extents = {8, 8}) {
+    return any_tensor::owned(pool.allocate(4096, 1).value(), dtype::f32, extents);
+  }
+  /// Why it is refused, if it is.
+  std::optional<error> refusal(any_tensor t, access role) {
+    auto place = operands_.locate("x", t, role);
+    if (place) return std::nullopt;
+    return place.error();
+  }
+  static void flag(const any_tensor& t, std::uint32_t bits) { t.buffer()->state.fetch_or(bits); }
+  void taint(const any_tensor& t, std::uint64_t begin = 0, std::uint64_t end = 4096) {
+    device_->taint(*t.buffer().get(), begin, end, "blas.scal #7");
+  }
+  std::size_t kept() const {
+    std::size_t count = 0;
+    kept_.for_each([&](const kept_operand&) { ++count; });
+    return count;
+  }
+
+  std::shared_ptr<memory_pool> device_ = make_pool(memory_space::device, 2);
+  std::shared_ptr<memory_pool> host_ = make_pool(memory_space::host, -1);
+  operand_list kept_;
+  outgoing_operands operands_{*device_, *host_, kept_};
+};
+
+TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
+  any_tensor whole = make(*device_);
+  any_tensor view = *whole.slice(0, 2, 4);
+  const auto place = operands_.locate("x", view, access::read);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->buffer, view.buffer()->id);
+  EXPECT_EQ(place->space, memory_space::device);
+  EXPECT_EQ(place->offset, view.buffer()->offset + 2 * 8 * 4);
+  kept_.for_each([&](const kept_operand& o) {
+    EXPECT_EQ(o.begin, 64u);
+    EXPECT_EQ(o.end, 128u);
+    EXPECT_FALSE(o.whole) << "it only reads";
+  });
+  view = {};
+  whole = {};
+  EXPECT_EQ(device_->statistics().buffers, 1u) << "kept alive by the request";
+  kept_.clear();
+  EXPECT_EQ(device_->statistics().buffers, 0u);
+}
+
+TEST_F(OutgoingOperands, KeepMoreThanFitInPlace) {
+  for (int i = 0; i < 20; ++i)
+    EXPECT_FALSE(refusal(make(*device_), access::read));
+  EXPECT_EQ(kept(), 20u);
+  EXPECT_EQ(device_->statistics().buffers, 20u);
+  kept_.clear();
+  EXPECT_EQ(device_->statistics().buffers, 0u);
+}
+
+TEST_F(OutgoingOperands, AcceptHostMemoryOfTheProgram) {
+  EXPECT_FALSE(refusal(make(*host_), access::write));
+}
+
+TEST_F(OutgoingOperands, RefuseMemoryOfAnotherDeviceByItsNumber) {
+  const auto other = make_pool(memory_space::device, 5);
+  const auto refused = refusal(make(*other), access::read);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, errc::foreign_buffer);
+  EXPECT_EQ(refused->message, "x belongs to device 5, not to device 2");
+}
+
+TEST_F(OutgoingOperands, RefuseMemoryThatNobodyHandedOut) {
+  float mine[4];
+  const auto refused = refusal(
+      any_tensor::unowned(reinterpret_cast<std::byte*>(mine), dtype::f32, {4}), access::read);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, errc::foreign_buffer);
+}
+
+TEST_F(OutgoingOperands, RefuseWhatTheRulesSayInTheirOrder) {
+  // From the last rule to the first, each added to the ones before it.
+  any_tensor t = make(*device_);
+  taint(t);
+  EXPECT_EQ(refusal(t, access::update)->code, errc::tainted_buffer);
+  flag(t, buffer_frozen);
+  EXPECT_EQ(refusal(t, access::update)->code, errc::frozen_buffer);
+  flag(t, buffer_released);
+  EXPECT_EQ(refusal(t, access::update)->message, "x is stale: it was released");
+  device_->close();
+  EXPECT_EQ(refusal(t, access::update)->message, "x is stale: its device has stopped");
+  operand_list others;
+  const auto another = make_pool(memory_space::device, 9);
+  outgoing_operands elsewhere(*another, *host_, others);
+  EXPECT_EQ(elsewhere.locate("x", t, access::update).error().code, errc::foreign_buffer);
+  EXPECT_EQ(kept(), 0u) << "what is refused is not kept";
+}
+
+TEST_F(OutgoingOperands, AFrozenTensorMayBeRead) {
+  any_tensor t = make(*device_);
+  flag(t, buffer_frozen);
+  EXPECT_FALSE(refusal(t, access::read));
+  EXPECT_EQ(refusal(t, access::write)->code, errc::frozen_buffer);
+}
+
+TEST_F(OutgoingOperands, ATaintIsNamedAndConcernsItsBytesOnly) {
+  any_tensor t = make(*device_);
+  taint(t, 0, 32);
+  EXPECT_EQ(refusal(t, access::read)->message,
+            "x is undefined since blas.scal #7 was lost with its worker");
+  EXPECT_FALSE(refusal(*t.slice(0, 1, 8), access::read));
+}
+
+TEST_F(OutgoingOperands, AFullOverwriteClearsTheTaint) {
+  any_tensor t = make(*device_);
+  taint(t, 0, 256);
+  EXPECT_FALSE(operands_.overwrites_taint());
+  EXPECT_FALSE(refusal(t, access::write));
+  EXPECT_TRUE(operands_.overwrites_taint());
+  EXPECT_EQ(t.buffer()->state.load(), buffer_tainted) << "not before it is accepted as a whole";
+  clear_overwritten_taints(kept_);
+  EXPECT_FALSE(refusal(t, access::read));
+}
+
+TEST_F(OutgoingOperands, AnOverwriteWithGapsDoesNotClearTheTaint) {
+  any_tensor t = make(*device_);
+  taint(t, 0, 256);
+  EXPECT_FALSE(refusal(*t.slice(1, 0, 4), access::write));
+  clear_overwritten_taints(kept_);
+  EXPECT_EQ(refusal(t, access::read)->code, errc::tainted_buffer);
+}
+
+TEST_F(OutgoingOperands, AreSafeToRepeatUnlessTheyReadWhatTheyWrite) {
+  any_tensor t = make(*device_);
+  const any_tensor upper = *t.slice(0, 0, 4);
+  const any_tensor lower = *t.slice(0, 4, 8);
+  const auto safe = [&](std::initializer_list<std::pair<any_tensor, access>> uses) {
+    kept_.clear();
+    for (const auto& [view, role] : uses)
+      EXPECT_FALSE(refusal(view, role));
+    return safe_to_repeat(kept_);
+  };
+  EXPECT_TRUE(safe({}));
+  EXPECT_TRUE(safe({{t, access::read}}));
+  EXPECT_TRUE(safe({{t, access::write}}));
+  EXPECT_FALSE(safe({{t, access::update}}));
+  EXPECT_TRUE(safe({{upper, access::read}, {lower, access::write}}));
+  EXPECT_FALSE(safe({{t, access::read}, {t, access::write}})) << "in place, through two operands";
+  EXPECT_FALSE(safe({{lower, access::write}, {t, access::read}}));
+  EXPECT_TRUE(safe({{make(*device_), access::read}, {t, access::write}}));
+}
+
+TEST_F(OutgoingOperands, WhatALostRequestWroteIsTaintedAndNothingElse) {
+  any_tensor read = make(*device_);
+  any_tensor written = make(*device_);
+  any_tensor updated = make(*device_);
+  EXPECT_FALSE(refusal(read, access::read));
+  EXPECT_FALSE(refusal(written, access::write));
+  EXPECT_FALSE(refusal(updated, access::update));
+  EXPECT_EQ(tainted_operand(kept_), "");
+  taint_outputs(kept_, "blas.gemm", 12);
+  EXPECT_EQ(read.buffer()->state.load(), 0u);
+  EXPECT_EQ(device_->tainted_by(*written.buffer().get(), 0, 4), "blas.gemm #12");
+  EXPECT_EQ(device_->tainted_by(*updated.buffer().get(), 0, 4), "blas.gemm #12");
+  EXPECT_EQ(tainted_operand(kept_),
+            "reads what is undefined since blas.gemm #12 was lost with its worker");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,157 @@
+#include "device/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+namespace troupe {
+namespace {
+
+struct rule {
+  std::string claim;
+  loss what;
+  std::vector<bereaved_request> requests;
+  std::vector<verdict> expected;
+};
+
+constexpr bool started = true;
+constexpr bool answered = true;
+constexpr bool safe = true;
+
+bereaved_request request(std::uint64_t ticket, bool has_started, bool is_safe,
+                         bool was_answered = false, int kills = 0) {
+  return {.ticket = ticket,
+          .started = has_started,
+          .answered = was_answered,
+          .retry_safe = is_safe,
+          .kills = kills};
+}
+
+std::vector<rule> rules() {
+  using enum verdict;
+  const loss crash{};
+  const loss outside{.culprit_ticket = std::nullopt, .from_outside = true};
+  const auto named = [](std::uint64_t ticket) {
+    return loss{.culprit_ticket = ticket, .from_outside = false};
+  };
+  return {
+      {"nothing in flight, nothing to decide", crash, {}, {}},
+      {"what has not begun is run by the next worker, safe or not",
+       crash,
+       {request(1, !started, safe), request(2, !started, !safe)},
+       {replay, replay}},
+      {"what was answered and has not begun is forgotten",
+       crash,
+       {request(1, !started, safe, answered)},
+       {forget}},
+      {"the only one that ran is the culprit of a worker that ended by itself",
+       crash,
+       {request(1, !started, safe), request(2, started, safe)},
+       {replay, culprit}},
+      {"even when its answer was given already",
+       crash,
+       {request(2, started, safe, answered)},
+       {culprit}},
+      {"but not of one that was ended from outside",
+       outside,
+       {request(2, started, safe)},
+       {replay}},
+      {"ended from outside, what updates in place is lost",
+       outside,
+       {request(2, started, !safe)},
+       {abort}},
+      {"of several that ran none can be named",
+       crash,
+       {request(1, started, safe), request(2, started, !safe), request(3, !started, !safe)},
+       {replay, abort, replay}},
+      {"unless the worker's report names it",
+       named(2),
+       {request(1, started, safe), request(2, started, safe), request(3, started, !safe)},
+       {replay, culprit, abort}},
+      {"a name that is not in flight names nobody",
+       named(9),
+       {request(1, started, safe), request(2, started, safe)},
+       {replay, replay}},
+      {"the second lost worker is the last that an unnamed suspect takes with it",
+       crash,
+       {request(1, started, safe, !answered, 1), request(2, started, safe)},
+       {poisonous, replay}},
+      {"once a culprit is named the others are not suspected",
+       named(2),
+       {request(1, started, safe, !answered, 1), request(2, started, safe)},
+       {replay, culprit}},
+      {"ended from outside twice is suspicious too",
+       outside,
+       {request(1, started, safe, !answered, 1)},
+       {poisonous}},
+      {"what ran and was answered is not run again",
+       outside,
+       {request(1, started, safe, answered)},
+       {abort}},
+  };
+}
+
+TEST(Judge, FollowsEveryRule) {
+  for (const rule& r : rules())
+    EXPECT_EQ(judge(r.what, r.requests), r.expected) << r.claim;
+}
+
+TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
+  std::mt19937 random(17);
+  const auto coin = [&] { return random() % 2 == 0; };
+  for (int round = 0; round < 50'000; ++round) {
+    std::vector<bereaved_request> requests;
+    const auto count = random() % 8;
+    for (std::uint64_t ticket = 0; ticket < count; ++ticket) {
+      requests.push_back(
+          request(100 + ticket, coin(), coin(), random() % 4 == 0, static_cast<int>(random() % 2)));
+    }
+    loss what{.culprit_ticket = std::nullopt, .from_outside = coin()};
+    if (coin()) what.culprit_ticket = 100 + random() % 10;
+    const std::vector<verdict> verdicts = judge(what, requests);
+
+    ASSERT_EQ(verdicts.size(), requests.size()) << "one verdict each";
+    ASSERT_LE(std::ranges::count(verdicts, verdict::culprit), 1);
+    ASSERT_EQ(judge(what, requests), verdicts) << "nothing but the arguments decides";
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const bereaved_request& r = requests[i];
+      if (r.started && !r.retry_safe) {
+        ASSERT_NE(verdicts[i], verdict::replay);
+      }
+      if (r.answered) {
+        ASSERT_NE(verdicts[i], verdict::replay) << "nobody waits for it";
+      }
+      if (!r.started && r.ticket != what.culprit_ticket) {
+        ASSERT_TRUE(verdicts[i] == verdict::replay || verdicts[i] == verdict::forget)
+            << "what has not begun cannot be lost";
+      }
+      if (what.culprit_ticket == r.ticket) {
+        ASSERT_EQ(verdicts[i], verdict::culprit);
+      }
+    }
+  }
+}
+
+TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
+  // Whatever safe request runs whenever workers are lost, without ever being named.
+  std::vector<bereaved_request> requests{request(1, started, safe), request(2, started, safe)};
+  int lost = 0;
+  while (!requests.empty()) {
+    ++lost;
+    ASSERT_LE(lost, poisonous_kills);
+    const std::vector<verdict> verdicts = judge({}, requests);
+    std::vector<bereaved_request> left;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (verdicts[i] != verdict::replay) continue;
+      left.push_back(requests[i]);
+      ++left.back().kills;
+    }
+    requests = std::move(left);
+  }
+  EXPECT_EQ(lost, poisonous_kills);
+}
+
+}  // namespace
+}  // namespace troupe

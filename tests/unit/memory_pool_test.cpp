@@ -1,0 +1,203 @@
+#include "memory/memory_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t granule = 4096;
+
+std::shared_ptr<memory_pool> make_pool(std::uint64_t limit = 16 * granule) {
+  return memory_pool::create({.space = memory_space::device,
+                              .device = 3,
+                              .limit_bytes = limit,
+                              .granule_bytes = granule})
+      .value();
+}
+
+TEST(MemoryPool, TwoPoolsLieAtDifferentAddresses) {
+  const auto one = make_pool();
+  const auto two = make_pool();
+  EXPECT_NE(one->base(), two->base());
+  std::memset(one->base(), 1, one->bytes());
+  std::memset(two->base(), 2, two->bytes());
+  EXPECT_EQ(one->base()[0], std::byte{1});
+}
+
+TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
+  const auto pool = make_pool(4 * granule);
+  const auto first = pool->allocate(granule, 1);
+  auto second = pool->allocate(granule, 1);
+  const auto third = pool->allocate(granule, 1);
+  ASSERT_TRUE(first && second && third);
+  *second = detail::buffer_ref();
+  const auto refused = pool->allocate(2 * granule, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::out_of_memory);
+  EXPECT_EQ(refused.error().device, 3);
+  EXPECT_EQ(refused.error().message,
+            "8192 bytes asked, 8192 free, largest piece 4096, limit 16384");
+}
+
+TEST(MemoryPool, RefusesMoreThanItsLimitWithoutOverflow) {
+  const auto pool = make_pool();
+  EXPECT_EQ(pool->allocate(~std::uint64_t{0}, 1).error().code, errc::out_of_memory);
+  EXPECT_EQ(pool->allocate(pool->bytes() + 1, 1).error().code, errc::out_of_memory);
+}
+
+TEST(MemoryPool, GivesAllThatItHasToOneBuffer) {
+  const auto pool = make_pool(17 * granule);
+  auto all = pool->allocate(17 * granule, 1);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(pool->statistics().used_bytes, 17 * granule);
+}
+
+TEST(MemoryPool, BuffersStartAtGranulesWithinTheirSpaceAndRememberTheirOrigin) {
+  const auto pool = make_pool();
+  const auto b = pool->allocate(100, 7);
+  ASSERT_TRUE(b);
+  const detail::buffer& buffer = *b->get();
+  EXPECT_EQ(buffer.offset % granule, 0u);
+  EXPECT_EQ(buffer.address, pool->base() + buffer.offset);
+  EXPECT_EQ(buffer.bytes, 100u);
+  EXPECT_EQ(buffer.capacity_bytes, granule);
+  EXPECT_EQ(buffer.generation, 7u);
+  EXPECT_EQ(buffer.space, memory_space::device);
+}
+
+TEST(MemoryPool, CountsUseAndPeak) {
+  const auto pool = make_pool();
+  auto a = pool->allocate(granule, 1);
+  auto b = pool->allocate(granule, 1);
+  *a = detail::buffer_ref();
+  const pool_statistics s = pool->statistics();
+  EXPECT_EQ(s.used_bytes, granule);
+  EXPECT_EQ(s.peak_bytes, 2 * granule);
+  EXPECT_EQ(s.buffers, 1u);
+  EXPECT_EQ(s.limit_bytes, 16 * granule);
+}
+
+TEST(MemoryPool, ABufferIsGivenBackWithItsLastReferenceOnly) {
+  const auto pool = make_pool();
+  auto a = pool->allocate(granule, 1);
+  detail::buffer_ref copy = *a;
+  *a = detail::buffer_ref();
+  EXPECT_EQ(pool->statistics().buffers, 1u);
+  copy = detail::buffer_ref();
+  EXPECT_EQ(pool->statistics().buffers, 0u);
+}
+
+TEST(MemoryPool, BuffersOutliveThePoolsOwner) {
+  auto pool = make_pool();
+  const std::weak_ptr<memory_pool> watched = pool;
+  auto buffer = std::optional(pool->allocate(granule, 1).value());
+  std::byte* const address = (*buffer)->address;
+  pool->close();
+  pool.reset();
+  ASSERT_FALSE(watched.expired());
+  std::memset(address, 5, granule);
+  buffer.reset();
+  EXPECT_TRUE(watched.expired()) << "the pool outlives its last buffer";
+}
+
+TEST(MemoryPool, AClosedPoolRefusesNewBuffers) {
+  const auto pool = make_pool();
+  pool->close();
+  EXPECT_EQ(pool->allocate(1, 1).error().code, errc::device_stopped);
+}
+
+TEST(MemoryPool, TrimEmptiesWhatNobodyUsesAndNothingElse) {
+  const auto pool = make_pool();
+  auto kept = pool->allocate(granule, 1);
+  auto dropped = pool->allocate(granule, 1);
+  std::byte* const old = (*dropped)->address;
+  (*kept)->address[0] = std::byte{1};
+  old[0] = std::byte{2};
+  *dropped = detail::buffer_ref();
+  pool->trim();
+  EXPECT_EQ(old[0], std::byte{0}) << "its pages were given back, so they read as zero";
+  EXPECT_EQ((*kept)->address[0], std::byte{1});
+}
+
+TEST(MemoryPool, AFrozenBufferIsNotHandedOutAgainBeforeItIsThawed) {
+  const auto pool = make_pool(granule);
+  detail::buffer_ref waiting;
+  pool->on_frozen_unused([&](detail::buffer_ref unused) { waiting = std::move(unused); });
+  auto frozen = pool->allocate(granule, 1);
+  (*frozen)->state.fetch_or(buffer_frozen);
+  *frozen = detail::buffer_ref();
+  ASSERT_TRUE(waiting);
+  EXPECT_FALSE(pool->allocate(granule, 1));
+  waiting->state.fetch_and(~std::uint32_t{buffer_frozen});
+  waiting = detail::buffer_ref();
+  EXPECT_TRUE(pool->allocate(granule, 1));
+}
+
+class MemoryPoolTaint : public testing::Test {
+ protected:
+  [[nodiscard]] bool flagged() const { return (buffer_->state.load() & buffer_tainted) != 0; }
+  [[nodiscard]] std::string culprit(std::uint64_t begin, std::uint64_t end) const {
+    return pool_->tainted_by(*buffer_.get(), begin, end);
+  }
+  void taint(std::uint64_t begin, std::uint64_t end, const std::string& by) {
+    pool_->taint(*buffer_.get(), begin, end, by);
+  }
+  void clear(std::uint64_t begin, std::uint64_t end) {
+    pool_->clear_taint(*buffer_.get(), begin, end);
+  }
+
+  std::shared_ptr<memory_pool> pool_ = make_pool();
+  detail::buffer_ref buffer_ = pool_->allocate(1000, 1).value();
+};
+
+TEST_F(MemoryPoolTaint, CoversItsBytesAndNoOthers) {
+  taint(100, 200, "culprit");
+  EXPECT_TRUE(flagged());
+  EXPECT_EQ(culprit(0, 100), "");
+  EXPECT_EQ(culprit(200, 300), "");
+  EXPECT_EQ(culprit(199, 200), "culprit");
+  EXPECT_EQ(culprit(0, 1000), "culprit");
+}
+
+TEST_F(MemoryPoolTaint, OfTwoPlacesLeavesWhatLiesBetweenGood) {
+  taint(0, 100, "one");
+  taint(900, 1000, "two");
+  EXPECT_EQ(culprit(100, 900), "");
+  EXPECT_EQ(culprit(50, 60), "one");
+  EXPECT_EQ(culprit(950, 960), "two");
+}
+
+TEST_F(MemoryPoolTaint, EndsWithAFullOverwriteAndNotWithLess) {
+  taint(100, 200, "culprit");
+  clear(100, 199);
+  EXPECT_EQ(culprit(100, 101), "culprit");
+  clear(100, 200);
+  EXPECT_EQ(culprit(0, 1000), "");
+  EXPECT_FALSE(flagged());
+}
+
+TEST_F(MemoryPoolTaint, EndsPlaceByPlace) {
+  taint(0, 100, "one");
+  taint(900, 1000, "two");
+  clear(900, 1000);
+  EXPECT_EQ(culprit(900, 1000), "");
+  EXPECT_TRUE(flagged());
+  clear(0, 100);
+  EXPECT_FALSE(flagged());
+}
+
+TEST_F(MemoryPoolTaint, IsForgottenWithItsBuffer) {
+  taint(0, 1000, "culprit");
+  const std::uint32_t id = buffer_->id;
+  buffer_ = detail::buffer_ref();
+  buffer_ = pool_->allocate(1000, 1).value();
+  ASSERT_EQ(buffer_->id, id) << "this test wants the same block again";
+  EXPECT_FALSE(flagged());
+  EXPECT_EQ(culprit(0, 1000), "");
+}
+
+}  // namespace
+}  // namespace troupe

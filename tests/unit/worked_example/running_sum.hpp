@@ -1,0 +1,28 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+#include <troupe/worker/executor.hpp>
+
+namespace worked_example {
+
+// region: request
+/// Sums up as it goes: y[i] = x[0] + … + x[i]. Answers the last, which is the sum of all.
+///
+/// Reads x, writes y. Type: f32, added in f64; any layout of rank 1.
+struct running_sum {
+  static constexpr std::string_view name = "signal.running_sum";
+  using reply = double;
+
+  troupe::any_tensor x{};
+  troupe::any_tensor y{};
+
+  void describe(troupe::field_visitor& fields);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// Lists the executors: what a worker calls, and what `worker_entry` and `own_operations` are
+/// given.
+void add_operations(troupe::operation_table& operations);
+// endregion: request
+
+}  // namespace worked_example

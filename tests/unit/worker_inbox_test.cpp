@@ -1,0 +1,185 @@
+#include "worker_stage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace troupe {
+namespace {
+
+using namespace testing_worker;
+
+class WorkerInbox : public testing::Test {
+ protected:
+  worker::inbox open() {
+    auto opened = worker::inbox::open(stage_.requests->shared(), stage_.requests->total_bytes());
+    return *std::move(opened);
+  }
+  /// Reads an entry and answers why it was refused, if it was.
+  std::optional<error> read(worker::inbox& from, std::uint64_t entry) {
+    from.read(entry, stage_.operations, stage_.ranges(), job_);
+    return job_.refused;
+  }
+  std::int64_t number() { return static_cast<const step*>(job_.request.get())->number; }
+
+  stage stage_;
+  worker::job job_;
+};
+
+TEST_F(WorkerInbox, ReadsTheReplayListBeforeTheRing) {
+  const std::uint16_t first = stage_.prepare({.number = 1});
+  stage_.requests->publish(first, 3);
+  stage_.send({.number = 2}, 4);
+  const std::uint64_t old = stage_.requests->entry(0);
+  stage_.send({.number = 3}, 5);
+  // A worker that follows another one: ticket 0 is run again, 1 is not, 2 is next in the ring.
+  stage_.requests->activate(1, {old}, 2);
+  worker::inbox inbox = open();
+  EXPECT_FALSE(inbox.activated(2));
+  ASSERT_TRUE(inbox.activated(1));
+  inbox.begin();
+  EXPECT_TRUE(inbox.has_more());
+  const std::uint64_t replayed = inbox.poll();
+  ASSERT_FALSE(read(inbox, replayed));
+  EXPECT_EQ(number(), 1);
+  EXPECT_EQ(job_.lane, 3);
+  EXPECT_EQ(job_.slot, first);
+  ASSERT_FALSE(read(inbox, inbox.poll()));
+  EXPECT_EQ(number(), 3);
+  EXPECT_EQ(job_.ticket, 2u);
+  EXPECT_FALSE(inbox.has_more());
+  EXPECT_EQ(inbox.poll(), 0u);
+}
+
+TEST_F(WorkerInbox, SeesAnEntryOnlyOnceItIsThere) {
+  stage_.requests->activate(1, {}, 0);
+  worker::inbox inbox = open();
+  inbox.begin();
+  EXPECT_EQ(inbox.poll(), 0u);
+  stage_.send({.number = 5}, 0);
+  EXPECT_NE(inbox.poll(), 0u);
+  EXPECT_EQ(inbox.poll(), 0u) << "an entry is taken once";
+}
+
+TEST_F(WorkerInbox, TakesLongRequestsFromTheHeap) {
+  const std::uint16_t slot =
+      stage_.send({.number = 9, .ballast = std::vector<std::int64_t>(1'000, 42)}, 0);
+  ASSERT_GT(stage_.requests->header(slot).payload_bytes, wire::slot_payload_bytes);
+  worker::inbox inbox = open();
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_EQ(static_cast<const step*>(job_.request.get())->ballast[999], 42);
+}
+
+TEST_F(WorkerInbox, RefusesAPayloadOutsideTheHeap) {
+  const std::uint16_t slot = stage_.send({.number = 9}, 0);
+  wire::slot_header& header = stage_.requests->header(slot);
+  worker::inbox inbox = open();
+  header.payload_bytes = 1'000;
+  for (const std::uint64_t offset : {stage_.requests->heap_bytes() - 999,
+                                     stage_.requests->heap_bytes() + 1, ~std::uint64_t{0}}) {
+    header.spill_offset = offset;
+    ASSERT_TRUE(read(inbox, stage_.requests->entry(0)));
+    EXPECT_EQ(job_.refused->code, errc::protocol_violation);
+  }
+  header.payload_bytes = 0xffff'ffff;
+  header.spill_offset = 0;
+  EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::protocol_violation);
+}
+
+TEST_F(WorkerInbox, RefusesASlotOrALaneThatIsNone) {
+  stage_.send({.number = 9}, 0);
+  worker::inbox inbox = open();
+  const auto entry = [](std::uint16_t slot, std::uint8_t lane) {
+    return wire::ring_entry{.ticket = 0, .slot = slot, .lane = lane}.packed();
+  };
+  for (const std::uint64_t bad :
+       {entry(stage::capacity, 0), entry(0xffff, 0), entry(0, 32), entry(0, 255)}) {
+    ASSERT_TRUE(read(inbox, bad));
+    EXPECT_EQ(job_.refused->code, errc::protocol_violation);
+    EXPECT_LT(job_.slot, stage::capacity);
+    EXPECT_LT(job_.lane, wire::max_lanes);
+  }
+}
+
+TEST_F(WorkerInbox, RefusesWhatItDoesNotKnowOrWhatIsNotValid) {
+  const std::uint16_t slot = stage_.send({.number = -1}, 0);
+  worker::inbox inbox = open();
+  EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::invalid_argument)
+      << "the worker checks again what the program has checked";
+  stage_.requests->header(slot).operation = 12'345;
+  EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::unsupported);
+}
+
+TEST_F(WorkerInbox, CallsARequestLargeByTheBytesThatItTouches) {
+  stage_.send({.reads = stage_.kib(0, 64), .number = 1}, 0);
+  stage_.send({.reads = stage_.kib(0, 64), .writes = stage_.kib(100, 1), .number = 2}, 0);
+  worker::inbox inbox = open();
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_FALSE(job_.large);
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(1)));
+  EXPECT_TRUE(job_.large);
+}
+
+class WorkerInboxHeader : public testing::Test {
+ protected:
+  /// A copy of a good header in front of as much memory, spoiled by the test.
+  WorkerInboxHeader() {
+    bytes_ = good_->total_bytes();
+    pages_ = os::map(os::create_shared_memory("copy", bytes_).value(), bytes_,
+                     os::protection::read_write)
+                 .value();
+    header_ = ::new (pages_.address()) wire::mailbox_header();
+    header_->geometry = good_->shared()->geometry;
+  }
+  std::optional<errc> refusal(std::size_t bytes) {
+    auto opened = worker::inbox::open(header_, bytes);
+    if (opened) return std::nullopt;
+    return opened.error().code;
+  }
+  std::optional<errc> refusal_with(void (*spoil)(wire::mailbox_geometry&)) {
+    header_->geometry = good_->shared()->geometry;
+    spoil(header_->geometry);
+    return refusal(bytes_);
+  }
+
+  std::unique_ptr<mailbox> good_ = mailbox::create(16, 4096).value();
+  std::size_t bytes_ = 0;
+  os::mapping pages_;
+  wire::mailbox_header* header_ = nullptr;
+};
+
+TEST_F(WorkerInboxHeader, IsTakenWhenItFits) { EXPECT_EQ(refusal(bytes_), std::nullopt); }
+
+TEST_F(WorkerInboxHeader, IsRefusedWhereTheMappingIsSmaller) {
+  for (std::size_t bytes = 0; bytes < bytes_; bytes += 8) {
+    ASSERT_EQ(refusal(bytes), errc::protocol_violation) << bytes;
+  }
+}
+
+TEST_F(WorkerInboxHeader, OfAnotherVersionSaysSo) {
+  header_->version = wire::protocol_version + 1;
+  EXPECT_EQ(refusal(bytes_), errc::version_mismatch);
+  header_->magic_number ^= 1;
+  EXPECT_EQ(refusal(bytes_), errc::protocol_violation);
+}
+
+TEST_F(WorkerInboxHeader, WithImpossibleGeometryIsRefused) {
+  using g = wire::mailbox_geometry;
+  const errc bad = errc::protocol_violation;
+  EXPECT_EQ(refusal_with([](g& x) { x.capacity = 0; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.capacity = 0x10000; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.capacity = 17; }), bad) << "two rounds in the ring at once";
+  EXPECT_EQ(refusal_with([](g& x) { x.ring_size = 31; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.ring_size = 0; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.ring_size = 0x8000'0000; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.ring_offset = ~std::uint64_t{63}; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.ring_offset += 4; }), bad) << "atomics want their alignment";
+  EXPECT_EQ(refusal_with([](g& x) { x.replay_offset += 4; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.slots_offset += 8; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.slots_offset = x.total_bytes; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.heap_bytes += 1; }), bad);
+  EXPECT_EQ(refusal_with([](g& x) { x.heap_bytes = ~std::uint64_t{0}; }), bad);
+}
+
+}  // namespace
+}  // namespace troupe

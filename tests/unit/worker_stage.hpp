@@ -1,0 +1,204 @@
+#pragma once
+
+#include "device/mailbox.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/codec.hpp"
+#include "wire/reply.hpp"
+#include "worker/inbox.hpp"
+#include "worker/lanes.hpp"
+#include "worker/outbox.hpp"
+
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+/// A mailbox, a worker segment and two spaces of memory, all in this process, for tests of the
+/// worker's pieces without a device.
+namespace troupe::testing_worker {
+
+/// Notes when it begins and ends; in between it waits for as long as `hold` says.
+struct step {
+  using reply = std::int64_t;
+  static constexpr std::string_view name = "test.step";
+
+  any_tensor reads{};
+  any_tensor writes{};
+  any_tensor updates{};
+  std::int64_t number = 0;
+  bool hold = false;  ///< until the test lets it go on
+  std::vector<std::int64_t> ballast{};
+
+  void describe(field_visitor& f) {
+    f.reads("reads", reads);
+    f.writes("writes", writes);
+    f.updates("updates", updates);
+    f.value("number", number);
+    f.value("hold", hold);
+    f.value("ballast", ballast);
+  }
+  [[nodiscard]] result<void> validate() const {
+    if (number < 0) return error{.code = errc::invalid_argument, .message = "number is negative"};
+    return {};
+  }
+};
+
+/// What the steps of the running test have done; one test at a time.
+struct journal {
+  static constexpr std::size_t most = 64;
+
+  std::atomic<bool> begun[most]{};
+  std::atomic<bool> may_end[most]{};
+  std::mutex mutex;
+  std::vector<std::string> events;
+
+  void note(const std::string& event) {
+    const std::lock_guard lock(mutex);
+    events.push_back(event);
+  }
+  [[nodiscard]] std::size_t place_of(const std::string& event) {
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (events[i] == event) return i;
+    }
+    return events.size();
+  }
+  [[nodiscard]] bool has(const std::string& event) {
+    const std::size_t place = place_of(event);
+    const std::lock_guard lock(mutex);
+    return place < events.size();
+  }
+};
+
+inline journal* current = nullptr;
+
+inline void until(const std::atomic<bool>& flag) {
+  while (!flag.load(std::memory_order_acquire))
+    std::this_thread::yield();
+}
+
+inline result<std::int64_t> run_step(const step& r, lane_context&) {
+  const auto n = static_cast<std::size_t>(r.number);
+  if (n == 60) throw std::runtime_error("thrown by step 60");
+  if (n == 61) return error{.code = errc::numerical, .message = "step 61 did not converge"};
+  current->note("begin " + std::to_string(n));
+  current->begun[n].store(true, std::memory_order_release);
+  if (r.hold) until(current->may_end[n]);
+  current->note("end " + std::to_string(n));
+  return r.number * 10;
+}
+
+class stage {
+ public:
+  static constexpr std::uint64_t space_bytes = std::uint64_t{8} << 20;
+  static constexpr std::uint32_t capacity = 64;
+
+  stage() {
+    current = &steps;
+    requests = mailbox::create(capacity, 1 << 16).value();
+    const std::size_t bytes = wire::worker_segment_bytes(capacity);
+    segment_memory_ = os::create_shared_memory("segment", bytes).value();
+    segment_pages_ = os::map(segment_memory_, bytes, os::protection::read_write).value();
+    segment = reinterpret_cast<wire::worker_header*>(segment_pages_.address());
+    space_ = os::reserve(nullptr, space_bytes).value();
+    wakes_ = os::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    operations.add(&run_step);
+    // As the program does before it starts a worker.
+    requests->bells(1).worker_sleeps.store(1, std::memory_order_relaxed);
+  }
+  ~stage() {
+    for (auto& flag : steps.may_end)
+      flag.store(true, std::memory_order_release);
+    lanes.reset();
+  }
+
+  [[nodiscard]] wire::address_ranges ranges() const {
+    return {wire::address_range{space_.address(), space_bytes},
+            wire::address_range{space_.address(), space_bytes}};
+  }
+
+  /// The operations run until the stage goes; `threads` run them.
+  void start(int threads, const std::vector<std::uint64_t>& replay = {}, std::uint64_t first = 0) {
+    inbox.emplace(worker::inbox::open(requests->shared(), requests->total_bytes()).value());
+    outbox.emplace(segment, requests->shared(), &requests->bells(1), wakes_.get());
+    lanes = std::make_unique<worker::threaded_lanes>(
+        worker::threaded_lanes::parts{.requests = *inbox,
+                                      .answers = *outbox,
+                                      .operations = operations,
+                                      .ranges = ranges(),
+                                      .bells = requests->bells(1),
+                                      .worker = 1,
+                                      .threads = threads,
+                                      .in_process = false});
+    requests->activate(1, replay, first);
+  }
+
+  /// A view of so many KiB of device memory from a place in KiB. Above 64 KiB the worker has
+  /// another thread read the mailbox while it runs.
+  [[nodiscard]] any_tensor kib(std::int64_t begin, std::int64_t count) const {
+    return any_tensor::unowned(space_.address() + begin * 1024, dtype::u8, shape{count * 1024});
+  }
+
+  /// Puts a request into a slot as a device does, without publishing it.
+  std::uint16_t prepare(step r) {
+    struct source final : wire::operand_source {
+      std::byte* base = nullptr;
+      result<place> locate(std::string_view, any_tensor& t, access) override {
+        return place{.buffer = 1,
+                     .space = memory_space::device,
+                     .offset = static_cast<std::uint64_t>(t.address() - base)};
+      }
+    } operands;
+    operands.base = space_.address();
+    const std::uint16_t slot = requests->take_slot().value();
+    wire::slot_header& header = requests->header(slot);
+    const auto& type = request_type_of<step>();
+    const std::size_t used = wire::encode(type, &r, requests->payload(slot), operands).value();
+    if (used > wire::slot_payload_bytes) {
+      const arena::piece piece = requests->take_heap(used).value();
+      (void)wire::encode(type, &r, requests->heap(piece), operands);
+      header.spill_offset = piece.offset;
+    }
+    header.operation = type.id;
+    header.payload_bytes = static_cast<std::uint32_t>(used);
+    header.deadline_ns = 0;
+    header.revoked.store(0, std::memory_order_relaxed);
+    return slot;
+  }
+  std::uint16_t send(step r, std::uint8_t lane) {
+    const std::uint16_t slot = prepare(std::move(r));
+    requests->publish(slot, lane);
+    return slot;
+  }
+
+  /// Waits until that many requests of a lane have completed.
+  void await(std::uint8_t lane, std::uint64_t count) const {
+    while (segment->lanes[lane].completed.load(std::memory_order_acquire) < count)
+      std::this_thread::yield();
+  }
+  [[nodiscard]] wire::reply_slot& reply(std::uint16_t slot) const {
+    return reinterpret_cast<wire::reply_slot*>(segment + 1)[slot];
+  }
+
+  journal steps;
+  std::unique_ptr<mailbox> requests;
+  wire::worker_header* segment = nullptr;
+  operation_table operations;
+  std::optional<worker::inbox> inbox;
+  std::optional<worker::outbox> outbox;
+  std::unique_ptr<worker::threaded_lanes> lanes;
+
+ private:
+  os::unique_fd segment_memory_;
+  os::mapping segment_pages_;
+  os::mapping space_;
+  os::unique_fd wakes_;
+};
+
+}  // namespace troupe::testing_worker
