@@ -11,15 +11,15 @@
 namespace troupe::wire {
 
 enum class control : std::uint32_t {
-  hello = 1,   ///< worker → program, first
-  configure,   ///< program → worker, with descriptors
-  begin,       ///< program → worker: bring the backend up
-  ready,       ///< worker → program: mapped, loaded, warm
-  failed,      ///< worker → program: cannot be used, and why
-  protect,     ///< program → worker: change the rights of a range
+  hello = 1,     ///< worker → program, first
+  configure,     ///< program → worker, with descriptors
+  begin,         ///< program → worker: bring the backend up
+  ready,         ///< worker → program: mapped, loaded, warm
+  failed,        ///< worker → program: cannot be used, and why
+  protect,       ///< program → worker: change the rights of a range
   protect_done,  ///< worker → program: done
-  ping,        ///< program → worker
-  pong,        ///< worker → program
+  ping,          ///< program → worker
+  pong,          ///< worker → program
 };
 
 struct hello_message {

@@ -84,9 +84,9 @@ class TROUPE_EXPORT system {
   [[nodiscard]] std::shared_ptr<timer_service> timers() const;
 
   /// The device with this number, made with the defaults if there is none that runs. Include
-  /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a start
-  /// that fails is the answer of every request.
-  /// Throws `failure`: `out_of_memory`, `system_error` (no descriptors left), `invalid_argument`.
+  /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a
+  /// start that fails is the answer of every request. Throws `failure`: `out_of_memory`,
+  /// `system_error` (no descriptors left), `invalid_argument`.
   [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
   /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
