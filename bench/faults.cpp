@@ -40,7 +40,7 @@ void measure_failover(report& out, device gpu, bool standby) {
     if (standby) wait_for_standby(gpu);
     killed.take(1, [&] {
       const auto generation = gpu.generation();
-      ::kill(gpu.worker_pid(), SIGKILL);
+      ::kill(gpu.worker_pid().value(), SIGKILL);
       do {
         gpu.ask(lane::marker{}).get();
       } while (gpu.generation() == generation);
@@ -93,7 +93,7 @@ void measure_leaks(report& out, device gpu) {
     for (int i = 0; i < times; ++i) {
       wait_for_standby(gpu);
       const auto generation = gpu.generation();
-      ::kill(gpu.worker_pid(), SIGKILL);
+      ::kill(gpu.worker_pid().value(), SIGKILL);
       while (gpu.generation() == generation)
         gpu.ask(lane::marker{}).get();
     }

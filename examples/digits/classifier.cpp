@@ -31,7 +31,7 @@ troupe::result<training_set> upload(troupe::device& device, const dataset& image
   if (auto copied = device.copy(std::span(images.images), *there).get_result(); !copied) {
     return std::move(copied).error();
   }
-  if (auto frozen = there->freeze().get_result(); !frozen) return std::move(frozen).error();
+  if (auto frozen = device.freeze(*there).get_result(); !frozen) return std::move(frozen).error();
   return training_set{.images = *std::move(there),
                       .squared_norms = squared_norms_of(images),
                       .labels = images.labels};

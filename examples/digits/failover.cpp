@@ -70,9 +70,14 @@ failover_clock::reading failover_clock::wait() {
 }
 
 injected_fault kill_worker(troupe::device& device, failover_clock& failovers) {
-  failovers.start(clock::now());
   injected_fault made{.name = "SIGKILL"};
-  if (::kill(device.worker_pid(), SIGKILL) != 0) {
+  const std::optional<pid_t> worker = device.worker_pid();
+  if (!worker) {
+    made.error = {.code = troupe::errc::device_unavailable, .message = "no worker serves yet"};
+    return made;
+  }
+  failovers.start(clock::now());
+  if (::kill(*worker, SIGKILL) != 0) {
     made.error = troupe::system_failure("kill", errno, "the worker");
     return made;
   }

@@ -10,7 +10,7 @@
 #include "service.hpp"
 
 #include <troupe/core/result.hpp>
-#include <troupe/device/system.hpp>
+#include <troupe/core/system.hpp>
 
 #include <fmt/format.h>
 
@@ -57,8 +57,7 @@ std::vector<injected_fault> run_faults(screen& out, troupe::device& device, ledg
     event(fmt::format("generation {} after {}, next answer after {}", failover.generation,
                       milliseconds(failover.to_generation), milliseconds(failover.to_answer)));
   };
-  inject(fmt::format("SIGKILL to the worker, process {}", device.worker_pid()),
-         [&] { return kill_worker(device, failovers); });
+  inject("SIGKILL to the worker", [&] { return kill_worker(device, failovers); });
   inject("a request crashes the worker", [&] { return crash_worker(device, requests, failovers); });
   inject("a request hangs past its deadline",
          [&] { return hang_worker(device, requests, failovers); });
@@ -72,8 +71,8 @@ int run(const std::string& path, std::chrono::duration<double> duration) {
   failover_clock failovers;
   troupe::system system;
   troupe::device device = system.device(0, troupe::device_config{.fault_injection = true});
-  device.on_generation([&failovers](std::uint64_t generation) {
-    failovers.ready(generation, std::chrono::steady_clock::now());
+  device.watch_generation([&failovers](std::optional<std::uint64_t> generation) {
+    if (generation) failovers.ready(*generation, std::chrono::steady_clock::now());
   });
 
   service digits_service(device, all, requests, failovers);

@@ -1,7 +1,7 @@
 // One matrix product on the first device: CUDA if there is one, else the CPU.
 
 #include <troupe/core/result.hpp>
-#include <troupe/device/system.hpp>
+#include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level3.hpp>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-#include "core/futex.hpp"
 #include "core/spin_wait.hpp"
+#include "os/futex.hpp"
 
 #include <troupe/core/completion_driver.hpp>
 #include <troupe/core/future_state.hpp>
@@ -57,21 +57,24 @@ bool future_state_base::spin_until(time_point deadline) const noexcept {
   return true;
 }
 
-bool future_state_base::park_until(time_point deadline) const noexcept {
+std::optional<std::uint32_t> future_state_base::announce_sleeper() const noexcept {
   std::uint32_t status = status_.load(std::memory_order_acquire);
-  for (;;) {
-    if ((status & completed) != 0) return true;
-    if ((status & parked) == 0) {
-      if (!status_.compare_exchange_weak(status, status | parked, std::memory_order_acq_rel,
-                                         std::memory_order_acquire)) {
-        continue;
-      }
-      status |= parked;
+  while ((status & completed) == 0) {
+    if ((status & parked) != 0 ||
+        status_.compare_exchange_weak(status, status | parked, std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
+      return status | parked;
     }
-    detail::futex_wait(status_, status, deadline);
-    status = status_.load(std::memory_order_acquire);
-    if ((status & completed) == 0 && passed(deadline)) return false;
   }
+  return std::nullopt;
+}
+
+bool future_state_base::park_until(time_point deadline) const noexcept {
+  while (const auto incomplete = announce_sleeper()) {
+    os::futex_wait(status_, *incomplete, deadline, os::sharing::program);
+    if (!ready() && passed(deadline)) return false;
+  }
+  return true;
 }
 
 void future_state_base::complete_for(std::uint32_t before) noexcept {
@@ -81,7 +84,7 @@ void future_state_base::complete_for(std::uint32_t before) noexcept {
     destroy();
   } else {
     // The waiter may have seen `completed` already and given the block back: only its address.
-    detail::futex_wake(status_, INT_MAX);
+    os::futex_wake(status_, INT_MAX, os::sharing::program);
   }
 }
 

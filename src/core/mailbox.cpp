@@ -1,6 +1,6 @@
 #include "core/mailbox.hpp"
 
-#include "core/futex.hpp"
+#include "os/futex.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -131,7 +131,7 @@ bool mailbox::half_free() const noexcept {
 
 void mailbox::wake_waiters() noexcept {
   room_epoch_.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(room_epoch_, INT_MAX);
+  os::futex_wake(room_epoch_, INT_MAX, os::sharing::program);
 }
 
 void mailbox::await_room(const message& m) noexcept {
@@ -140,7 +140,8 @@ void mailbox::await_room(const message& m) noexcept {
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   if (!fits(taken_in_.load(std::memory_order_seq_cst), cost_of(m))) {
     // Bounded: the receiver may have become idle, and then the sender helps it.
-    futex_wait(room_epoch_, epoch, std::chrono::steady_clock::now() + 1ms);
+    os::futex_wait(room_epoch_, epoch, std::chrono::steady_clock::now() + 1ms,
+                   os::sharing::program);
   }
   waiting_.fetch_sub(1, std::memory_order_relaxed);
 }

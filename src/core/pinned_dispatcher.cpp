@@ -1,8 +1,8 @@
 #include "core/pinned_dispatcher.hpp"
 
 #include "core/actor_cell.hpp"
-#include "core/futex.hpp"
 #include "core/spin_wait.hpp"
+#include "os/futex.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -19,7 +19,7 @@ void pinned_dispatcher::enqueue(actor_cell& cell) noexcept {
     return;
   }
   changes_.fetch_add(1, std::memory_order_seq_cst);
-  if (parked_.load(std::memory_order_seq_cst)) futex_wake(changes_, 1);
+  if (parked_.load(std::memory_order_seq_cst)) os::futex_wake(changes_, 1, os::sharing::program);
 }
 
 void pinned_dispatcher::help(actor_cell&, const future_state_base& state,
@@ -50,7 +50,8 @@ void pinned_dispatcher::serve() noexcept {
       const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);
       parked_.store(true, std::memory_order_seq_cst);
       if (ready_.load(std::memory_order_seq_cst) == nullptr) {
-        futex_wait(changes_, seen, std::chrono::steady_clock::time_point::max());
+        os::futex_wait(changes_, seen, std::chrono::steady_clock::time_point::max(),
+                       os::sharing::program);
       }
       parked_.store(false, std::memory_order_seq_cst);
     }

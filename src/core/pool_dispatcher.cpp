@@ -2,8 +2,8 @@
 
 #include "core/actor_cell.hpp"
 #include "core/ambient.hpp"
-#include "core/futex.hpp"
 #include "core/spin_wait.hpp"
+#include "os/futex.hpp"
 
 #include <sched.h>
 
@@ -54,7 +54,7 @@ pool_dispatcher::~pool_dispatcher() = default;
 void pool_dispatcher::join() noexcept {
   ending_.store(true, std::memory_order_seq_cst);
   wakes_.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(wakes_, INT_MAX);
+  os::futex_wake(wakes_, INT_MAX, os::sharing::program);
   for (auto& w : workers_) {
     if (w->thread.joinable()) w->thread.join();
   }
@@ -99,7 +99,7 @@ void pool_dispatcher::notify() noexcept {
   if (spinning_.load(std::memory_order_seq_cst) != 0) return;
   if (parked_.load(std::memory_order_seq_cst) == 0) return;
   wakes_.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(wakes_, 1);
+  os::futex_wake(wakes_, 1, os::sharing::program);
 }
 
 void pool_dispatcher::enqueue(actor_cell& cell) noexcept {
@@ -209,7 +209,8 @@ actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
   parked_.fetch_add(1, std::memory_order_seq_cst);
   found = take_any();
   if (found == nullptr && !ending_.load(std::memory_order_seq_cst)) {
-    futex_wait(wakes_, seen, std::chrono::steady_clock::time_point::max());
+    os::futex_wait(wakes_, seen, std::chrono::steady_clock::time_point::max(),
+                   os::sharing::program);
   }
   parked_.fetch_sub(1, std::memory_order_seq_cst);
   return found;

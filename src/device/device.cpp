@@ -175,9 +175,7 @@ future<void> device::thaw(const any_tensor& t) {
   return ask(lane::marker{.after = t})
       .then([core = core_, buffer = t.buffer()](result<void> outcome) {
         if (!outcome) return make_failed_future<void>(std::move(outcome).error());
-        return core->watch().protect(buffer, false).then([buffer] {
-          buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
-        });
+        return core->thaw(buffer);
       });
 }
 
@@ -195,7 +193,7 @@ std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }
-pid_t device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
+std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
 
 void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher) {
   core_->watch().watch(std::move(watcher));

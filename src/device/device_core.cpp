@@ -55,23 +55,15 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
-  core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref unused) {
-    const auto clear = [](const detail::buffer_ref& b) {
-      b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
-    };
-    const auto alive = home.lock();
-    if (!alive) return clear(unused);
-    // Whether it worked or the device is gone: either way no worker has it read-only any more.
-    (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
-      clear(unused);
-    });
+  core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref buffer) {
+    if (const auto device = home.lock()) (void)device->thaw(std::move(buffer));
   });
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
   core->requests_ = *std::move(requests);
-  core->wakes_ = os::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!core->wakes_) return system_failure("eventfd", errno);
-  core->completions_ = std::make_unique<reactor>(*core->requests_, core->wakes_.get());
+  auto wakes = std::make_shared<os::unique_fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!*wakes) return system_failure("eventfd", errno);
+  core->completions_ = reactor::create(core->requests_, wakes);
   core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
     self->complete_error(slot, failure);
   });
@@ -82,7 +74,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,
                                                      .host_memory = *core->host_memory_,
-                                                     .wakes = core->wakes_.get()});
+                                                     .wakes = wakes->get()});
   return core;
 }
 
@@ -284,6 +276,13 @@ std::uint8_t device_core::new_lane() noexcept {
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
   return pool.allocate(bytes, supervisor_->generation());
+}
+
+future<void> device_core::thaw(detail::buffer_ref buffer) {
+  auto writable = supervisor_->protect(buffer, false);
+  return std::move(writable).then([held = std::move(buffer)] {
+    held->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+  });
 }
 
 device_statistics device_core::statistics() const {

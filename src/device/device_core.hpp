@@ -37,6 +37,8 @@ class device_core {
   [[nodiscard]] std::uint8_t new_lane() noexcept;
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
+  /// Lets workers write a frozen buffer again.
+  future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
   [[nodiscard]] supervisor& watch() noexcept { return *supervisor_; }
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
@@ -60,9 +62,8 @@ class device_core {
   const device_config config_;
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
-  std::unique_ptr<mailbox> requests_;
-  os::unique_fd wakes_;
-  std::unique_ptr<reactor> completions_;
+  std::shared_ptr<mailbox> requests_;
+  reactor::handle completions_;
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> refused_{0};
 

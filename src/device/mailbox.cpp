@@ -146,7 +146,7 @@ void mailbox::ring_worker() noexcept {
   // Whoever turns the 1 into 0 makes the one system call for all.
   if (bells.worker_sleeps.exchange(0, std::memory_order_relaxed) == 0) return;
   bells.request.fetch_add(1, std::memory_order_release);
-  os::futex_wake(bells.request, 1);
+  os::futex_wake(bells.request, 1, os::sharing::processes);
 }
 
 void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
@@ -161,7 +161,7 @@ void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& r
   // because a standby sleeps without having announced anything that would be true by now.
   shared_->active.worker.store(worker, std::memory_order_release);
   fresh.request.fetch_add(1, std::memory_order_release);
-  os::futex_wake(fresh.request, 1);
+  os::futex_wake(fresh.request, 1, os::sharing::processes);
 }
 
 }  // namespace troupe

@@ -31,11 +31,23 @@ bool passed(clock::time_point deadline) noexcept {
 
 }  // namespace
 
-reactor::reactor(mailbox& requests, int device_wakes)
-    : requests_(requests),
-      device_wakes_(device_wakes),
-      records_(std::make_unique<record[]>(requests.capacity())) {
+reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
+                                std::shared_ptr<os::unique_fd> device_wakes) {
+  return handle(new reactor(std::move(requests), std::move(device_wakes)));
+}
+
+reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes)
+    : mailbox_(std::move(requests)),
+      device_wakes_(std::move(device_wakes)),
+      requests_(*mailbox_),
+      records_(std::make_unique<record[]>(requests_.capacity())) {
   set_waits(wire::wait_lazy);
+}
+
+reactor::~reactor() = default;
+
+void reactor::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
 bool reactor::try_take_role() noexcept {
@@ -55,7 +67,7 @@ void reactor::take_role() noexcept {
     // The holder may sleep on its bell.
     wire::doorbells& bells = requests_.active_bells();
     bells.completion.fetch_add(1, std::memory_order_release);
-    os::futex_wake(bells.completion, 1);
+    os::futex_wake(bells.completion, 1, os::sharing::processes);
     ::sched_yield();
   }
   wanted_.fetch_sub(1, std::memory_order_relaxed);
@@ -93,7 +105,7 @@ bool reactor::announce_sleep() {
 
 void reactor::wake_device_thread() noexcept {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(device_wakes_, &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = ::write(device_wakes_->get(), &one, sizeof(one));
 }
 
 void reactor::continuation_attached() noexcept {
@@ -144,8 +156,12 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
     const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
     set_waits(wire::wait_lazy | wire::wait_thread);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!poll() && !state.ready() && wanted_.load(std::memory_order_seq_cst) == 0) {
-      os::futex_wait(bells.completion, seen, deadline);
+    if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
+      // The state may also be completed by others: what a continuation made of a completion.
+      if (const auto incomplete = state.announce_sleeper()) {
+        os::futex_wait_either({bells.completion, seen, os::sharing::processes},
+                              {state.word(), *incomplete, os::sharing::program}, deadline);
+      }
     }
     set_waits(wire::wait_lazy);
     spin = detail::spin_wait(waiter_spins);
@@ -181,6 +197,9 @@ bool reactor::poll() {
     const wire::lane_mark& mark = segment_->lanes[number];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
     if (completed == l.first) continue;
+    // A request may have been sent and completed since the walk above; its entry is visible now,
+    // because the worker saw it before it stored this mark.
+    if (completed > l.first + l.count) walk();
     if (completed < l.first || completed > l.first + l.count) {
       if (!violation_) {
         violation_ = error{.code = errc::protocol_violation,

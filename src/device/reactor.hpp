@@ -31,12 +31,24 @@ namespace troupe {
 /// only the last of a burst (`lazy`).
 class reactor final : public completion_driver {
  public:
+  reactor(const reactor&) = delete;
+  reactor& operator=(const reactor&) = delete;
+
   struct counts {
     std::atomic<std::uint64_t> answered{0};
     std::atomic<std::uint64_t> failed{0};
   };
 
-  reactor(mailbox& requests, int device_wakes);
+  /// Counted: the device holds one reference and each future that names this driver another, so
+  /// that a future may outlive its device.
+  struct let_go {
+    void operator()(reactor* r) const noexcept { r->release(); }
+  };
+  using handle = std::unique_ptr<reactor, let_go>;
+  [[nodiscard]] static handle create(std::shared_ptr<mailbox> requests,
+                                     std::shared_ptr<os::unique_fd> device_wakes);
+  void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept override;
 
   void drive_until(const future_state_base& state,
                    std::chrono::steady_clock::time_point deadline) noexcept override;
@@ -97,6 +109,9 @@ class reactor final : public completion_driver {
   }
 
  private:
+  reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes);
+  ~reactor() override;
+
   struct lane {
     std::vector<std::uint16_t> slots;  // a ring of the lane's requests in flight
     std::uint64_t first = 0;           // place of the oldest, minus one: completed so far
@@ -112,8 +127,11 @@ class reactor final : public completion_driver {
   void set_waits(std::uint32_t bits) noexcept;
   void wake_device_thread() noexcept;
 
+  // Acquire-release on the way down: whoever deletes sees what the others did.
+  std::atomic<std::uint64_t> references_{1};
+  const std::shared_ptr<mailbox> mailbox_;
+  const std::shared_ptr<os::unique_fd> device_wakes_;
   mailbox& requests_;
-  int device_wakes_;
   std::unique_ptr<record[]> records_;
   std::atomic<std::uintptr_t> owner_{0};
   std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`

@@ -251,6 +251,8 @@ void supervisor::tick() {
   }
   const std::lock_guard lock(mutex_);
   health_.standby_ready = active_ && next_ && next_->where() == incarnation::stage::ready;
+  health_.standby_pid =
+      active_ && next_ && next_->pid() > 0 ? std::optional(next_->pid()) : std::nullopt;
 }
 
 // With the role; without it if a worker was lost.

@@ -62,7 +62,11 @@ class supervisor {
   [[nodiscard]] device_health health() const;
   /// Why the device does not take requests. Precondition: stopped or condemned.
   [[nodiscard]] error stop_reason() const;
-  [[nodiscard]] pid_t worker_pid() const noexcept { return pid_.load(std::memory_order_acquire); }
+  // Optional, because a pid of −1 or 0 in a careless `kill` would be every process or the own group.
+  [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept {
+    const pid_t pid = pid_.load(std::memory_order_acquire);
+    return pid > 0 ? std::optional(pid) : std::nullopt;
+  }
   [[nodiscard]] std::uint64_t replayed() const noexcept {
     return replayed_.load(std::memory_order_relaxed);
   }

@@ -18,17 +18,30 @@ std::string strides_of(const any_tensor& t) {
   return fmt::format("{} with strides [{}]", extents_of(t), fmt::join(t.strides(), ", "));
 }
 
+constexpr std::int64_t limit = std::int64_t{1} << 62;
+
+/// `sum` + `a` · `b`, or false when 62 bits do not hold it.
+bool add_product(std::int64_t& sum, std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum) &&
+         sum <= limit;
+}
+
+/// The bytes that a view without negative extents and strides reaches are counted by 62 bits.
+/// Extents of zero count as one, so that no order of multiplication overflows later.
 bool reach_fits(const any_tensor& t) {
-  constexpr auto limit = static_cast<__int128>(1) << 62;
-  __int128 count = 1;
-  __int128 last = 0;
+  std::int64_t last = 0;
+  std::int64_t count = 1;
+  bool fits = true;
   for (int d = 0; d < t.rank(); ++d) {
-    count *= t.extent(d);
-    if (count == 0) return true;
-    last += static_cast<__int128>(t.stride(d)) * (t.extent(d) - 1);
-    if (count > limit || last > limit) return false;
+    const std::int64_t extent = std::max<std::int64_t>(t.extent(d), 1);
+    std::int64_t product = 0;
+    fits =
+        fits && add_product(last, t.stride(d), extent - 1) && add_product(product, count, extent);
+    count = product;
   }
-  return (last + 1) * size_of(t.type()) <= limit;
+  std::int64_t bytes = 0;
+  return fits && add_product(bytes, last + 1, size_of(t.type())) && count <= limit / 16;
 }
 
 }  // namespace
@@ -37,7 +50,7 @@ void argument_checks::fail(errc code, std::string message) {
   error_.emplace(error{.code = code, .message = std::move(message)});
 }
 
-argument_checks& argument_checks::tensor(operand t, int rank) {
+argument_checks& argument_checks::tensor(const operand& t, int rank) {
   if (error_) return *this;
   const any_tensor& view = t.view;
   if (rank >= 0 && view.rank() != rank && !view.null()) {
@@ -66,7 +79,7 @@ argument_checks& argument_checks::tensor(operand t, int rank) {
   return *this;
 }
 
-argument_checks& argument_checks::vector(operand t) {
+argument_checks& argument_checks::vector(const operand& t) {
   tensor(t, 1);
   if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) < 1) {
     fail(errc::layout_unsupported,
@@ -75,7 +88,7 @@ argument_checks& argument_checks::vector(operand t) {
   return *this;
 }
 
-argument_checks& argument_checks::packed_vector(operand t) {
+argument_checks& argument_checks::packed_vector(const operand& t) {
   tensor(t, 1);
   if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) != 1) {
     fail(errc::layout_unsupported,
@@ -84,7 +97,7 @@ argument_checks& argument_checks::packed_vector(operand t) {
   return *this;
 }
 
-argument_checks& argument_checks::one_element(operand t) {
+argument_checks& argument_checks::one_element(const operand& t) {
   tensor(t, 1);
   if (!error_ && t.view.extent(0) != 1) {
     fail(errc::shape_mismatch,
@@ -93,7 +106,7 @@ argument_checks& argument_checks::one_element(operand t) {
   return *this;
 }
 
-argument_checks& argument_checks::matrix(operand t, int rank) {
+argument_checks& argument_checks::matrix(const operand& t, int rank) {
   tensor(t, rank);
   if (!error_ && blas::layout_of(t.view).ld == 0) {
     fail(errc::layout_unsupported,
@@ -104,7 +117,7 @@ argument_checks& argument_checks::matrix(operand t, int rank) {
   return *this;
 }
 
-argument_checks& argument_checks::column_major(operand t, int rank) {
+argument_checks& argument_checks::column_major(const operand& t, int rank) {
   tensor(t, rank);
   if (!error_ && blas::leading_dimension(t.view, blas::order::column_major) == 0) {
     fail(errc::layout_unsupported,
@@ -115,7 +128,7 @@ argument_checks& argument_checks::column_major(operand t, int rank) {
   return *this;
 }
 
-argument_checks& argument_checks::square(operand t) {
+argument_checks& argument_checks::square(const operand& t) {
   if (error_) return *this;
   const int rows = t.view.rank() - 2;
   if (t.view.extent(rows) != t.view.extent(rows + 1)) {
@@ -125,7 +138,7 @@ argument_checks& argument_checks::square(operand t) {
   return *this;
 }
 
-argument_checks& argument_checks::same_order(operand t, operand as) {
+argument_checks& argument_checks::same_order(const operand& t, const operand& as) {
   if (error_) return *this;
   if (blas::common_order({&t.view, &as.view})) return *this;
   fail(errc::layout_unsupported,
@@ -134,7 +147,7 @@ argument_checks& argument_checks::same_order(operand t, operand as) {
   return *this;
 }
 
-argument_checks& argument_checks::written(operand t) {
+argument_checks& argument_checks::written(const operand& t) {
   if (!error_ && !t.view.injective()) {
     fail(errc::aliasing,
          fmt::format("{} is written, but some of its indices name the same element: {}", t.name,
@@ -143,7 +156,7 @@ argument_checks& argument_checks::written(operand t) {
   return *this;
 }
 
-argument_checks& argument_checks::type(operand t, std::initializer_list<dtype> allowed) {
+argument_checks& argument_checks::type(const operand& t, std::initializer_list<dtype> allowed) {
   if (error_ || std::ranges::find(allowed, t.view.type()) != allowed.end()) return *this;
   std::string names;
   for (const dtype one : allowed) {
@@ -155,7 +168,7 @@ argument_checks& argument_checks::type(operand t, std::initializer_list<dtype> a
   return *this;
 }
 
-argument_checks& argument_checks::same_type(operand t, operand as) {
+argument_checks& argument_checks::same_type(const operand& t, const operand& as) {
   if (!error_ && t.view.type() != as.view.type()) {
     fail(errc::type_mismatch, fmt::format("{} is {} but {} is {}", t.name, to_string(t.view.type()),
                                           as.name, to_string(as.view.type())));
@@ -181,7 +194,8 @@ argument_checks& argument_checks::real_factor(std::string_view name, const scala
   return *this;
 }
 
-argument_checks& argument_checks::extents(operand t, std::initializer_list<std::int64_t> expected,
+argument_checks& argument_checks::extents(const operand& t,
+                                          std::initializer_list<std::int64_t> expected,
                                           std::string_view what) {
   if (error_ || std::ranges::equal(t.view.extents(), expected)) return *this;
   fail(errc::shape_mismatch, fmt::format("{} is {} but {} is [{}]", t.name, extents_of(t.view),
@@ -189,14 +203,14 @@ argument_checks& argument_checks::extents(operand t, std::initializer_list<std::
   return *this;
 }
 
-argument_checks& argument_checks::same_extents(operand t, operand as) {
+argument_checks& argument_checks::same_extents(const operand& t, const operand& as) {
   if (error_ || std::ranges::equal(t.view.extents(), as.view.extents())) return *this;
   fail(errc::shape_mismatch, fmt::format("{} is {} but {} is {}", t.name, extents_of(t.view),
                                          as.name, extents_of(as.view)));
   return *this;
 }
 
-argument_checks& argument_checks::apart(operand t, operand read) {
+argument_checks& argument_checks::apart(const operand& t, const operand& read) {
   if (!error_ && share_elements(t.view, read.view)) {
     fail(errc::aliasing, fmt::format("{} is written and shares elements with {}: {} and {}", t.name,
                                      read.name, strides_of(t.view), strides_of(read.view)));
@@ -204,7 +218,7 @@ argument_checks& argument_checks::apart(operand t, operand read) {
   return *this;
 }
 
-argument_checks& argument_checks::apart_or_same(operand t, operand read) {
+argument_checks& argument_checks::apart_or_same(const operand& t, const operand& read) {
   return t.view.same_view(read.view) ? *this : apart(t, read);
 }
 

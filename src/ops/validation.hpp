@@ -28,26 +28,26 @@ class argument_checks {
   // The view itself. ----------------------------------------------------------------------------
   /// Some memory (unless it has no elements), extents and strides that are not negative, a reach
   /// that 63 bits hold; `rank` dimensions, any number when negative.
-  argument_checks& tensor(operand t, int rank = -1);
+  argument_checks& tensor(const operand& t, int rank = -1);
   /// Rank 1, and a stride of at least 1 unless there is only one element.
-  argument_checks& vector(operand t);
+  argument_checks& vector(const operand& t);
   /// Rank 1 with unit stride.
-  argument_checks& packed_vector(operand t);
+  argument_checks& packed_vector(const operand& t);
   /// Rank 1 with exactly one element.
-  argument_checks& one_element(operand t);
+  argument_checks& one_element(const operand& t);
   /// A matrix that BLAS can take, in the last two of `rank` dimensions.
-  argument_checks& matrix(operand t, int rank = 2);
+  argument_checks& matrix(const operand& t, int rank = 2);
   /// A matrix whose first dimension has unit stride, as LAPACK wants it.
-  argument_checks& column_major(operand t, int rank = 2);
-  argument_checks& square(operand t);
+  argument_checks& column_major(const operand& t, int rank = 2);
+  argument_checks& square(const operand& t);
   /// Two matrices that can be taken in the same order.
-  argument_checks& same_order(operand t, operand as);
+  argument_checks& same_order(const operand& t, const operand& as);
   /// No two indices name the same element: what every written view must satisfy.
-  argument_checks& written(operand t);
+  argument_checks& written(const operand& t);
 
   // Types. --------------------------------------------------------------------------------------
-  argument_checks& type(operand t, std::initializer_list<dtype> allowed);
-  argument_checks& same_type(operand t, operand as);
+  argument_checks& type(const operand& t, std::initializer_list<dtype> allowed);
+  argument_checks& same_type(const operand& t, const operand& as);
   /// No imaginary part where `type` is not complex.
   argument_checks& factor(std::string_view name, const scalar& value, dtype type);
   /// A number without imaginary part, whatever the type (herk's alpha and beta).
@@ -55,13 +55,13 @@ class argument_checks {
 
   // Several operands. ---------------------------------------------------------------------------
   /// `t` has these extents; `what` says where they come from: "c is [3, 4] but a·b is [3, 5]".
-  argument_checks& extents(operand t, std::initializer_list<std::int64_t> expected,
+  argument_checks& extents(const operand& t, std::initializer_list<std::int64_t> expected,
                            std::string_view what);
-  argument_checks& same_extents(operand t, operand as);
+  argument_checks& same_extents(const operand& t, const operand& as);
   /// `t`, which is written, shares no element with `read`.
-  argument_checks& apart(operand t, operand read);
+  argument_checks& apart(const operand& t, const operand& read);
   /// The same, but `t` may be the very same view.
-  argument_checks& apart_or_same(operand t, operand read);
+  argument_checks& apart_or_same(const operand& t, const operand& read);
 
   /// Any other rule; `message` is built only when it is broken.
   template <class Message>

@@ -6,15 +6,30 @@
 
 namespace troupe::os {
 
-/// Sleeps while `word` holds `expected`, until woken or `deadline`; may return early. Works across
-/// processes when the word lies in shared memory.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                std::chrono::steady_clock::time_point deadline) noexcept;
+/// Who sleeps on a word and who wakes it. Both sides must name the same.
+enum class sharing : std::uint8_t {
+  program,    ///< threads of this program
+  processes,  ///< any process that has mapped the word
+};
 
-/// Wakes up to `sleepers` threads that sleep on `word`.
-void futex_wake(std::atomic<std::uint32_t>& word, int sleepers) noexcept;
+/// Sleeps while `word` holds `expected`, until woken or until the deadline (`max()`: none). Returns
+/// at any time without a reason: the caller checks again.
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                std::chrono::steady_clock::time_point deadline, sharing who) noexcept;
 
-/// One turn of a spin loop.
-inline void spin_pause() noexcept { __builtin_ia32_pause(); }
+/// One word of several to sleep on.
+struct futex_word {
+  const std::atomic<std::uint32_t>& word;
+  std::uint32_t expected = 0;
+  sharing who{};
+};
+
+/// Sleeps while both words hold what is expected. Where the kernel cannot (before Linux 5.16), it
+/// sleeps on the first for a millisecond at most.
+void futex_wait_either(const futex_word& first, const futex_word& second,
+                       std::chrono::steady_clock::time_point deadline) noexcept;
+
+/// Wakes up to `count` sleepers. Only the address matters; the word is not read.
+void futex_wake(const std::atomic<std::uint32_t>& word, int count, sharing who) noexcept;
 
 }  // namespace troupe::os

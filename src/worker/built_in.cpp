@@ -48,7 +48,7 @@ result<void> inject(const fault::inject& r, lane_context&) {
 }  // namespace
 
 void add_built_in(operation_table& operations, bool fault_injection) {
-  operations.add(&mark);
+  operations.add(&mark, effort::by_size);
   if (fault_injection) operations.add(&inject);
 }
 

@@ -130,7 +130,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
       return refuse(errc::protocol_violation, fmt::format("buffer number {}", o.buffer));
     }
   }
-  to.large = touched > large_bytes;
+  to.large = to.op->effort == effort::unknown || touched > large_bytes;
 }
 
 }  // namespace troupe::worker

@@ -66,7 +66,7 @@ threaded_lanes::~threaded_lanes() { stop(); }
 void threaded_lanes::stop() noexcept {
   stopping_.store(true, std::memory_order_release);
   parts_.bells.request.fetch_add(1, std::memory_order_release);
-  os::futex_wake(parts_.bells.request, parts_.threads);
+  os::futex_wake(parts_.bells.request, parts_.threads, os::sharing::processes);
   threads_.clear();
 }
 
@@ -101,7 +101,7 @@ void threaded_lanes::sleep_until_rung() noexcept {
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (left_unread()) return;
-  os::futex_wait(parts_.bells.request, seen, clock::time_point::max());
+  os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
 }
 
 // After the announcement that nobody reads: true when there is something to read all the same.
@@ -158,7 +158,7 @@ bool threaded_lanes::read_for_a_while() {
       // A request published before this thread announced itself gone would wait for nobody.
       if (left_unread()) {
         parts_.bells.request.fetch_add(1, std::memory_order_release);
-        os::futex_wake(parts_.bells.request, 1);
+        os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
       }
       run_and_finish(*ready);
       return true;
@@ -224,7 +224,7 @@ void threaded_lanes::run_and_finish(job& first) {
     }
     if (more) {
       parts_.bells.request.fetch_add(1, std::memory_order_release);
-      os::futex_wake(parts_.bells.request, 1);
+      os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
     }
   }
 }

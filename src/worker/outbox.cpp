@@ -32,7 +32,7 @@ void outbox::wake(std::uint32_t waits) noexcept {
   if (woken_.exchange(waits, std::memory_order_relaxed) == waits) return;
   if ((waits & wire::wait_thread) != 0) {
     bells_->completion.fetch_add(1, std::memory_order_release);
-    os::futex_wake(bells_->completion, 1);
+    os::futex_wake(bells_->completion, 1, os::sharing::processes);
   }
   if ((waits & wire::wait_prompt) != 0) ring_program();
 }

@@ -41,19 +41,20 @@ void store(dtype type, std::byte* at, number value) {
     case dtype::i8:
       return put(at, static_cast<std::int8_t>(real));
     case dtype::u8:
-      return put(at, static_cast<std::uint8_t>(real));
+      return put(at, static_cast<std::uint8_t>(static_cast<std::int64_t>(real)));
     case dtype::i16:
       return put(at, static_cast<std::int16_t>(real));
     case dtype::u16:
-      return put(at, static_cast<std::uint16_t>(real));
+      return put(at, static_cast<std::uint16_t>(static_cast<std::int64_t>(real)));
     case dtype::i32:
       return put(at, static_cast<std::int32_t>(real));
     case dtype::u32:
-      return put(at, static_cast<std::uint32_t>(real));
+      return put(at, static_cast<std::uint32_t>(static_cast<std::int64_t>(real)));
     case dtype::i64:
       return put(at, static_cast<std::int64_t>(real));
     case dtype::u64:
-      return put(at, static_cast<std::uint64_t>(real));
+      return put(at, real < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(real))
+                              : static_cast<std::uint64_t>(real));
     case dtype::boolean:
       return put(at, static_cast<std::uint8_t>(real != 0));
   }

@@ -2,11 +2,12 @@
 
 #include "wire/control.hpp"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace troupe::test {
 namespace {

@@ -5,11 +5,13 @@
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace troupe::test {
 namespace {
@@ -40,8 +42,8 @@ class Fault : public ::testing::TestWithParam<bool> {
   troupe::system system_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& info) {
-  return std::string(info.param ? "With" : "Without");
+INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& which) {
+  return std::string(which.param ? "With" : "Without");
 });
 
 TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
@@ -50,9 +52,8 @@ TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
   std::vector<future<void>> answers;
   for (int i = 0; i < 1000; ++i) {
     answers.push_back(
-        i == 500
-            ? gpu.library("test").ask(fault::inject{.what = fault::kind::segmentation_fault})
-            : gpu.library("test").ask(lane::marker{}));
+        i == 500 ? gpu.library("test").ask(fault::inject{.what = fault::kind::segmentation_fault})
+                 : gpu.library("test").ask(lane::marker{}));
   }
   for (int i = 0; i < 1000; ++i) {
     const auto outcome = ended(std::move(answers[static_cast<std::size_t>(i)]));
@@ -113,7 +114,7 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
   auto after = gpu.ask(sum{.input = output});
   ASSERT_TRUE(eventually([&] { return gpu.statistics().in_flight == 2; }));
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   flag.set();
   EXPECT_TRUE(ended(std::move(held)));
   EXPECT_EQ(after.get(), 16.0);
@@ -126,7 +127,7 @@ future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_
   auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .add = true});
   // Long after the microseconds that it takes to begin; there is nothing that tells of it.
   std::this_thread::sleep_for(50ms);
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   EXPECT_TRUE(eventually([&] { return gpu.generation() > before; }));
   return held;
 }
@@ -175,7 +176,7 @@ TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
   for (int i = 0; i < 2; ++i) {
     std::this_thread::sleep_for(50ms);
     const std::uint64_t before = gpu.generation();
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
   }
   auto outcome = ended(std::move(held));
@@ -215,7 +216,10 @@ TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
   c.silence_timeout = 200ms;
   device gpu = system_.device(0, c);
   settle(gpu, GetParam());
-  ::kill(gpu.worker_pid(), SIGSTOP);
+  const pid_t worker = gpu.worker_pid().value();
+  ::kill(worker, SIGSTOP);
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(worker), &stopped, WSTOPPED | WNOWAIT), 0);
   EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
   EXPECT_EQ(gpu.generation(), 2u);
 }
@@ -241,8 +245,8 @@ TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
   ASSERT_TRUE(ended(gpu.copy(std::span(weights), frozen)));
   ASSERT_TRUE(ended(gpu.freeze(frozen)));
   for (int i = 0; i < 2; ++i) {  // the second worker has it read-only, too
-    auto stray = ended(gpu.ask(fault::inject{
-        .what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
+    auto stray = ended(gpu.ask(
+        fault::inject{.what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
     ASSERT_FALSE(stray);
     EXPECT_EQ(stray.error().code, errc::device_fault);
     EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), 512.0);
@@ -256,7 +260,7 @@ TEST_P(Fault, NextWorkerSeesWhatTheLastOneWrote) {
   const std::vector<float> values(100'000, 1.0F);
   auto kept = gpu.tensor<float>({100'000}).value();
   ASSERT_TRUE(ended(gpu.copy(std::span(values), kept)));
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   EXPECT_EQ(gpu.ask(sum{.input = kept}).get(), 100'000.0);
 }
 
@@ -271,12 +275,12 @@ TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
   });
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
   }
   shared_flag flag(gpu);
   auto pending = gpu.ask(hold{.flag = flag.tensor()});
-  ::kill(gpu.worker_pid(), SIGKILL);
+  kill_worker(gpu);
   auto outcome = ended(std::move(pending));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::device_stopped);
@@ -295,7 +299,7 @@ TEST(Budget, FailureAfterTheWindowRestartsAgain) {
   device gpu = system.device(0, c);
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
-    ::kill(gpu.worker_pid(), SIGKILL);
+    kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
     std::this_thread::sleep_for(110ms);  // the window itself
   }

@@ -1,6 +1,7 @@
 #include "operations.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 namespace troupe::test {
@@ -62,6 +63,8 @@ void add_operations(operation_table& table) {
   table.add(&run_hold);
   table.add(&run_sum);
 }
+
+void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
 
 device_config permissive() {
   return {.memory_limit_bytes = std::uint64_t{256} << 20,

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 namespace troupe::test {
 
@@ -48,6 +49,9 @@ class shared_flag {
  private:
   host_tensor<std::uint32_t> memory_;
 };
+
+/// Kills the process that serves the device; throws where there is none.
+void kill_worker(const device& gpu);
 
 /// A device for tests: this program's operations, faults allowed, restarts without end or delay.
 [[nodiscard]] device_config permissive();

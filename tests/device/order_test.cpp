@@ -4,10 +4,11 @@
 
 #include <troupe/ops/lane/marker.hpp>
 
-#include <numeric>
-#include <vector>
-
 #include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+#include <vector>
 
 namespace troupe::test {
 namespace {
@@ -28,11 +29,10 @@ class Order : public ::testing::TestWithParam<isolation> {
   device gpu_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Isolation, Order,
-                         ::testing::Values(isolation::process, isolation::thread),
-                         [](const auto& info) {
-                           return std::string(info.param == isolation::process ? "Process"
-                                                                               : "Thread");
+INSTANTIATE_TEST_SUITE_P(Isolation, Order, ::testing::Values(isolation::process, isolation::thread),
+                         [](const auto& which) {
+                           return std::string(which.param == isolation::process ? "Process"
+                                                                                : "Thread");
                          });
 
 TEST_P(Order, ReadWaitsForAnEarlierWriteInAnotherLane) {
@@ -91,10 +91,8 @@ TEST_P(Order, OneLaneRunsInTheOrderSent) {
   const library_actor lane = gpu_.library("test");
   std::vector<future<void>> answers;
   for (int i = 0; i < 300; ++i) {
-    answers.push_back(lane.ask(hold{.flag = open.tensor(),
-                                    .output = t,
-                                    .value = static_cast<double>(i),
-                                    .add = i % 2 == 1}));
+    answers.push_back(lane.ask(hold{
+        .flag = open.tensor(), .output = t, .value = static_cast<double>(i), .add = i % 2 == 1}));
   }
   for (auto& one : answers)
     ASSERT_TRUE(one.get_result());
@@ -120,6 +118,7 @@ TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
   }
   senders.clear();
   EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(gpu_.generation(), 1u) << gpu_.health().last_fault->to_string();
 }
 
 TEST_P(Order, ContinuationsRunWithoutAnybodyWaiting) {

@@ -106,7 +106,7 @@ TEST(ChildProcess, WithoutADescriptorForItsPidfdItIsEndedNotWaitedFor) {
 
 TEST(Futex, ReturnsAtOnceWhenTheWordHasChanged) {
   std::atomic<std::uint32_t> word{1};
-  os::futex_wait(word, 0, std::chrono::steady_clock::time_point::max());
+  os::futex_wait(word, 0, std::chrono::steady_clock::time_point::max(), os::sharing::processes);
   SUCCEED();
 }
 
@@ -114,8 +114,8 @@ TEST(Futex, ReturnsAtItsDeadline) {
   std::atomic<std::uint32_t> word{0};
   const auto deadline = std::chrono::steady_clock::now() + 20ms;
   while (std::chrono::steady_clock::now() < deadline)
-    os::futex_wait(word, 0, deadline);
-  os::futex_wait(word, 0, std::chrono::steady_clock::now() - 1s);
+    os::futex_wait(word, 0, deadline, os::sharing::program);
+  os::futex_wait(word, 0, std::chrono::steady_clock::now() - 1s, os::sharing::program);
   SUCCEED();
 }
 
@@ -127,10 +127,10 @@ TEST(Futex, WakesThroughAnotherMappingOfTheSameMemory) {
   auto& there = *reinterpret_cast<std::atomic<std::uint32_t>*>(two.address());
   std::jthread waker([&] {
     there.store(1, std::memory_order_release);
-    os::futex_wake(there, 1);
+    os::futex_wake(there, 1, os::sharing::processes);
   });
   while (here.load(std::memory_order_acquire) == 0)
-    os::futex_wait(here, 0, std::chrono::steady_clock::time_point::max());
+    os::futex_wait(here, 0, std::chrono::steady_clock::time_point::max(), os::sharing::processes);
   SUCCEED();
 }
 

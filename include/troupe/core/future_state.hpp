@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -63,6 +64,11 @@ class TROUPE_EXPORT future_state_base {
 
   /// Sleeps until the completer wakes this thread or the deadline passes. True: ready.
   bool park_until(time_point deadline) const noexcept;
+
+  /// For drivers that sleep on something else as well: tells the completer that somebody sleeps on
+  /// `word()`. Answers the value to sleep on, or nothing when the state is ready.
+  [[nodiscard]] std::optional<std::uint32_t> announce_sleeper() const noexcept;
+  [[nodiscard]] const std::atomic<std::uint32_t>& word() const noexcept { return status_; }
 
   // For promise, future and what derives from futures.
 

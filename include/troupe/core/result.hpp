@@ -51,7 +51,7 @@ class [[nodiscard]] result<void> {
  public:
   using value_type = void;
 
-  result() = default;
+  result() noexcept {}  // not defaulted: that would zero all of the unused error first
   result(troupe::error e) : error_(std::move(e)) {}
 
   [[nodiscard]] bool has_value() const noexcept { return !error_.has_value(); }

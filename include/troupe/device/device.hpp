@@ -112,8 +112,8 @@ class TROUPE_EXPORT device {
   /// 0 before the first worker was ready, then one more with each.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
-  /// The process that serves it now; -1 while there is none and in `isolation::thread`.
-  [[nodiscard]] pid_t worker_pid() const noexcept;
+  /// The process that serves it now; nothing while there is none and in `isolation::thread`.
+  [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept;
 
   /// Calls `watcher` soon with the current generation and then with each new one (some may be
   /// skipped), and with nothing once the device is gone. Runs on the device's own thread: keep it

@@ -21,6 +21,12 @@ class lane_context {
   ~lane_context() = default;
 };
 
+/// How long an operation takes.
+enum class effort : std::uint8_t {
+  unknown,  ///< as long as it likes: others are taken up meanwhile
+  by_size,  ///< microseconds when its operands are small; then it is run without any hand-over
+};
+
 /// One operation as a worker knows it: how to decode it and how to run it.
 struct operation {
   const request_type* type = nullptr;
@@ -28,6 +34,7 @@ struct operation {
   result<void> (*run)(void* executor, const void* request, lane_context& lane,
                       std::byte* reply) = nullptr;
   void* executor = nullptr;
+  troupe::effort effort = troupe::effort::unknown;
 };
 
 /// Where a backend, a plugin or a program that is its own worker lists its operations.
@@ -40,7 +47,8 @@ class TROUPE_EXPORT operation_table {
 
   /// Adds the executor of `R`: a function `result<reply_of<R>>(const R&, lane_context&)`.
   template <request R>
-  void add(result<reply_of<R>> (*executor)(const R&, lane_context&)) {
+  void add(result<reply_of<R>> (*executor)(const R&, lane_context&),
+           effort how_long = effort::unknown) {
     insert(operation{
         .type = &request_type_of<R>(),
         .run = [](void* held, const void* r, lane_context& lane, std::byte* reply) -> result<void> {
@@ -53,7 +61,8 @@ class TROUPE_EXPORT operation_table {
           }
           return {};
         },
-        .executor = reinterpret_cast<void*>(executor)});
+        .executor = reinterpret_cast<void*>(executor),
+        .effort = how_long});
   }
 
   /// Adds an operation; one of the same request that is there already is replaced.

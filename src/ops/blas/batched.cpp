@@ -21,7 +21,8 @@ argument_checks& same_length(argument_checks& check, std::size_t a, std::size_t 
   });
 }
 
-argument_checks& one_product(argument_checks& check, operand a, operand b, operand c) {
+argument_checks& one_product(argument_checks& check, const operand& a, const operand& b,
+                             const operand& c) {
   check.matrix(a).matrix(b).matrix(c).written(c);
   check.extents(b, {a.view.extent(1), b.view.extent(1)}, "what a leaves to multiply");
   check.extents(c, {a.view.extent(0), b.view.extent(1)}, "a·b");
@@ -33,6 +34,7 @@ argument_checks& uniform(argument_checks& check, std::string_view name,
                          const std::vector<any_tensor>& list) {
   for (std::size_t i = 1; i < list.size(); ++i) {
     const any_tensor& one = list[i];
+    if (!check.tensor({numbered(name, i), one}).good()) return check;
     const bool same = one.type() == list[0].type() &&
                       std::ranges::equal(one.extents(), list[0].extents()) &&
                       std::ranges::equal(one.strides(), list[0].strides());
@@ -86,7 +88,7 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
   return check;
 }
 
-argument_checks& batch_length(argument_checks& check, operand t, operand as) {
+argument_checks& batch_length(argument_checks& check, const operand& t, const operand& as) {
   return check.rule(t.view.extent(0) == as.view.extent(0), errc::shape_mismatch, [&] {
     return std::string(t.name) + " has a batch of " + std::to_string(t.view.extent(0)) + " but " +
            std::string(as.name) + " one of " + std::to_string(as.view.extent(0));

@@ -8,7 +8,7 @@ namespace troupe::blas {
 namespace {
 
 /// A batch of LAPACK matrices; extents within one are below 2^31, because pivots and info are i32.
-argument_checks& factor_batch(argument_checks& check, operand a) {
+argument_checks& factor_batch(argument_checks& check, const operand& a) {
   check.column_major(a, 3);
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
   return check.rule(
@@ -17,10 +17,11 @@ argument_checks& factor_batch(argument_checks& check, operand a) {
 }
 
 /// A packed result beside the batch: pivots, info, tau.
-argument_checks& beside(argument_checks& check, operand t,
+argument_checks& beside(argument_checks& check, const operand& t,
                         std::initializer_list<std::int64_t> extents, std::string_view what,
                         dtype type) {
   check.tensor(t, static_cast<int>(extents.size())).extents(t, extents, what).type(t, {type});
+  if (!check.good()) return check;
   return check.rule(t.view.packed(), errc::layout_unsupported, [&] {
     return std::string(t.name) + " must be packed, it is " + t.view.to_string();
   });

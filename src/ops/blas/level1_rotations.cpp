@@ -5,7 +5,7 @@
 namespace troupe::blas {
 namespace {
 
-argument_checks& two_vectors(argument_checks& check, operand x, operand y) {
+argument_checks& two_vectors(argument_checks& check, const operand& x, const operand& y) {
   check.vector(x).vector(y).written(x).written(y).same_extents(y, x);
   return check.same_type(y, x).apart(y, x);
 }

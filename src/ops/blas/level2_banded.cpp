@@ -5,7 +5,7 @@
 namespace troupe::blas {
 namespace {
 
-argument_checks& has_diagonals(argument_checks& check, operand ab) {
+argument_checks& has_diagonals(argument_checks& check, const operand& ab) {
   check.column_major(ab);
   return check.rule(ab.view.extent(0) > 0, errc::shape_mismatch,
                     [&] { return std::string(ab.name) + " must have at least one diagonal"; });

@@ -6,9 +6,10 @@ namespace troupe::blas {
 namespace {
 
 /// ap holds one triangle of an n×n matrix.
-argument_checks& packed_triangle(argument_checks& check, operand ap, std::int64_t n) {
+argument_checks& packed_triangle(argument_checks& check, const operand& ap, std::int64_t n) {
   check.packed_vector(ap);
-  const auto needed = static_cast<__int128>(n) * (n + 1) / 2;
+  const auto order = static_cast<__int128>(n);
+  const auto needed = order * (order + 1) / 2;
   return check.rule(ap.view.extent(0) == needed, errc::shape_mismatch, [&] {
     return std::string(ap.name) + " has " + std::to_string(ap.view.extent(0)) +
            " elements but a triangle of order " + std::to_string(n) + " has n(n+1)/2";

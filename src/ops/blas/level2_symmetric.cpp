@@ -28,7 +28,7 @@ result<void> check_product(const Request& r, std::initializer_list<dtype> types)
   return check.apart({"y", r.y}, {"a", r.a}).apart({"y", r.y}, {"x", r.x}).verdict();
 }
 
-argument_checks& updated_triangle(argument_checks& check, operand a, operand x) {
+argument_checks& updated_triangle(argument_checks& check, const operand& a, const operand& x) {
   check.vector(x).matrix(a).square(a).written(a);
   check.extents(x, {a.view.extent(0)}, "the order of a");
   return check.same_type(x, a).apart(a, x);

@@ -33,7 +33,7 @@ void geam::describe(field_visitor& f) {
   f.reads("b", b);
   f.value("alpha", alpha);
   f.value("beta", beta);
-  f.updates("c", c, c.overlaps(a) || c.overlaps(b));
+  f.updates("c", c, c.same_view(a) || c.same_view(b));  // no other overlap is valid
   f.option("op_a", op_a, op::conjugate);
   f.option("op_b", op_b, op::conjugate);
 }
@@ -50,7 +50,7 @@ result<void> geam::validate() const {
 void dgmm::describe(field_visitor& f) {
   f.reads("a", a);
   f.reads("x", x);
-  f.updates("c", c, c.overlaps(a));
+  f.updates("c", c, c.same_view(a));
   f.option("side", side, blas::side::right);
 }
 

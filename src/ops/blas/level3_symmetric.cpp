@@ -35,7 +35,7 @@ argument_checks check_product(const Request& r, std::initializer_list<dtype> typ
 }
 
 /// One triangle of c is updated by a product with a (and b) of [n, k].
-argument_checks& updated_triangle(argument_checks& check, operand c, operand a,
+argument_checks& updated_triangle(argument_checks& check, const operand& c, const operand& a,
                                   std::initializer_list<dtype> types) {
   check.matrix(a).matrix(c).square(c).written(c);
   check.extents(c, {a.view.extent(0), a.view.extent(0)}, "the product");
@@ -43,7 +43,8 @@ argument_checks& updated_triangle(argument_checks& check, operand c, operand a,
 }
 
 /// What herk and her2k take: a in the order of c as it is, in the other order conjugated.
-argument_checks& hermitian_order(argument_checks& check, operand c, operand a, op applied) {
+argument_checks& hermitian_order(argument_checks& check, const operand& c, const operand& a,
+                                 op applied) {
   if (!check.good() || a.view.empty() || c.view.empty()) return check;
   for (const auto o : {order::column_major, order::row_major}) {
     const order of_a = applied == op::none ? o : other(o);

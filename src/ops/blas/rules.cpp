@@ -6,7 +6,8 @@
 
 namespace troupe::blas {
 
-argument_checks& product_types(argument_checks& check, operand a, operand b, operand c) {
+argument_checks& product_types(argument_checks& check, const operand& a, const operand& b,
+                               const operand& c) {
   check.type(a,
              {dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::f16, dtype::bf16, dtype::i8});
   check.same_type(b, a);

@@ -34,7 +34,8 @@ inline argument_checks& math_fits(argument_checks& check, math_mode math, dtype 
 }
 
 /// The types of a, b and c that a product takes, and factors that fit them.
-argument_checks& product_types(argument_checks& check, operand a, operand b, operand c);
+argument_checks& product_types(argument_checks& check, const operand& a, const operand& b,
+                               const operand& c);
 argument_checks& product_factor(argument_checks& check, std::string_view name, const scalar& value,
                                 dtype c);
 

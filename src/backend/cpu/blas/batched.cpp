@@ -70,11 +70,11 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane_context&) {
 }  // namespace
 
 void add_blas_batched(operation_table& table) {
-  table.add<blas::gemm_strided_batched>(run_gemm_strided_batched);
-  table.add<blas::gemm_batched>(run_gemm_batched);
-  table.add<blas::gemm_grouped>(run_gemm_grouped);
-  table.add<blas::gemv_batched>(run_gemv_batched);
-  table.add<blas::trsm_batched>(run_trsm_batched);
+  table.add<blas::gemm_strided_batched>(run_gemm_strided_batched, effort::by_size);
+  table.add<blas::gemm_batched>(run_gemm_batched, effort::by_size);
+  table.add<blas::gemm_grouped>(run_gemm_grouped, effort::by_size);
+  table.add<blas::gemv_batched>(run_gemv_batched, effort::by_size);
+  table.add<blas::trsm_batched>(run_trsm_batched, effort::by_size);
 }
 
 }  // namespace troupe::cpu

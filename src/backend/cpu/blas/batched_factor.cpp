@@ -145,10 +145,10 @@ result<void> run_geqrf(const blas::geqrf_batched& r, lane_context& lane) {
 }  // namespace
 
 void add_blas_batched_factor(operation_table& table) {
-  table.add<blas::getrf_batched>(run_getrf);
-  table.add<blas::getrs_batched>(run_getrs);
-  table.add<blas::getri_batched>(run_getri);
-  table.add<blas::geqrf_batched>(run_geqrf);
+  table.add<blas::getrf_batched>(run_getrf, effort::by_size);
+  table.add<blas::getrs_batched>(run_getrs, effort::by_size);
+  table.add<blas::getri_batched>(run_getri, effort::by_size);
+  table.add<blas::geqrf_batched>(run_geqrf, effort::by_size);
 }
 
 }  // namespace troupe::cpu

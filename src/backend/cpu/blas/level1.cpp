@@ -81,10 +81,10 @@ result<void> run_swap(const blas::swap& r, lane_context&) {
 }  // namespace
 
 void add_blas_level1(operation_table& table) {
-  table.add<blas::axpy>(run_axpy);
-  table.add<blas::scal>(run_scal);
-  table.add<blas::copy>(run_copy);
-  table.add<blas::swap>(run_swap);
+  table.add<blas::axpy>(run_axpy, effort::by_size);
+  table.add<blas::scal>(run_scal, effort::by_size);
+  table.add<blas::copy>(run_copy, effort::by_size);
+  table.add<blas::swap>(run_swap, effort::by_size);
 }
 
 }  // namespace troupe::cpu

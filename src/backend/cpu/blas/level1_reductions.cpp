@@ -139,13 +139,13 @@ result<std::int64_t> run_iamin(const blas::iamin& r, lane_context&) {
 }  // namespace
 
 void add_blas_level1_reductions(operation_table& table) {
-  table.add<blas::dot>(run_dot);
-  table.add<blas::dotc>(run_dotc);
-  table.add<blas::dotu>(run_dotu);
-  table.add<blas::nrm2>(run_nrm2);
-  table.add<blas::asum>(run_asum);
-  table.add<blas::iamax>(run_iamax);
-  table.add<blas::iamin>(run_iamin);
+  table.add<blas::dot>(run_dot, effort::by_size);
+  table.add<blas::dotc>(run_dotc, effort::by_size);
+  table.add<blas::dotu>(run_dotu, effort::by_size);
+  table.add<blas::nrm2>(run_nrm2, effort::by_size);
+  table.add<blas::asum>(run_asum, effort::by_size);
+  table.add<blas::iamax>(run_iamax, effort::by_size);
+  table.add<blas::iamin>(run_iamin, effort::by_size);
 }
 
 }  // namespace troupe::cpu

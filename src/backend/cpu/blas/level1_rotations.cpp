@@ -52,10 +52,10 @@ result<void> run_rotmg(const blas::rotmg& r, lane_context&) {
 }  // namespace
 
 void add_blas_level1_rotations(operation_table& table) {
-  table.add<blas::rot>(run_rot);
-  table.add<blas::rotg>(run_rotg);
-  table.add<blas::rotm>(run_rotm);
-  table.add<blas::rotmg>(run_rotmg);
+  table.add<blas::rot>(run_rot, effort::by_size);
+  table.add<blas::rotg>(run_rotg, effort::by_size);
+  table.add<blas::rotm>(run_rotm, effort::by_size);
+  table.add<blas::rotmg>(run_rotmg, effort::by_size);
 }
 
 }  // namespace troupe::cpu

@@ -87,12 +87,12 @@ void multiply(const matrix_vector_product& p) {
 }
 
 void add_blas_level2(operation_table& table) {
-  table.add<blas::gemv>(run_gemv);
-  table.add<blas::ger>(run_ger);
-  table.add<blas::geru>(run_geru);
-  table.add<blas::gerc>(run_gerc);
-  table.add<blas::trmv>(run_trmv);
-  table.add<blas::trsv>(run_trsv);
+  table.add<blas::gemv>(run_gemv, effort::by_size);
+  table.add<blas::ger>(run_ger, effort::by_size);
+  table.add<blas::geru>(run_geru, effort::by_size);
+  table.add<blas::gerc>(run_gerc, effort::by_size);
+  table.add<blas::trmv>(run_trmv, effort::by_size);
+  table.add<blas::trsv>(run_trsv, effort::by_size);
 }
 
 }  // namespace troupe::cpu

@@ -86,11 +86,11 @@ result<void> run_tbsv(const blas::tbsv& r, lane_context&) {
 }  // namespace
 
 void add_blas_level2_banded(operation_table& table) {
-  table.add<blas::gbmv>(run_gbmv);
-  table.add<blas::sbmv>(run_sbmv);
-  table.add<blas::hbmv>(run_hbmv);
-  table.add<blas::tbmv>(run_tbmv);
-  table.add<blas::tbsv>(run_tbsv);
+  table.add<blas::gbmv>(run_gbmv, effort::by_size);
+  table.add<blas::sbmv>(run_sbmv, effort::by_size);
+  table.add<blas::hbmv>(run_hbmv, effort::by_size);
+  table.add<blas::tbmv>(run_tbmv, effort::by_size);
+  table.add<blas::tbsv>(run_tbsv, effort::by_size);
 }
 
 }  // namespace troupe::cpu

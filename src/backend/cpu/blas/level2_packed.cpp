@@ -61,10 +61,10 @@ result<void> run_tpsv(const blas::tpsv& r, lane_context&) {
 }  // namespace
 
 void add_blas_level2_packed(operation_table& table) {
-  table.add<blas::spmv>(run_spmv);
-  table.add<blas::hpmv>(run_hpmv);
-  table.add<blas::tpmv>(run_tpmv);
-  table.add<blas::tpsv>(run_tpsv);
+  table.add<blas::spmv>(run_spmv, effort::by_size);
+  table.add<blas::hpmv>(run_hpmv, effort::by_size);
+  table.add<blas::tpmv>(run_tpmv, effort::by_size);
+  table.add<blas::tpsv>(run_tpsv, effort::by_size);
 }
 
 }  // namespace troupe::cpu

@@ -124,12 +124,12 @@ result<void> run_her2(const blas::her2& r, lane_context&) {
 }  // namespace
 
 void add_blas_level2_symmetric(operation_table& table) {
-  table.add<blas::symv>(run_symv);
-  table.add<blas::hemv>(run_hemv);
-  table.add<blas::syr>(run_syr);
-  table.add<blas::her>(run_her);
-  table.add<blas::syr2>(run_syr2);
-  table.add<blas::her2>(run_her2);
+  table.add<blas::symv>(run_symv, effort::by_size);
+  table.add<blas::hemv>(run_hemv, effort::by_size);
+  table.add<blas::syr>(run_syr, effort::by_size);
+  table.add<blas::her>(run_her, effort::by_size);
+  table.add<blas::syr2>(run_syr2, effort::by_size);
+  table.add<blas::her2>(run_her2, effort::by_size);
 }
 
 }  // namespace troupe::cpu

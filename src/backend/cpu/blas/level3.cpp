@@ -108,9 +108,9 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
 }
 
 void add_blas_level3(operation_table& table) {
-  table.add<blas::gemm>(run_gemm);
-  table.add<blas::geam>(run_geam);
-  table.add<blas::dgmm>(run_dgmm);
+  table.add<blas::gemm>(run_gemm, effort::by_size);
+  table.add<blas::geam>(run_geam, effort::by_size);
+  table.add<blas::dgmm>(run_dgmm, effort::by_size);
 }
 
 }  // namespace troupe::cpu

@@ -136,12 +136,12 @@ result<void> run_her2k(const blas::her2k& r, lane_context&) {
 }  // namespace
 
 void add_blas_level3_symmetric(operation_table& table) {
-  table.add<blas::symm>(run_symm);
-  table.add<blas::hemm>(run_hemm);
-  table.add<blas::syrk>(run_syrk);
-  table.add<blas::syr2k>(run_syr2k);
-  table.add<blas::herk>(run_herk);
-  table.add<blas::her2k>(run_her2k);
+  table.add<blas::symm>(run_symm, effort::by_size);
+  table.add<blas::hemm>(run_hemm, effort::by_size);
+  table.add<blas::syrk>(run_syrk, effort::by_size);
+  table.add<blas::syr2k>(run_syr2k, effort::by_size);
+  table.add<blas::herk>(run_herk, effort::by_size);
+  table.add<blas::her2k>(run_her2k, effort::by_size);
 }
 
 }  // namespace troupe::cpu

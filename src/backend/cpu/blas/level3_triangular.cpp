@@ -19,8 +19,8 @@ result<void> run_trsm(const blas::trsm& r, lane_context&) {
 }  // namespace
 
 void add_blas_level3_triangular(operation_table& table) {
-  table.add<blas::trmm>(run_trmm);
-  table.add<blas::trsm>(run_trsm);
+  table.add<blas::trmm>(run_trmm, effort::by_size);
+  table.add<blas::trsm>(run_trsm, effort::by_size);
 }
 
 }  // namespace troupe::cpu

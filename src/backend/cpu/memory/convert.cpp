@@ -81,6 +81,8 @@ result<void> run_convert(const memory::convert& r, lane_context&) {
 
 }  // namespace
 
-void add_memory_convert(operation_table& table) { table.add<memory::convert>(run_convert); }
+void add_memory_convert(operation_table& table) {
+  table.add<memory::convert>(run_convert, effort::by_size);
+}
 
 }  // namespace troupe::cpu

@@ -91,6 +91,6 @@ result<void> run_copy(const memory::copy& r, lane_context&) {
 
 }  // namespace
 
-void add_memory_copy(operation_table& table) { table.add<memory::copy>(run_copy); }
+void add_memory_copy(operation_table& table) { table.add<memory::copy>(run_copy, effort::by_size); }
 
 }  // namespace troupe::cpu

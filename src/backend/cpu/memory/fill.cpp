@@ -87,8 +87,8 @@ result<void> run_set_bytes(const memory::set_bytes& r, lane_context&) {
 }  // namespace
 
 void add_memory_fill(operation_table& table) {
-  table.add<memory::fill>(run_fill);
-  table.add<memory::set_bytes>(run_set_bytes);
+  table.add<memory::fill>(run_fill, effort::by_size);
+  table.add<memory::set_bytes>(run_set_bytes, effort::by_size);
 }
 
 }  // namespace troupe::cpu

@@ -1,0 +1,314 @@
+// Bad input: a typed error with the values, and nothing else disturbed.
+
+#include "operations.hpp"
+
+#include <troupe/ops/blas/batched.hpp>
+#include <troupe/ops/blas/level3.hpp>
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/marker.hpp>
+#include <troupe/ops/memory/copy.hpp>
+#include <troupe/ops/memory/fill.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A device whose worker is this program in the given mood; see fake_worker.hpp.
+class moody_worker {
+ public:
+  explicit moody_worker(const char* mood) { ::setenv("TROUPE_TEST_WORKER", mood, 1); }
+  moody_worker(const moody_worker&) = delete;
+  moody_worker& operator=(const moody_worker&) = delete;
+  ~moody_worker() { ::unsetenv("TROUPE_TEST_WORKER"); }
+};
+
+class Refusal : public ::testing::Test {
+ protected:
+  void expect_usable() { EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result()); }
+
+  troupe::system system_;
+  device gpu_ = system_.device(0, permissive());
+};
+
+TEST_F(Refusal, OfShapesThatDoNotFitNamesThem) {
+  auto a = gpu_.tensor<float>({2, 3}).value();
+  auto b = gpu_.tensor<float>({4, 5}).value();
+  auto c = gpu_.tensor<float>({2, 5}).value();
+  auto outcome = gpu_.blas().ask(blas::gemm{.a = a, .b = b, .c = c}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::shape_mismatch);
+  EXPECT_EQ(outcome.error().device, 0);
+  EXPECT_NE(outcome.error().request.find("blas.gemm"), std::string::npos);
+  EXPECT_NE(outcome.error().request.find("[4, 5]"), std::string::npos) << outcome.error().request;
+  expect_usable();
+}
+
+TEST_F(Refusal, OfOperandsThatOverlap) {
+  auto a = gpu_.tensor<float>({4, 4}).value();
+  auto b = gpu_.tensor<float>({4, 4}).value();
+  auto outcome = gpu_.blas().ask(blas::gemm{.a = a, .b = b, .c = a}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::aliasing);
+  expect_usable();
+}
+
+TEST_F(Refusal, OfSizesThatOverflowOrCannotBe) {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(gpu_.tensor<float>({huge, huge}).error().code, errc::size_overflow);
+  EXPECT_EQ(gpu_.tensor<float>({-1}).error().code, errc::invalid_argument);
+  const std::vector<std::int64_t> nine(9, 1);
+  EXPECT_EQ(gpu_.tensor<float>(shape(nine)).error().code, errc::invalid_argument);
+}
+
+TEST_F(Refusal, OfMoreMemoryThanThereIsSaysHowMuchThereIs) {
+  auto most = gpu_.tensor<float>({30 << 20}).value();
+  auto failed = gpu_.tensor<float>({60 << 20});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::out_of_memory);
+  EXPECT_NE(failed.error().message.find(std::to_string(std::int64_t{240} << 20)), std::string::npos)
+      << failed.error().message;
+  EXPECT_NE(failed.error().message.find("limit"), std::string::npos);
+  expect_usable();
+}
+
+TEST_F(Refusal, OfMemoryThatIsNotTroupes) {
+  float mine[4] = {};
+  const any_tensor outside =
+      any_tensor::unowned(reinterpret_cast<std::byte*>(mine), dtype::f32, shape{4});
+  auto outcome = gpu_.ask(sum{.input = outside}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::foreign_buffer);
+  expect_usable();
+}
+
+TEST_F(Refusal, OfAnotherDevicesTensorNamesBothDevices) {
+  device other = system_.device(1, permissive());
+  auto t = other.tensor<float>({4}).value();
+  auto outcome = gpu_.ask(sum{.input = t}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::foreign_buffer);
+  EXPECT_NE(outcome.error().message.find("device 1"), std::string::npos);
+}
+
+TEST_F(Refusal, OfCopiesWhoseLengthsDifferNamesBoth) {
+  auto t = gpu_.tensor<float>({4}).value();
+  const std::vector<float> five(5);
+  auto outcome = gpu_.copy(std::span(five), t).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::shape_mismatch);
+  EXPECT_NE(outcome.error().message.find('4'), std::string::npos);
+  EXPECT_NE(outcome.error().message.find('5'), std::string::npos);
+  const std::vector<double> wrong(4);
+  EXPECT_EQ(gpu_.copy(std::span(wrong), t).get_result().error().code, errc::type_mismatch);
+}
+
+TEST_F(Refusal, OfFaultInjectionWhereItIsNotAllowed) {
+  device_config config = permissive();
+  config.fault_injection = false;
+  device gpu = system_.device(2, config);
+  EXPECT_EQ(gpu.ask(fault::inject{}).get_result().error().code, errc::unsupported);
+}
+
+TEST_F(Refusal, OfALibraryThatIsNotEnabledNamesIt) {
+  device_config config = permissive();
+  config.libraries = {"memory"};
+  device gpu = system_.device(2, config);
+  auto t = gpu.tensor<float>({2, 2}).value();
+  auto outcome = gpu.blas().ask(blas::gemm{.a = t, .b = t, .c = t}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::library_missing);
+  EXPECT_NE(outcome.error().message.find("blas"), std::string::npos);
+  EXPECT_TRUE(gpu.ask(memory::fill{.to = t, .value = 1}).get_result());
+}
+
+TEST_F(Refusal, OfAThirdRequestInAMailboxOfTwo) {
+  device_config config = permissive();
+  config.mailbox_capacity = 2;
+  device gpu = system_.device(2, config);
+  shared_flag flag(gpu);
+  auto t = gpu.tensor<float>({1}).value();
+  auto first = gpu.ask(hold{.flag = flag.tensor(), .output = t, .value = 1});
+  auto second = gpu.ask(hold{.flag = flag.tensor(), .output = t, .value = 2, .add = true});
+  auto third = gpu.ask(lane::marker{}).get_result();
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, errc::mailbox_full);
+  flag.set();
+  EXPECT_TRUE(first.get_result());
+  EXPECT_TRUE(second.get_result());
+  EXPECT_EQ(gpu.ask(sum{.input = t}).get(), 3.0);
+}
+
+TEST_F(Refusal, WaitingForRoomEndsWhenThereIsRoom) {
+  device_config config = permissive();
+  config.mailbox_capacity = 2;
+  config.full = when_full::wait;
+  device gpu = system_.device(2, config);
+  std::vector<future<void>> answers;
+  for (int i = 0; i < 200; ++i)
+    answers.push_back(gpu.ask(lane::marker{}));
+  for (auto& one : answers)
+    EXPECT_TRUE(one.get_result());
+}
+
+TEST_F(Refusal, OfARequestTooLargeForTheMailboxSaysBothSizes) {
+  device_config config = permissive();
+  config.mailbox_bytes = 4096;
+  device gpu = system_.device(2, config);
+  auto t = gpu.tensor<float>({2, 2}).value();
+  blas::gemm_batched many;
+  many.a.assign(500, t);
+  many.b.assign(500, t);
+  for (int i = 0; i < 500; ++i)
+    many.c.push_back(gpu.tensor<float>({2, 2}).value());
+  auto outcome = gpu.ask(std::move(many)).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::size_overflow);
+  EXPECT_NE(outcome.error().message.find("4096"), std::string::npos) << outcome.error().message;
+}
+
+TEST_F(Refusal, LongRequestsGoThroughTheHeap) {
+  auto a = gpu_.tensor<float>({2, 2}).value();
+  gpu_.ask(memory::fill{.to = a, .value = 2}).get();
+  blas::gemm_batched many;
+  many.a.assign(100, a);
+  many.b.assign(100, a);
+  std::vector<tensor<float>> outputs;
+  for (int i = 0; i < 100; ++i) {
+    outputs.push_back(gpu_.tensor<float>({2, 2}).value());
+    many.c.push_back(outputs.back());
+  }
+  ASSERT_TRUE(gpu_.ask(std::move(many)).get_result());
+  EXPECT_EQ(gpu_.ask(sum{.input = outputs[99]}).get(), 32.0);
+}
+
+TEST_F(Refusal, CancelledRequestIsNotRun) {
+  shared_flag flag(gpu_);
+  auto t = gpu_.tensor<float>({1}, initial::zero).value();
+  auto held = gpu_.library("test").ask(hold{.flag = flag.tensor()});
+  std::stop_source stop;
+  auto second = gpu_.library("test").ask(hold{.flag = flag.tensor(), .output = t, .value = 1},
+                                         {.stop = stop.get_token()});
+  stop.request_stop();
+  auto outcome = second.get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::cancelled);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_EQ(gpu_.library("test").ask(sum{.input = t}).get(), 0.0);
+}
+
+TEST_F(Refusal, RequestWhoseDeadlinePassesInTheQueueIsNotRun) {
+  shared_flag flag(gpu_);
+  auto t = gpu_.tensor<float>({1}, initial::zero).value();
+  auto held = gpu_.library("test").ask(hold{.flag = flag.tensor()});
+  auto late = gpu_.library("test").ask(hold{.flag = flag.tensor(), .output = t, .value = 1},
+                                       {.deadline = 20ms});
+  auto outcome = late.get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::deadline_exceeded);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_EQ(gpu_.library("test").ask(sum{.input = t}).get(), 0.0);
+  EXPECT_EQ(gpu_.generation(), 1u);
+}
+
+TEST_F(Refusal, OfAMailboxThatCannotBe) {
+  device_config config = permissive();
+  config.mailbox_capacity = 0;
+  try {
+    (void)system_.device(3, config);
+    FAIL() << "a mailbox of no slots";
+  } catch (const failure& f) {
+    EXPECT_EQ(f.code(), errc::invalid_argument);
+  }
+}
+
+TEST_F(Refusal, OfAConfigurationForADeviceThatRuns) {
+  try {
+    (void)system_.device(0, permissive());
+    FAIL() << "a second device 0";
+  } catch (const failure& f) {
+    EXPECT_EQ(f.code(), errc::invalid_argument);
+  }
+  EXPECT_EQ(system_.device(0).ordinal(), 0);
+}
+
+TEST(Start, WithoutAWorkerFileNamesThePath) {
+  troupe::system system;
+  device_config config = permissive();
+  config.worker_path = "/nowhere/troupe-worker";
+  device gpu = system.device(0, config);
+  auto outcome = gpu.ask(lane::marker{}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::worker_not_found);
+  EXPECT_NE(outcome.error().message.find("/nowhere/troupe-worker"), std::string::npos);
+  EXPECT_EQ(gpu.health().state, device_state::stopped);
+}
+
+TEST(Start, WithoutABackendFileSaysWhatTheLoaderSays) {
+  troupe::system system;
+  device_config config = permissive();
+  config.backend_path = "/nowhere/libtroupe-cpu.so";
+  for (const isolation where : {isolation::process, isolation::thread}) {
+    config.isolation = where;
+    device gpu = system.device(where == isolation::process ? 0 : 1, config);
+    auto outcome = gpu.ask(lane::marker{}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::library_missing);
+    EXPECT_NE(outcome.error().message.find("/nowhere/libtroupe-cpu.so"), std::string::npos);
+  }
+}
+
+TEST(Start, OfAWorkerOfAnotherVersionNamesBoth) {
+  const moody_worker mood("other_version");
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  auto outcome = gpu.ask(lane::marker{}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::version_mismatch);
+  EXPECT_NE(outcome.error().message.find("0.0.1"), std::string::npos);
+  EXPECT_NE(outcome.error().message.find("77"), std::string::npos);
+}
+
+TEST(Start, ThatNeverSucceedsEndsWithTheBudget) {
+  for (const char* mood : {"ends", "silent", "garbage"}) {
+    const moody_worker worker(mood);
+    troupe::system system;
+    device_config config = permissive();
+    config.restarts = {.restarts = 2};
+    config.start_timeout = 100ms;
+    device gpu = system.device(0, config);
+    auto outcome = gpu.ask(lane::marker{}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_stopped) << mood;
+  }
+}
+
+TEST(Start, WithoutDescriptorsLeftIsATypedErrorAndWorksLater) {
+  troupe::system system;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{5, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  errc code{};
+  try {
+    (void)system.device(0, permissive());
+  } catch (const failure& f) {
+    code = f.code();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(code, errc::system_error);
+  EXPECT_TRUE(system.device(0, permissive()).wait_until_ready());
+}
+
+}  // namespace
+}  // namespace troupe::test
