@@ -93,7 +93,7 @@ TEST_P(RunningSum, AnswersAfterItsWorkerWasKilled) {
   auto y = device.host_tensor<float>({1000}).value();
   fill(x);
   ASSERT_TRUE(device.wait_until_ready());
-  const pid_t first = device.worker_pid();
+  const pid_t first = device.worker_pid().value();
   std::vector<troupe::future<double>> answers;
   for (int i = 0; i < 200; ++i) {
     answers.push_back(device.ask(running_sum{.x = x, .y = y}));
