@@ -189,6 +189,7 @@ library_actor device::library(std::string_view name) const {
   return library_actor(core_, name, core_->lane_of(name));
 }
 
+any_actor_ref device::actor() const { return core_->guard(); }
 std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }

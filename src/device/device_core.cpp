@@ -55,8 +55,16 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
-  core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref buffer) {
-    if (const auto device = home.lock()) (void)device->thaw(std::move(buffer));
+  core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref unused) {
+    const auto clear = [](const detail::buffer_ref& b) {
+      b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+    };
+    const auto alive = home.lock();
+    if (!alive) return clear(unused);
+    // Whether it worked or the device is gone: either way no worker has it read-only any more.
+    (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
+      clear(unused);
+    });
   });
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();

@@ -5,6 +5,7 @@
 #include "device/supervisor.hpp"
 #include "memory/memory_pool.hpp"
 
+#include <troupe/core/actor_ref.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/request_options.hpp>
@@ -40,6 +41,9 @@ class device_core {
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
+  /// Its place in the tree of actors. Set once, before anybody else knows the device.
+  void set_guard(any_actor_ref guard) { guard_ = std::move(guard); }
+  [[nodiscard]] const any_actor_ref& guard() const noexcept { return guard_; }
   [[nodiscard]] supervisor& watch() noexcept { return *supervisor_; }
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
@@ -62,6 +66,7 @@ class device_core {
   const device_config config_;
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
+  any_actor_ref guard_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
   std::atomic<std::uint64_t> sent_{0};

@@ -1,5 +1,7 @@
 #include "device/device_registry.hpp"
 
+#include "device/device_guard.hpp"
+
 #include <troupe/device/device.hpp>
 
 #include <fmt/format.h>
@@ -39,7 +41,8 @@ std::shared_ptr<device_core> device_registry::find(std::int32_t ordinal) {
 }
 
 result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
-                                                           const device_config& config) {
+                                                           const device_config& config,
+                                                           system& owner) {
   const std::lock_guard lock(mutex_);
   if (ordinal < 0 || ordinal > largest_ordinal) {
     return error{
@@ -61,7 +64,15 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
     host_memory_ = *std::move(memory);
   }
   auto made = device_core::create(ordinal, config, host_memory_);
-  if (made) devices_[ordinal] = *made;
+  if (!made) return made;
+  devices_[ordinal] = *made;
+  auto guard = owner.spawn<device_guard>();
+  (*made)->set_guard(guard);
+  supervisor& watched = (*made)->watch();
+  watched.watch([guard, &watched](std::optional<std::uint64_t> generation) mutable {
+    if (generation) return;
+    guard.tell(device_ended{.why = watched.stop_reason(), .by_request = watched.stop_requested()});
+  });
   return made;
 }
 
@@ -85,7 +96,7 @@ troupe::device system::device(std::int32_t ordinal) {
 }
 
 troupe::device system::device(std::int32_t ordinal, const device_config& config) {
-  return troupe::device(registry_of(*this)->make(ordinal, config).value());
+  return troupe::device(registry_of(*this)->make(ordinal, config, *this).value());
 }
 
 }  // namespace troupe

@@ -19,7 +19,8 @@ class device_registry final : public system_service {
   [[nodiscard]] std::shared_ptr<device_core> find(std::int32_t ordinal);
   /// Makes one. \errors `invalid_argument` when one runs already or the number cannot be
   [[nodiscard]] result<std::shared_ptr<device_core>> make(std::int32_t ordinal,
-                                                          const device_config& config);
+                                                          const device_config& config,
+                                                          system& owner);
   void stop() noexcept override;
 
  private:

@@ -46,6 +46,8 @@ supervisor::~supervisor() {
 
 void supervisor::stop(error reason) {
   execute([this, why = std::move(reason)]() mutable {
+    const bool gone = state() == device_state::stopped || state() == device_state::condemned;
+    if (!gone) stop_requested_.store(true, std::memory_order_relaxed);
     give_up(std::move(why));
     stopping_ = true;
   });

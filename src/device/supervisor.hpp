@@ -53,6 +53,11 @@ class supervisor {
   /// Returns when that is done, unless called by the device thread itself.
   void stop(error reason);
 
+  /// True when it stopped because it was told to.
+  [[nodiscard]] bool stop_requested() const noexcept {
+    return stop_requested_.load(std::memory_order_relaxed);
+  }
+
   [[nodiscard]] device_state state() const noexcept {
     return state_.load(std::memory_order_acquire);
   }
@@ -62,7 +67,8 @@ class supervisor {
   [[nodiscard]] device_health health() const;
   /// Why the device does not take requests. Precondition: stopped or condemned.
   [[nodiscard]] error stop_reason() const;
-  // Optional, because a pid of −1 or 0 in a careless `kill` would be every process or the own group.
+  // Optional, because a pid of −1 or 0 in a careless `kill` would be every process or the own
+  // group.
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept {
     const pid_t pid = pid_.load(std::memory_order_acquire);
     return pid > 0 ? std::optional(pid) : std::nullopt;
@@ -135,6 +141,7 @@ class supervisor {
   std::atomic<pid_t> pid_{-1};
   std::atomic<std::uint64_t> replayed_{0};
   std::atomic<std::int64_t> earliest_deadline_ns_;
+  std::atomic<bool> stop_requested_{false};
   std::atomic<bool> watching_{false};
   std::atomic<bool> has_quarantine_{false};
 

@@ -161,7 +161,7 @@ void memory_pool::clear_taint(detail::buffer& b, std::uint64_t begin, std::uint6
 }
 
 void memory_pool::give_back(detail::buffer& unused) noexcept {
-  if ((unused.state.load(std::memory_order_relaxed) & buffer_frozen) != 0 && thaw_ && !closed()) {
+  if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_ && !closed()) {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));
   }

@@ -70,8 +70,9 @@ class memory_pool final : public detail::buffer_owner,
   void set_home(std::weak_ptr<device_core> home) noexcept { home_ = std::move(home); }
   [[nodiscard]] std::shared_ptr<device_core> home() const noexcept { return home_.lock(); }
 
-  /// Takes over a frozen buffer that nobody uses any more: to be given back once workers may write
-  /// it again. Set once, before any buffer is handed out.
+  /// What to do with a frozen buffer that nobody uses any more: its memory is handed out again only
+  /// once the reference is gone, so that no worker can still have it read-only. Set once, before
+  /// any buffer is handed out.
   void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
 
   /// From now on its buffers are stale.
@@ -102,8 +103,8 @@ class memory_pool final : public detail::buffer_owner,
   const pool_config config_;
   const os::mapping range_;
   const os::unique_fd memory_;
-  std::function<void(detail::buffer_ref)> thaw_;
-  std::weak_ptr<device_core> home_;  // set once, before any buffer is handed out
+  std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
+  std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
 
   mutable std::mutex mutex_;

@@ -90,6 +90,50 @@ TEST(Life, WatchersSeeEachGenerationAndTheEnd) {
   EXPECT_TRUE(ended);
 }
 
+// Keeps the reason for which what it watches has ended.
+class watcher final : public actor {
+ public:
+  explicit watcher(any_actor_ref watched) : watched_(std::move(watched)) {}
+  void pre_start() override { watch(this, watched_); }
+  void handle(terminated t) {
+    reason_ = std::move(t.reason);
+    ended_ = true;
+  }
+  struct question {};
+  std::optional<errc> handle(question) {
+    if (!ended_) return std::nullopt;
+    return reason_ ? reason_->code : errc{};
+  }
+
+ private:
+  any_actor_ref watched_;
+  bool ended_ = false;
+  std::optional<error> reason_;
+};
+
+TEST(Life, DeviceThatGivesUpEndsForItsWatchersWithItsError) {
+  troupe::system system;
+  device_config config = permissive();
+  config.restarts = {.restarts = 0};
+  device gpu = system.device(0, config);
+  auto eyes = system.spawn<watcher>(gpu.actor());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  EXPECT_EQ(eyes.ask(watcher::question{}).get(), std::nullopt);
+  kill_worker(gpu);
+  EXPECT_TRUE(eventually([&] { return eyes.ask(watcher::question{}).get().has_value(); }));
+  EXPECT_EQ(eyes.ask(watcher::question{}).get(), errc::device_stopped);
+}
+
+TEST(Life, DeviceThatIsStoppedEndsForItsWatchersWithoutAnError) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  auto eyes = system.spawn<watcher>(gpu.actor());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  gpu.stop();
+  EXPECT_TRUE(eventually([&] { return eyes.ask(watcher::question{}).get().has_value(); }));
+  EXPECT_EQ(eyes.ask(watcher::question{}).get(), errc{});
+}
+
 TEST(Life, StandbyThatDiesIsReplacedAndDisturbsNothing) {
   troupe::system system;
   device gpu = system.device(0, permissive());

@@ -108,6 +108,10 @@ class TROUPE_EXPORT device {
   // The device itself. All of these answer at once, whatever it is doing.
 
   [[nodiscard]] std::int32_t ordinal() const noexcept;
+  /// The device's place in the tree of actors, to be watched like any other. It ends with the
+  /// device; when the device has given up, it fails with the device's error first, so that its
+  /// supervisor hears of it.
+  [[nodiscard]] any_actor_ref actor() const;
   [[nodiscard]] device_health health() const;
   /// 0 before the first worker was ready, then one more with each.
   [[nodiscard]] std::uint64_t generation() const noexcept;

@@ -2,10 +2,11 @@
 
 #include <troupe/core/error.hpp>
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <sys/types.h>
 
 namespace troupe {
 
@@ -24,7 +25,7 @@ struct device_health {
   std::uint64_t restarts = 0;    ///< workers replaced so far
   bool standby_ready = false;
   std::optional<pid_t> standby_pid;  ///< nothing when there is none, and in `isolation::thread`
-  std::optional<error> last_fault;  ///< why the last worker was replaced, or the device stopped
+  std::optional<error> last_fault;   ///< why the last worker was replaced, or the device stopped
   /// From the first sign of the last fault until the next worker had the mailbox; 0 before any.
   std::chrono::nanoseconds last_failover{};
 };

@@ -23,8 +23,8 @@ TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, voi
 [[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
 
 template <request R>
-[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, R r, const request_options& options,
-                                      std::uint8_t lane) {
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, R r,
+                                              const request_options& options, std::uint8_t lane) {
   promise<troupe::reply_of<R>> source(driver_of(core));
   future<troupe::reply_of<R>> answer = source.get_future();
   (void)send(core, request_type_of<R>(), &r, options, lane,
