@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-arena::arena(std::uint64_t granule_bytes) : granule_(granule_bytes), bins_(64 * steps) {}
+arena::arena(std::uint64_t granule_bytes)
+    : granule_(granule_bytes), bins_(std::size_t{64} * steps) {}
 
 std::uint64_t arena::rounded(std::uint64_t bytes) const noexcept {
   bytes = std::max(bytes, granule_);

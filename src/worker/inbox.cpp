@@ -11,7 +11,7 @@ namespace {
 
 // A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
 // another thread should read the mailbox meanwhile.
-constexpr std::uint64_t large_bytes = 64 * 1024;
+constexpr std::uint64_t large_bytes = 65'536;
 
 // More buffers than any program has; bounds what a hostile number can make the hazards allocate.
 constexpr std::uint32_t max_buffers = 1u << 22;

@@ -29,6 +29,7 @@ TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
   std::atomic<int> violations{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         std::vector<std::uint16_t> mine;
@@ -70,6 +71,7 @@ TEST(DeviceMailbox, TicketsOfFourSendersReachAReaderInOrderAndComplete) {
   std::uint64_t wrong = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(senders);
     for (std::uint64_t t = 0; t < senders; ++t) {
       threads.emplace_back([&, t] {
         for (std::uint64_t i = 0; i < each; ++i) {
@@ -139,9 +141,9 @@ TEST(DeviceMailbox, WorkersAreHandedDifferentBells) {
 }
 
 TEST(DeviceMailbox, TheHeapGivesAllItHasAndTakesItBack) {
-  const auto box = mailbox::create(8, 16 * 1024).value();
-  EXPECT_FALSE(box->take_heap(16 * 1024 + 1));
-  const auto all = box->take_heap(16 * 1024);
+  const auto box = mailbox::create(8, 16'384).value();
+  EXPECT_FALSE(box->take_heap(16'385));
+  const auto all = box->take_heap(16'384);
   ASSERT_TRUE(all);
   EXPECT_FALSE(box->take_heap(1));
   box->give_back_heap(*all);

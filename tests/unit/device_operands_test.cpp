@@ -47,7 +47,7 @@ TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
   ASSERT_TRUE(place);
   EXPECT_EQ(place->buffer, view.buffer()->id);
   EXPECT_EQ(place->space, memory_space::device);
-  EXPECT_EQ(place->offset, view.buffer()->offset + 2 * 8 * 4);
+  EXPECT_EQ(place->offset, view.buffer()->offset + 64);
   kept_.for_each([&](const kept_operand& o) {
     EXPECT_EQ(o.begin, 64u);
     EXPECT_EQ(o.end, 128u);

@@ -104,6 +104,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
   for (int round = 0; round < 50'000; ++round) {
     std::vector<bereaved_request> requests;
     const auto count = random() % 8;
+    requests.reserve(count);
     for (std::uint64_t ticket = 0; ticket < count; ++ticket) {
       requests.push_back(
           request(100 + ticket, coin(), coin(), random() % 4 == 0, static_cast<int>(random() % 2)));

@@ -11,7 +11,7 @@ using namespace testing_worker;
 
 class WorkerInbox : public testing::Test {
  protected:
-  worker::inbox open() {
+  worker::inbox open() const {
     auto opened = worker::inbox::open(stage_.requests->shared(), stage_.requests->total_bytes());
     return *std::move(opened);
   }
@@ -20,7 +20,7 @@ class WorkerInbox : public testing::Test {
     from.read(entry, stage_.operations, stage_.ranges(), job_);
     return job_.refused;
   }
-  std::int64_t number() { return static_cast<const step*>(job_.request.get())->number; }
+  std::int64_t number() const { return static_cast<const step*>(job_.request.get())->number; }
 
   stage stage_;
   worker::job job_;

@@ -181,6 +181,7 @@ TEST_F(WorkerLanes, EveryRequestOfManySendersRunsOnce) {
   stage_.start(3);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(senders);
     for (int t = 0; t < senders; ++t) {
       threads.emplace_back([this, t] {
         const auto lane = static_cast<std::uint8_t>(t);
