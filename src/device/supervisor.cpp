@@ -179,7 +179,8 @@ void supervisor::sleep() {
   timespec patience{};
   timespec* limit = nullptr;
   if (until != clock::time_point::max()) {
-    const auto left = std::max(until - clock::now(), clock::duration::zero());
+    const clock::time_point now = clock::now();
+    const auto left = until > now ? until - now : clock::duration::zero();
     patience.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
     patience.tv_nsec = (left % 1s).count();
     limit = &patience;
