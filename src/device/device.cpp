@@ -25,14 +25,14 @@ completion_driver* driver_of(device_core& core) noexcept { return &core.completi
 }  // namespace detail
 
 library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
-                             std::uint8_t lane)
-    : core_(std::move(core)), library_(library), lane_(lane) {}
+                             std::shared_ptr<detail::lane_group> lanes)
+    : core_(std::move(core)), library_(library), lanes_(std::move(lanes)) {}
 library_actor::~library_actor() = default;
 library_actor::library_actor(const library_actor&) = default;
 library_actor& library_actor::operator=(const library_actor&) = default;
 
-library_actor library_actor::on_new_lane() const {
-  return library_actor(core_, library_, core_->new_lane());
+library_actor library_actor::on_new_lanes(int n) const {
+  return library_actor(core_, library_, core_->new_lanes(n));
 }
 
 namespace {
@@ -186,7 +186,7 @@ void device::release(const any_tensor& t) {
 void device::trim() { core_->memory().trim(); }
 
 library_actor device::library(std::string_view name) const {
-  return library_actor(core_, name, core_->lane_of(name));
+  return library_actor(core_, name, core_->lanes_of(name));
 }
 
 any_actor_ref device::actor() const { return core_->guard(); }

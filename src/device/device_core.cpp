@@ -269,16 +269,22 @@ void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
   });
 }
 
-std::uint8_t device_core::lane_of(std::string_view library) {
+std::shared_ptr<detail::lane_group> device_core::lanes_of(std::string_view library) {
+  const bool shared = config_.lanes.what == lane_policy::kind::one;
   const std::lock_guard lock(lanes_mutex_);
-  const auto [place, fresh] = lanes_.try_emplace(std::string(library), 0);
-  if (fresh) place->second = new_lane();
-  return place->second;
+  auto& lanes = lanes_[std::string(shared ? std::string_view() : library)];
+  if (!lanes)
+    lanes = new_lanes(config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1);
+  return lanes;
 }
 
-std::uint8_t device_core::new_lane() noexcept {
-  return static_cast<std::uint8_t>(next_lane_.fetch_add(1, std::memory_order_relaxed) %
-                                   wire::max_lanes);
+std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
+  std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
+  for (std::uint8_t& lane : lanes) {
+    lane = static_cast<std::uint8_t>(next_lane_.fetch_add(1, std::memory_order_relaxed) %
+                                     wire::max_lanes);
+  }
+  return std::make_shared<detail::lane_group>(std::move(lanes));
 }
 
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {

@@ -33,9 +33,9 @@ class device_core {
   result<void> send(const request_type& type, void* request, const request_options& options,
                     std::uint8_t lane, completion done);
 
-  /// A lane for a library's requests; the same for the same name.
-  [[nodiscard]] std::uint8_t lane_of(std::string_view library);
-  [[nodiscard]] std::uint8_t new_lane() noexcept;
+  /// The lanes of a library, by the device's policy; the same for the same name.
+  [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
+  [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
   /// Lets workers write a frozen buffer again.
@@ -73,7 +73,7 @@ class device_core {
   std::atomic<std::uint64_t> refused_{0};
 
   std::mutex lanes_mutex_;
-  std::unordered_map<std::string, std::uint8_t> lanes_;
+  std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};
 
   // Last: its thread uses everything above and ends first.

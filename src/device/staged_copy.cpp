@@ -32,7 +32,7 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
     : core_(std::move(core)),
       tensor_(device_side),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
-      lane_(core_->lane_of("memory")),
+      lane_(core_->lanes_of("memory")->pick()),
       done_(&core_->completions()) {
   const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
   piece_bytes_ =

@@ -1,10 +1,12 @@
 // The life of a device: start, stop, generations, what it leaves behind.
 
 #include "operations.hpp"
+#include "programs.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,19 +153,9 @@ TEST(Life, StandbyThatDiesIsReplacedAndDisturbsNothing) {
 
 TEST(Life, WorkersDieWithTheProgram) {
   int report[2] = {-1, -1};
-  ASSERT_EQ(::pipe(report), 0);
-  const pid_t program = ::fork();
-  if (program == 0) {
-    troupe::system system;
-    device gpu = system.device(0, permissive());
-    if (!gpu.wait_until_ready()) ::_exit(1);
-    while (!gpu.health().standby_ready)
-      ::usleep(1000);
-    const pid_t pids[2] = {gpu.worker_pid().value(), gpu.health().standby_pid.value()};
-    if (::write(report[1], pids, sizeof(pids)) != sizeof(pids)) ::_exit(1);
-    for (;;)
-      ::pause();
-  }
+  ASSERT_EQ(::pipe2(report, O_CLOEXEC), 0);
+  const pid_t program = start_program("idle", report[1]);
+  ::close(report[1]);
   pid_t workers[2] = {0, 0};
   ASSERT_EQ(::read(report[0], workers, sizeof(workers)), static_cast<ssize_t>(sizeof(workers)));
   ::kill(program, SIGKILL);
@@ -183,7 +175,6 @@ TEST(Life, WorkersDieWithTheProgram) {
         2s));
   }
   ::close(report[0]);
-  ::close(report[1]);
 }
 
 TEST(Life, IdleDeviceUsesNoProcessor) {
@@ -204,22 +195,10 @@ TEST(Life, IdleDeviceUsesNoProcessor) {
 }
 
 TEST(Life, ThreadIsolationIsCondemnedByAHang) {
-  // In a child process: the hung thread cannot be ended, only left.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    troupe::system system;
-    device_config config = permissive();
-    config.isolation = isolation::thread;
-    device gpu = system.device(0, config);
-    auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.deadline = 20ms}).get_result();
-    auto later = gpu.ask(lane::marker{}).get_result();
-    const bool right = !hung && hung.error().code == errc::device_condemned && !later &&
-                       later.error().code == errc::device_condemned &&
-                       gpu.health().state == device_state::condemned;
-    ::_exit(right ? 0 : 1);
-  }
+  // In a program of its own: the hung thread cannot be ended, only left.
+  const pid_t program = start_program("condemned", -1);
   int status = -1;
-  ::waitpid(child, &status, 0);
+  ::waitpid(program, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 

@@ -1,5 +1,6 @@
 #include "fake_worker.hpp"
 #include "operations.hpp"
+#include "programs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@ int main(int argc, char** argv) {
   if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_operations)) {
     return *status;
   }
+  if (const int status = troupe::test::maybe_run_program(); status >= 0) return status;
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -100,6 +100,34 @@ TEST_P(Order, OneLaneRunsInTheOrderSent) {
   EXPECT_EQ(lane.ask(sum{.input = t}).get(), 597.0);
 }
 
+TEST_P(Order, PoolOfLanesRunsRequestsBesideEachOther) {
+  shared_flag flag(gpu_);
+  const library_actor pool = gpu_.library("test").on_new_lanes(2);
+  auto held = pool.ask(hold{.flag = flag.tensor()});
+  EXPECT_TRUE(pool.ask(lane::marker{}).get_result());  // in the other lane
+  auto behind = pool.ask(lane::marker{});              // in the lane of the first
+  auto beside = pool.ask(lane::marker{});
+  EXPECT_TRUE(beside.get_result());
+  EXPECT_FALSE(behind.ready());
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_TRUE(behind.get_result());
+}
+
+TEST(Lanes, PolicyOneKeepsAllLibrariesInTheOrderSent) {
+  troupe::system system;
+  device_config config = permissive();
+  config.lanes = lane_policy::one();
+  device gpu = system.device(0, config);
+  shared_flag flag(gpu);
+  auto held = gpu.ask(hold{.flag = flag.tensor()});
+  auto other = gpu.ask(lane::marker{});
+  EXPECT_FALSE(other.wait_for(std::chrono::milliseconds(20)));
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_TRUE(other.get_result());
+}
+
 TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
   constexpr int threads = 4;
   constexpr int each = 2000;

@@ -114,8 +114,8 @@ TEST(Futex, ReturnsAtItsDeadline) {
   std::atomic<std::uint32_t> word{0};
   const auto deadline = std::chrono::steady_clock::now() + 20ms;
   while (std::chrono::steady_clock::now() < deadline)
-    os::futex_wait(word, 0, deadline, os::sharing::processes);
-  os::futex_wait(word, 0, std::chrono::steady_clock::now() - 1s, os::sharing::processes);
+    os::futex_wait(word, 0, deadline, os::sharing::program);
+  os::futex_wait(word, 0, std::chrono::steady_clock::now() - 1s, os::sharing::program);
   SUCCEED();
 }
 

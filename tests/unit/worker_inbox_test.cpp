@@ -120,6 +120,14 @@ TEST_F(WorkerInbox, CallsARequestLargeByTheBytesThatItTouches) {
   EXPECT_TRUE(job_.large);
 }
 
+TEST_F(WorkerInbox, CallsARequestLargeWhenNobodySaysHowLongItTakes) {
+  stage_.operations.add(&run_step);
+  stage_.send({.number = 1}, 0);
+  worker::inbox inbox = open();
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_TRUE(job_.large);
+}
+
 class WorkerInboxHeader : public testing::Test {
  protected:
   /// A copy of a good header in front of as much memory, spoiled by the test.

@@ -108,7 +108,7 @@ class stage {
     segment = reinterpret_cast<wire::worker_header*>(segment_pages_.address());
     space_ = os::reserve(nullptr, space_bytes).value();
     wakes_ = os::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    operations.add(&run_step);
+    operations.add(&run_step, effort::by_size);
     // As the program does before it starts a worker.
     requests->bells(1).worker_sleeps.store(1, std::memory_order_relaxed);
   }

@@ -22,6 +22,21 @@ enum class when_full : std::uint8_t {
   wait,    ///< the sender waits for room
 };
 
+/// Which lanes (queues that run beside each other, streams on a GPU) the actors of a device's
+/// libraries get. A device has 32 lanes; those beyond share.
+struct lane_policy {
+  enum class kind : std::uint8_t { one, per_actor, pool };
+  kind what = kind::per_actor;
+  int lanes = 1;  ///< of each library's pool
+
+  /// All libraries in one lane: everything in the order sent.
+  [[nodiscard]] static constexpr lane_policy one() noexcept { return {kind::one, 1}; }
+  /// A lane for each library.
+  [[nodiscard]] static constexpr lane_policy per_actor() noexcept { return {}; }
+  /// `n` lanes for each library, taken in turn by its requests.
+  [[nodiscard]] static constexpr lane_policy pool(int n) noexcept { return {kind::pool, n}; }
+};
+
 /// How a device is made. The defaults are meant to be right.
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
@@ -34,6 +49,7 @@ struct device_config {
   std::uint64_t memory_limit_bytes = 0;
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
   bool standby = true;
+  lane_policy lanes = lane_policy::per_actor();
   /// Threads that run lanes on the CPU backend; 0 takes the number of processors, at least two.
   int lane_threads = 0;
   /// Libraries that may be used, by name ("blas", "memory"); empty enables all.

@@ -4,16 +4,33 @@
 #include <troupe/device/request_options.hpp>
 #include <troupe/ops/request.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
 class device_core;
 
 namespace detail {
+
+/// The lanes of an actor, taken in turn.
+class lane_group {
+ public:
+  explicit lane_group(std::vector<std::uint8_t> lanes) noexcept : lanes_(std::move(lanes)) {}
+  [[nodiscard]] std::uint8_t pick() noexcept {
+    if (lanes_.size() == 1) return lanes_.front();
+    return lanes_[next_.fetch_add(1, std::memory_order_relaxed) % lanes_.size()];
+  }
+
+ private:
+  std::vector<std::uint8_t> lanes_;  // at least one
+  std::atomic<std::uint32_t> next_{0};
+};
 
 /// Gets the answer of a request: the bytes of its reply, or why it failed (then `reply` is null).
 using completion = unique_function<void(const std::byte* reply, error* failure)>;
@@ -50,7 +67,8 @@ template <request R>
 /// freely otherwise; callers never synchronise.
 class TROUPE_EXPORT library_actor {
  public:
-  library_actor(std::shared_ptr<device_core> core, std::string_view library, std::uint8_t lane);
+  library_actor(std::shared_ptr<device_core> core, std::string_view library,
+                std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
   library_actor(const library_actor&);
   library_actor& operator=(const library_actor&);
@@ -62,24 +80,26 @@ class TROUPE_EXPORT library_actor {
   /// `library_error` and `numerical` from the library
   template <request R>
   [[nodiscard]] future<reply_of<R>> ask(R r, const request_options& options = {}) const {
-    return detail::ask(*core_, std::move(r), options, lane_);
+    return detail::ask(*core_, std::move(r), options, lanes_->pick());
   }
 
   /// Sends a request that nobody waits for. Answers whether it was accepted; how it ends shows only
   /// in the device's statistics.
   template <request R>
   result<void> tell(R r, const request_options& options = {}) const {
-    return detail::send(*core_, request_type_of<R>(), &r, options, lane_, {});
+    return detail::send(*core_, request_type_of<R>(), &r, options, lanes_->pick(), {});
   }
 
   /// The same library in a lane of its own, which runs beside the others.
-  [[nodiscard]] library_actor on_new_lane() const;
+  [[nodiscard]] library_actor on_new_lane() const { return on_new_lanes(1); }
+  /// The same library in `n` lanes of its own, taken in turn by its requests. Below one is one.
+  [[nodiscard]] library_actor on_new_lanes(int n) const;
   [[nodiscard]] std::string_view library() const noexcept { return library_; }
 
  private:
   std::shared_ptr<device_core> core_;
   std::string_view library_;
-  std::uint8_t lane_;
+  std::shared_ptr<detail::lane_group> lanes_;
 };
 
 }  // namespace troupe

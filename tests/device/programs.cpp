@@ -1,0 +1,79 @@
+#include "programs.hpp"
+
+#include "operations.hpp"
+
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+extern char** environ;
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int report_descriptor = 4;
+
+int idle() {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  if (!gpu.wait_until_ready() || !eventually([&] { return gpu.health().standby_ready; })) return 1;
+  const pid_t pids[2] = {gpu.worker_pid().value(), gpu.health().standby_pid.value()};
+  if (::write(report_descriptor, pids, sizeof(pids)) != sizeof(pids)) return 1;
+  for (;;)
+    ::pause();
+}
+
+int condemned() {
+  troupe::system system;
+  device_config config = permissive();
+  config.isolation = isolation::thread;
+  device gpu = system.device(0, config);
+  auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.deadline = 20ms}).get_result();
+  auto later = gpu.ask(lane::marker{}).get_result();
+  const bool right = !hung && hung.error().code == errc::device_condemned && !later &&
+                     later.error().code == errc::device_condemned &&
+                     gpu.health().state == device_state::condemned;
+  ::_exit(right ? 0 : 1);
+}
+
+}  // namespace
+
+int maybe_run_program() {
+  const char* name = std::getenv("TROUPE_TEST_PROGRAM");
+  if (name == nullptr) return -1;
+  ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
+  return std::string_view(name) == "idle" ? idle() : condemned();
+}
+
+pid_t start_program(const std::string& name, int descriptor_4) {
+  std::string setting = "TROUPE_TEST_PROGRAM=" + name;
+  std::vector<char*> environment{setting.data()};
+  for (char** one = environ; *one != nullptr; ++one)
+    environment.push_back(*one);
+  environment.push_back(nullptr);
+  std::string self = "/proc/self/exe";
+  char* const arguments[] = {self.data(), nullptr};
+
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  if (descriptor_4 >= 0) {
+    ::posix_spawn_file_actions_adddup2(&actions, descriptor_4, report_descriptor);
+  }
+  pid_t pid = -1;
+  const int failed =
+      ::posix_spawn(&pid, self.c_str(), &actions, nullptr, arguments, environment.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) throw std::runtime_error("posix_spawn of this program");
+  return pid;
+}
+
+}  // namespace troupe::test
