@@ -1,9 +1,8 @@
+// Calls the executors of the CPU backend's plugin in the thread of the test: fast, and every
+// sanitizer sees all of it.
+
 #include "runner.hpp"
 
-#include <dlfcn.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <new>
 
 namespace troupe::conformance {
@@ -28,18 +27,6 @@ class heap_lane final : public lane_context {
 
 class direct_runner final : public runner {
  public:
-  direct_runner() {
-    // Never closed: OpenBLAS's threads run code of the plugin until the program ends.
-    void* const plugin = dlopen(TROUPE_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    if (plugin == nullptr) {
-      std::fprintf(stderr, "%s\n", dlerror());
-      std::abort();
-    }
-    const auto add =
-        reinterpret_cast<void (*)(operation_table&)>(dlsym(plugin, "troupe_backend_operations"));
-    add(table_);
-  }
-
   any_tensor allocate(dtype type, std::int64_t count) override {
     // Never without an address, as a device's empty tensors have one too.
     const auto bytes = static_cast<std::size_t>(count * size_of(type));
@@ -55,23 +42,22 @@ class direct_runner final : public runner {
     if (!bytes.empty()) std::memcpy(bytes.data(), from.address(), bytes.size());
   }
 
+ private:
+  const library_actor* actor_of(std::string_view) override { return nullptr; }
+
   result<void> run(const request_type& type, void* request, std::span<std::byte> reply) override {
     if (auto valid = type.validate(request); !valid) return valid;
-    const operation* const found = table_.find(type.id);
+    const operation* const found = backend_operations().find(type.id);
     if (found == nullptr) return error{.code = errc::unsupported, .message = "no executor"};
     return found->run(found->executor, request, lane_, reply.data());
   }
 
-  std::span<const operation> operations() override { return table_.all(); }
-
- private:
-  operation_table table_;
   heap_lane lane_;
   std::vector<std::unique_ptr<std::byte[]>> memory_;
 };
 
 }  // namespace
 
-std::unique_ptr<runner> make_direct_runner() { return std::make_unique<direct_runner>(); }
+std::unique_ptr<runner> make_runner() { return std::make_unique<direct_runner>(); }
 
 }  // namespace troupe::conformance

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/device/device.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <cstddef>
@@ -23,14 +24,12 @@ class runner {
   virtual void upload(const any_tensor& to, std::span<const std::byte> bytes) = 0;
   virtual void download(const any_tensor& from, std::span<std::byte> bytes) = 0;
 
-  /// Validates `request` and runs it; its reply is written to `reply`.
-  virtual result<void> run(const request_type& type, void* request, std::span<std::byte> reply) = 0;
-
-  /// Every operation that can be run, for the coverage check.
-  virtual std::span<const operation> operations() = 0;
-
+  /// Runs `r` and answers its reply.
   template <request R>
   result<reply_of<R>> operator()(R r) {
+    if (const library_actor* const actor = actor_of(request_type_of<R>().library())) {
+      return actor->ask(std::move(r)).get_result();
+    }
     if constexpr (std::is_void_v<reply_of<R>>) {
       return run(request_type_of<R>(), &r, {});
     } else {
@@ -42,9 +41,19 @@ class runner {
       return reply;
     }
   }
+
+ private:
+  /// The actor that takes the requests of `library`; null where there is none and `run` does.
+  virtual const library_actor* actor_of(std::string_view library) = 0;
+  /// Validates `request` and runs it; its reply is written to `reply`.
+  virtual result<void> run(const request_type& type, void* request, std::span<std::byte> reply) = 0;
 };
 
-/// Calls the executors of the CPU backend's plugin in this thread.
-std::unique_ptr<runner> make_direct_runner();
+/// The runner that this program is linked with, in a lane of its own: direct_runner.cpp calls the
+/// executors of the CPU backend in this thread, device_runner.cpp sends to a device.
+[[nodiscard]] std::unique_ptr<runner> make_runner();
+
+/// Every operation of the CPU backend, from its plugin.
+[[nodiscard]] const operation_table& backend_operations();
 
 }  // namespace troupe::conformance

@@ -34,7 +34,8 @@ struct test_tensor {
   std::vector<number> values;  ///< in row-major order of the view, as rounded to the type
   any_tensor storage;          ///< everything around the view, guards included
   std::vector<std::byte> image;
-  std::int64_t first = 0;  ///< of the view in the storage, in elements
+  std::vector<std::byte> after;  ///< the storage's content after the request; empty before
+  std::int64_t first = 0;        ///< of the view in the storage, in elements
 
   /// A view of rank 1 (one column) or 2 as a matrix; of rank 3, its `batch`-th matrix.
   [[nodiscard]] matrix before(std::int64_t batch = 0) const;
@@ -91,10 +92,11 @@ class scene {
     return runner_(r);
   }
 
-  /// Expects that `r` is refused with `code` and that the message holds `text`; nothing may change.
+  /// Expects that `r` is refused with `code` and that the message holds `text`.
   template <request R>
   void refuse(R r, errc code, std::string_view text = {}) {
-    refused(request_type_of<R>(), &r, code, text);
+    const auto answer = runner_(std::move(r));
+    refused(R::name, answer ? nullptr : &answer.error(), code, text);
   }
 
   /// The content after the request.
@@ -122,7 +124,7 @@ class scene {
  private:
   void before(const request_type& type, void* request);
   void after();
-  void refused(const request_type& type, void* request, errc code, std::string_view text);
+  void refused(std::string_view name, const error* refusal, errc code, std::string_view text);
   test_tensor& place(dtype type, const extents& size, const extents& strides);
 
   runner& runner_;
@@ -137,7 +139,7 @@ class scene {
   std::string text_;
 };
 
-/// Every operation that the suite's runner can run.
+/// Every operation of the backend under test.
 [[nodiscard]] std::span<const operation> all_operations();
 
 /// Sizes that find edges: nothing, one, odd, primes, above a cache line, above a kernel's tile.

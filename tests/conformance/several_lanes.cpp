@@ -49,7 +49,7 @@ std::vector<double> work(runner& lane, std::int64_t n) {
 TEST(BlasLanes, SeveralLanesCallTheLibraryAtOnce) {
   constexpr std::int64_t sizes[] = {5, 64, 150};
   std::vector<double> expected[3];
-  const auto alone = make_direct_runner();
+  const auto alone = make_runner();
   for (std::size_t i = 0; i < 3; ++i)
     expected[i] = work(*alone, sizes[i]);
 
@@ -58,7 +58,7 @@ TEST(BlasLanes, SeveralLanesCallTheLibraryAtOnce) {
     std::vector<std::jthread> lanes;
     for (std::size_t lane = 0; lane < worst.size(); ++lane) {
       lanes.emplace_back([&, lane] {
-        const auto mine = make_direct_runner();
+        const auto mine = make_runner();
         for (std::size_t round = 0; round < 30; ++round) {
           const std::size_t which = (round + lane) % 3;
           const std::vector<double> left = work(*mine, sizes[which]);

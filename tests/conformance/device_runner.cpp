@@ -1,0 +1,97 @@
+// Sends every request to a device as users do: encoded, through the ring to its worker, decoded,
+// validated on both sides, ordered, executed, completed. Which isolation is a definition.
+
+#include "runner.hpp"
+
+#include <troupe/ops/memory/copy.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace troupe::conformance {
+namespace {
+
+/// The program's one device, there while the tests run.
+class one_device final : public testing::Environment {
+ public:
+  void SetUp() override {
+    system_.emplace();
+    device_.emplace(system_->device(0, {.isolation = isolation::TROUPE_ISOLATION}));
+    const auto ready = device_->wait_until_ready();
+    ASSERT_TRUE(ready) << ready.error().to_string();
+  }
+  void TearDown() override {
+    EXPECT_EQ(device_->generation(), 1u) << "a request has ended its worker";
+    const device_statistics counts = device_->statistics();
+    std::printf("%lu requests on the device, %lu failed\n", counts.sent, counts.failed);
+    device_.reset();
+    system_.reset();
+  }
+  device& get() { return device_.value(); }
+
+ private:
+  std::optional<system> system_;
+  std::optional<device> device_;
+};
+
+// GoogleTest deletes it.
+one_device* const shared = [] {
+  auto* const made = new one_device;
+  testing::AddGlobalTestEnvironment(made);
+  return made;
+}();
+
+class device_runner final : public runner {
+ public:
+  any_tensor allocate(dtype type, std::int64_t count) override {
+    return device_.allocate(type, shape{count}).value();
+  }
+  void release() override { settle(); }
+
+  // Not waited for: the device orders the requests that use the tensor after it.
+  void upload(const any_tensor& to, std::span<const std::byte> bytes) override {
+    const any_tensor staged = host_tensor_like(to);
+    std::memcpy(staged.address(), bytes.data(), bytes.size());
+    uploads_.push_back(memory_.ask(memory::copy{.from = staged, .to = to}));
+  }
+  void download(const any_tensor& from, std::span<std::byte> bytes) override {
+    const any_tensor staged = host_tensor_like(from);
+    auto copied = memory_.ask(memory::copy{.from = from, .to = staged}).get_result();
+    settle();
+    if (!copied) return fail(copied.error());
+    std::memcpy(bytes.data(), staged.address(), bytes.size());
+  }
+
+ private:
+  const library_actor* actor_of(std::string_view library) override {
+    return library == memory_.library() ? &memory_ : &blas_;
+  }
+  result<void> run(const request_type&, void*, std::span<std::byte>) override {
+    return error{.code = errc::library_missing, .message = "every request has an actor"};
+  }
+
+  [[nodiscard]] any_tensor host_tensor_like(const any_tensor& t) {
+    return device_.allocate_host(t.type(), shape(t.extents())).value();
+  }
+  void settle() {
+    for (future<void>& one : uploads_) {
+      if (auto copied = one.get_result(); !copied) fail(copied.error());
+    }
+    uploads_.clear();
+  }
+  static void fail(const error& why) { ADD_FAILURE() << "the runner's copy: " << why.to_string(); }
+
+  device device_ = shared->get();
+  library_actor memory_ = device_.memory().on_new_lane();
+  library_actor blas_ = device_.blas().on_new_lane();
+  std::vector<future<void>> uploads_;
+};
+
+}  // namespace
+
+std::unique_ptr<runner> make_runner() { return std::make_unique<device_runner>(); }
+
+}  // namespace troupe::conformance
