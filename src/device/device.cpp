@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <thread>
 
@@ -196,7 +197,7 @@ std::uint64_t device::generation() const noexcept { return core_->watch().genera
 device_statistics device::statistics() const { return core_->statistics(); }
 std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
 
-void device::watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher) {
+void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher) {
   core_->watch().watch(std::move(watcher));
 }
 

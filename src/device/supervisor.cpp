@@ -67,14 +67,13 @@ error supervisor::stop_reason() const {
   return stop_reason_.value_or(error{.code = errc::device_stopped});
 }
 
-void supervisor::watch(std::function<void(std::optional<std::uint64_t>)> watcher) {
-  auto shared =
-      std::make_shared<std::function<void(std::optional<std::uint64_t>)>>(std::move(watcher));
+void supervisor::watch(generation_watcher watcher) {
+  auto shared = std::make_shared<generation_watcher>(std::move(watcher));
   const bool taken = execute([this, shared] {
     const bool gone = state() == device_state::stopped || state() == device_state::condemned;
     (*shared)(gone ? std::nullopt : std::optional(generation()));
     const std::lock_guard lock(mutex_);
-    if (!gone) watchers_.push_back(std::move(*shared));
+    if (!gone) watchers_.push_back(shared);
   });
   if (!taken) (*shared)(std::nullopt);
 }
@@ -370,7 +369,7 @@ void supervisor::finish_protects() {
 
 void supervisor::publish(device_state state) {
   state_.store(state, std::memory_order_release);
-  std::vector<std::function<void(std::optional<std::uint64_t>)>> watchers;
+  std::vector<std::shared_ptr<generation_watcher>> watchers;
   const bool gone = state == device_state::stopped || state == device_state::condemned;
   if (state != device_state::ready && !gone) return;
   {
@@ -379,7 +378,7 @@ void supervisor::publish(device_state state) {
     if (gone) watchers_.clear();
   }
   for (const auto& watcher : watchers) {
-    watcher(gone ? std::nullopt : std::optional(generation()));
+    (*watcher)(gone ? std::nullopt : std::optional(generation()));
   }
 }
 

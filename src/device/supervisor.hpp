@@ -13,7 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -79,7 +78,8 @@ class supervisor {
 
   /// Calls `watcher` now and with each new generation, on the device thread; with no value once
   /// the device is gone for good.
-  void watch(std::function<void(std::optional<std::uint64_t>)> watcher);
+  using generation_watcher = unique_function<void(std::optional<std::uint64_t>)>;
+  void watch(generation_watcher watcher);
 
   /// Runs `command` on the device thread. False when that has ended.
   bool execute(unique_function<void()> command);
@@ -148,7 +148,7 @@ class supervisor {
   mutable std::mutex mutex_;  // guards the next seven
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
-  std::vector<std::function<void(std::optional<std::uint64_t>)>> watchers_;
+  std::vector<std::shared_ptr<generation_watcher>> watchers_;
   device_health health_;
   std::optional<error> stop_reason_;
   std::unordered_map<std::uint64_t, int> kills_by_digest_;

@@ -4,6 +4,7 @@
 
 #include <troupe/testing/test_kit.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <random>
 

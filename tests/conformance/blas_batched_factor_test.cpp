@@ -2,6 +2,8 @@
 
 #include <troupe/ops/blas/batched_factor.hpp>
 
+#include <algorithm>
+
 namespace troupe::conformance {
 namespace {
 

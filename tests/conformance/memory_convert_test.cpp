@@ -2,6 +2,7 @@
 
 #include <troupe/ops/memory/convert.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>

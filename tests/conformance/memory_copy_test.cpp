@@ -2,6 +2,7 @@
 
 #include <troupe/ops/memory/copy.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 namespace troupe::conformance {

@@ -2,6 +2,7 @@
 
 #include <troupe/ops/memory/fill.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace troupe::conformance {

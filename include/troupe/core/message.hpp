@@ -2,7 +2,6 @@
 
 #include <troupe/core/task.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -199,7 +198,8 @@ std::int64_t bytes_of(const M& body) noexcept {
                   { body.mailbox_bytes() } -> std::convertible_to<std::int64_t>;
                 }) {
     // At least 1: 0 marks what is not counted.
-    return std::max<std::int64_t>(1, body.mailbox_bytes());
+    const std::int64_t bytes = body.mailbox_bytes();
+    return bytes > 1 ? bytes : 1;
   } else {
     return static_cast<std::int64_t>(sizeof(M));
   }

@@ -2,6 +2,7 @@
 
 #include <troupe/core/future.hpp>
 #include <troupe/core/system.hpp>
+#include <troupe/core/unique_function.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
@@ -10,7 +11,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,7 +122,7 @@ class TROUPE_EXPORT device {
   /// Calls `watcher` soon with the current generation and then with each new one (some may be
   /// skipped), and with nothing once the device is gone. Runs on the device's own thread: keep it
   /// short.
-  void watch_generation(std::function<void(std::optional<std::uint64_t>)> watcher);
+  void watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher);
 
   /// Waits until generation 1 is there. \errors why the device could not be brought up
   [[nodiscard]] result<void> wait_until_ready() const;

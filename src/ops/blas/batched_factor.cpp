@@ -2,6 +2,7 @@
 
 #include <troupe/ops/blas/batched_factor.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace troupe::blas {
