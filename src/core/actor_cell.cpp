@@ -42,8 +42,11 @@ turn_scope::~turn_scope() {
   ambient.timers = outer_timers_;
 }
 
+// Options come by value at every step of a spawn, so that each may move them.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 actor_cell::actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, actor_factory make,
                        spawn_options options, actor_traits traits)
+    // NOLINTEND(performance-unnecessary-value-param)
     : dispatcher_(core->dispatcher_for(options)),
       mailbox_(options.mailbox),
       core_(std::move(core)),

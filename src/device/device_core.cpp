@@ -30,9 +30,9 @@ std::uint64_t physical_memory_bytes() {
 
 }  // namespace
 
-device_core::device_core(std::int32_t ordinal, const device_config& config,
+device_core::device_core(std::int32_t ordinal, device_config config,
                          std::shared_ptr<memory_pool> host_memory) noexcept
-    : ordinal_(ordinal), config_(config), host_memory_(std::move(host_memory)) {}
+    : ordinal_(ordinal), config_(std::move(config)), host_memory_(std::move(host_memory)) {}
 
 device_core::~device_core() = default;
 
@@ -55,17 +55,18 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
-  core->device_memory_->on_frozen_unused([home = std::weak_ptr(core)](detail::buffer_ref unused) {
-    const auto clear = [](const detail::buffer_ref& b) {
-      b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
-    };
-    const auto alive = home.lock();
-    if (!alive) return clear(unused);
-    // Whether it worked or the device is gone: either way no worker has it read-only any more.
-    (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
-      clear(unused);
-    });
-  });
+  core->device_memory_->on_frozen_unused(
+      [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
+        const auto clear = [](const detail::buffer_ref& b) {
+          b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+        };
+        const auto alive = home.lock();
+        if (!alive) return clear(unused);
+        // Whether it worked or the device is gone: either way no worker has it read-only any more.
+        (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
+          clear(unused);
+        });
+      });
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
   core->requests_ = *std::move(requests);

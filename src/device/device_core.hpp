@@ -52,7 +52,7 @@ class device_core {
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
 
  private:
-  device_core(std::int32_t ordinal, const device_config& config,
+  device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
 
   [[nodiscard]] result<void> admit(const request_type& type) const;

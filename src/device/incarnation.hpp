@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -85,8 +86,8 @@ class incarnation {
   void abandon() noexcept;
 
  private:
-  incarnation(const worker_plan& plan, std::uint64_t number) noexcept
-      : plan_(plan), number_(number) {}
+  incarnation(worker_plan plan, std::uint64_t number) noexcept
+      : plan_(std::move(plan)), number_(number) {}
 
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
   [[nodiscard]] result<void> start_threads();

@@ -13,7 +13,7 @@ struct common_strides {
     std::int64_t a = 1;  ///< extent of either view
     std::int64_t b = 1;
   };
-  std::array<dimension, 2 * max_rank> dimensions;
+  std::array<dimension, std::size_t{2} * max_rank> dimensions;
   std::size_t used = 0;
 
   void add(const any_tensor& view, std::int64_t dimension::* extent) {

@@ -8,7 +8,7 @@
 namespace troupe::worker::crash {
 namespace {
 
-constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
 // Set once before any handler can run; a handler only reads it.
 wire::crash_report* report_to = nullptr;

@@ -51,7 +51,8 @@ class [[nodiscard]] result<void> {
  public:
   using value_type = void;
 
-  result() noexcept {}  // not defaulted: that would zero all of the unused error first
+  // Not defaulted: that would zero all of the unused error first.
+  result() noexcept {}  // NOLINT(modernize-use-equals-default)
   result(troupe::error e) : error_(std::move(e)) {}
 
   [[nodiscard]] bool has_value() const noexcept { return !error_.has_value(); }
