@@ -38,11 +38,14 @@ class spin_wait {
     if (steps_ == steps_without_clock) began_ = now;
     const auto used = now - began_;
     if (used > budget_) return false;
-    if (used > budget_ / 4) ::sched_yield();
+    // Whoever is waited for may need this very processor; an answer that takes no longer than this
+    // comes from another one.
+    if (used > before_yield) ::sched_yield();
     return true;
   }
 
  private:
+  static constexpr std::chrono::nanoseconds before_yield{2'000};
   static constexpr int pauses_per_step = 8;
   static constexpr std::uint32_t steps_without_clock = 8;
 

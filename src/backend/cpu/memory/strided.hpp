@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace troupe::cpu {
 
@@ -29,11 +30,24 @@ struct strided_loops {
 
   /// Calls `row(from, to)` at each start of the innermost loop.
   template <class Row>
-  void for_each_row(const std::byte* from, std::byte* to, Row row, int depth = 0) const {
-    if (depth + 1 >= rank) return row(from, to);
-    const dimension& d = dimensions[static_cast<std::size_t>(depth)];
-    for (std::int64_t i = 0; i < d.extent; ++i)
-      for_each_row(from + i * d.from, to + i * d.to, row, depth + 1);
+  void for_each_row(const std::byte* from, std::byte* to, Row row) const {
+    // Counters that carry over, the last of the outer loops fastest.
+    std::array<std::int64_t, max_rank> at{};
+    const std::span outer(dimensions.data(), static_cast<std::size_t>(rank - 1));
+    for (;;) {
+      row(from, to);
+      std::size_t d = outer.size();
+      for (; d > 0; --d) {
+        const dimension& loop = outer[d - 1];
+        from += loop.from;
+        to += loop.to;
+        if (++at[d - 1] < loop.extent) break;
+        at[d - 1] = 0;
+        from -= loop.extent * loop.from;
+        to -= loop.extent * loop.to;
+      }
+      if (d == 0) return;
+    }
   }
 };
 
