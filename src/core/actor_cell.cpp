@@ -102,6 +102,10 @@ bool actor_cell::post_message(message& m) noexcept {
 }
 
 void actor_cell::post(turn_work& work) noexcept {
+  // Once it is pushed, a running turn may do the work, and the work may drop the reference that
+  // kept the cell: a child's last report lets its parent end, a resumed coroutine lets go of its
+  // home.
+  const any_actor_ref keep(*this);
   work.next = work_.load(std::memory_order_relaxed);
   while (!work_.compare_exchange_weak(work.next, &work, std::memory_order_seq_cst,
                                       std::memory_order_relaxed)) {
