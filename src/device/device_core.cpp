@@ -218,6 +218,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     if (!again) return std::move(again).error();
   }
   header.operation = type.id;
+  header.memory_version = supervisor_->memory_version();
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
   if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {

@@ -34,13 +34,39 @@ supervisor::supervisor(parts p)
            .requests = &parts_.requests,
            .device_memory = &parts_.device_memory,
            .host_memory = &parts_.host_memory,
+           .picture = &picture_,
            .program_wakes = parts_.wakes,
            .executable = files.executable,
-           .plugin = files.plugin};
+           .plugin = files.plugin,
+           .device = parts_.device};
+  for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
+    if (pool->on_device()) continue;
+    picture_.pieces.push_back({.space = pool->space(),
+                               .bytes = pool->bytes(),
+                               .descriptor = pool->memory().get()});
+  }
+  if (parts_.device_memory.on_device()) {
+    parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
+      change_memory(added ? wire::control::map : wire::control::unmap,
+                    {.space = memory_space::device,
+                     .offset = slab.offset,
+                     .bytes = slab.bytes,
+                     .descriptor = slab.slab->descriptor(),
+                     .keep = slab.slab});
+    });
+    picture_.host_reach =
+        parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
+          change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
+        });
+    // So that the first host tensors and staged copies find theirs ready.
+    picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
+  }
   thread_ = std::jthread([this] { run(); });
 }
 
 supervisor::~supervisor() {
+  parts_.host_memory.unwatch_reach(this);
+  parts_.device_memory.on_slab({});
   stop({.code = errc::device_stopped, .message = "the device was let go"});
 }
 
@@ -189,6 +215,7 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
+  if (active_) active_->hear_threads();
   hear(next_, entries[3].revents, entries[4].revents);
   hear(active_, entries[1].revents, entries[2].revents);
 }
@@ -322,6 +349,33 @@ void supervisor::check_progress(clock::time_point now) {
                                         parts_.config.silence_timeout / 1ms)},
                 now);
   }
+}
+
+// From whatever thread allocates.
+void supervisor::change_memory(wire::control kind, memory_piece piece) {
+  {
+    // The number and the place in the queue under one lock, so that workers count in order.
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t version = memory_version_.load(std::memory_order_relaxed) + 1;
+    memory_version_.store(version, std::memory_order_release);
+    if (ended_) return;
+    commands_.emplace_back([this, change = memory_change{kind, std::move(piece), version}] {
+      picture_.version = change.version;
+      if (change.kind == wire::control::share) {
+        picture_.host_reach = std::max(picture_.host_reach, change.piece.bytes);
+      } else if (change.kind == wire::control::map) {
+        picture_.pieces.push_back(change.piece);
+      } else {
+        std::erase_if(picture_.pieces, [&](const memory_piece& p) {
+          return p.space == change.piece.space && p.offset == change.piece.offset;
+        });
+      }
+      for (incarnation* worker : {active_.get(), next_.get()}) {
+        if (worker != nullptr) worker->change_memory(change);
+      }
+    });
+  }
+  wake();
 }
 
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {

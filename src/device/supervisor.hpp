@@ -40,6 +40,7 @@ class supervisor {
     reactor& completions;
     memory_pool& device_memory;
     memory_pool& host_memory;
+    std::string device{};  ///< which one of the backend's; empty where it has none of its own
     int wakes = -1;  ///< the eventfd of the device thread
   };
 
@@ -84,6 +85,11 @@ class supervisor {
   /// Runs `command` on the device thread. False when that has ended.
   bool execute(unique_function<void()> command);
 
+  /// Counts the changes of memory so far; a request names those that it depends on.
+  [[nodiscard]] std::uint64_t memory_version() const noexcept {
+    return memory_version_.load(std::memory_order_acquire);
+  }
+
   /// After a request with a deadline was sent.
   void note_deadline(std::int64_t deadline_ns) noexcept;
   /// After any request was sent.
@@ -101,6 +107,8 @@ class supervisor {
   }
 
  private:
+  void change_memory(wire::control kind, memory_piece piece);
+
   struct pending_protect {
     promise<void> done;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited;  // worker, acknowledgements
@@ -144,6 +152,7 @@ class supervisor {
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> watching_{false};
   std::atomic<bool> has_quarantine_{false};
+  std::atomic<std::uint64_t> memory_version_{0};
 
   mutable std::mutex mutex_;  // guards the next seven
   std::deque<unique_function<void()>> commands_;
@@ -163,6 +172,7 @@ class supervisor {
   clock::time_point lost_at_ = clock::time_point::min();
   std::deque<clock::time_point> restarts_;
   std::vector<frozen_range> frozen_;
+  memory_picture picture_;
   std::vector<pending_protect> protects_;
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};

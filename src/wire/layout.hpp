@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -32,6 +32,8 @@ struct alignas(cache_line) slot_header {
   std::uint64_t ticket = 0;        ///< place in the order of all requests
   std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none
   std::uint64_t spill_offset = 0;  ///< in the heap, when the payload does not fit the slot
+  /// Changes of the program's memory that a worker must have made before it may run this.
+  std::uint64_t memory_version = 0;
   std::uint32_t payload_bytes = 0;
   /// Set by the program when nobody wants the request to run any more (cancelled, expired).
   std::atomic<std::uint32_t> revoked{0};

@@ -86,6 +86,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.lane = lane % wire::max_lanes;
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
+  to.memory_version = header.memory_version;
   to.refused.reset();
   to.operands.clear();
   to.large = false;

@@ -6,7 +6,7 @@
 
 namespace troupe::worker {
 
-void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   wire::reply_slot& reply = replies_[j.slot];
   if (!outcome) {
@@ -18,11 +18,19 @@ void outbox::complete(const job& j, const result<void>& outcome) noexcept {
     reply.reply_bytes = static_cast<std::uint16_t>(bytes);
     mark.replied.store(j.place, std::memory_order_relaxed);
   }
+}
+
+void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+  write_reply(j, outcome);
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
-  // the count. The full fence orders the mark before the look at who waits; the program's side
-  // announces its sleep, fences, and looks at the marks once more, so one of the two sees the
-  // other.
-  mark.completed.store(j.place, std::memory_order_release);
+  // the count.
+  segment_->lanes[j.lane].completed.store(j.place, std::memory_order_release);
+  completions_seen();
+}
+
+void outbox::completions_seen() noexcept {
+  // Orders the mark before the look at who waits; the program's side announces its sleep, fences,
+  // and looks at the marks once more, so one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
   if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);

@@ -33,6 +33,23 @@ class outbox {
   /// Publishes the outcome: the reply first, then the mark, then the wake.
   void complete(const job& j, const result<void>& outcome) noexcept;
 
+  // The same in steps, for a mark that an accelerator writes.
+
+  /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
+  /// before the mark belongs to the reply.
+  void write_reply(const job& j, const result<void>& outcome) noexcept;
+  /// Where the mark of the job's lane is.
+  [[nodiscard]] std::uint64_t* mark_of(const job& j) noexcept {
+    static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
+    return reinterpret_cast<std::uint64_t*>(&segment_->lanes[j.lane].completed);
+  }
+  /// The lane's mark now. Acquire: what was written before it is visible.
+  [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {
+    return segment_->lanes[lane].completed.load(std::memory_order_acquire);
+  }
+  /// Called when marks were seen to have moved: wakes whoever waits for one.
+  void completions_seen() noexcept;
+
   /// Called when there is nothing left to do: wakes a program that let completions pile up.
   void idle() noexcept;
 
