@@ -296,7 +296,11 @@ std::vector<std::uint16_t> reactor::in_flight() const {
 }
 
 std::uint64_t reactor::started(std::uint8_t number) const noexcept {
-  return segment_ == nullptr ? 0 : segment_->lanes[number].started.load(std::memory_order_acquire);
+  if (segment_ == nullptr) return 0;
+  const wire::lane_mark& mark = segment_->lanes[number];
+  // A queue is given requests ahead of time; it runs one after the other.
+  const std::uint64_t begun = mark.completed.load(std::memory_order_acquire) + 1;
+  return std::min(begun, mark.started.load(std::memory_order_acquire));
 }
 
 std::uint64_t reactor::progress() const noexcept {

@@ -29,21 +29,19 @@ std::int64_t nanoseconds_of(supervisor::clock::time_point t) {
 
 supervisor::supervisor(parts p)
     : parts_(std::move(p)), earliest_deadline_ns_(no_deadline), random_(std::random_device{}()) {
-  const worker_files files = locate_worker_files(parts_.config);
   plan_ = {.config = &parts_.config,
            .requests = &parts_.requests,
            .device_memory = &parts_.device_memory,
            .host_memory = &parts_.host_memory,
            .picture = &picture_,
            .program_wakes = parts_.wakes,
-           .executable = files.executable,
-           .plugin = files.plugin,
-           .device = parts_.device};
+           .executable = worker_executable(parts_.config),
+           .plugin = parts_.backend.plugin,
+           .device = parts_.backend.device};
   for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
     if (pool->on_device()) continue;
-    picture_.pieces.push_back({.space = pool->space(),
-                               .bytes = pool->bytes(),
-                               .descriptor = pool->memory().get()});
+    picture_.pieces.push_back(
+        {.space = pool->space(), .bytes = pool->bytes(), .descriptor = pool->memory().get()});
   }
   if (parts_.device_memory.on_device()) {
     parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
@@ -54,10 +52,9 @@ supervisor::supervisor(parts p)
                      .descriptor = slab.slab->descriptor(),
                      .keep = slab.slab});
     });
-    picture_.host_reach =
-        parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
-          change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
-        });
+    picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
+      change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
+    });
     // So that the first host tensors and staged copies find theirs ready.
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/backend_choice.hpp"
 #include "device/incarnation.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
@@ -40,7 +41,7 @@ class supervisor {
     reactor& completions;
     memory_pool& device_memory;
     memory_pool& host_memory;
-    std::string device{};  ///< which one of the backend's; empty where it has none of its own
+    chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
   };
 

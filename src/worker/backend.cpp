@@ -49,10 +49,10 @@ class plugin_library {
 
   static error missing(const std::string& path, std::string_view call) {
     const char* words = ::dlerror();
-    return error{.code = errc::library_missing,
-                 .message = fmt::format("backend {}: {}", path,
-                                        words != nullptr ? words : "unknown reason"),
-                 .call = std::string(call)};
+    return error{
+        .code = errc::library_missing,
+        .message = fmt::format("backend {}: {}", path, words != nullptr ? words : "unknown reason"),
+        .call = std::string(call)};
   }
 
   std::string path_;
@@ -87,7 +87,9 @@ result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
   if (!backend) return std::move(backend).error();
   std::unique_ptr<accelerator> made;
   if (auto* make = backend->find<make_accelerator>("troupe_backend_accelerator")) {
-    if (auto brought_up = make(device, made); !brought_up) return std::move(brought_up).error();
+    result<void> outcome;
+    make(device, made, outcome);
+    if (!outcome) return std::move(outcome).error();
   }
   if (auto added = backend->add_operations(operations); !added) return std::move(added).error();
   for (const std::string& path : companions_of(plugin, libraries)) {

@@ -68,7 +68,11 @@ void stream_lanes::run() noexcept {
   } catch (const std::exception& thrown) {
     outcome = error{.code = errc::device_fault, .message = thrown.what()};
   }
-  if (!outcome) parts_.lost(std::move(outcome).error());
+  if (!outcome) {
+    error why = std::move(outcome).error();
+    why.code = errc::device_fault;
+    parts_.lost(std::move(why));
+  }
 }
 
 result<void> stream_lanes::serve() {
@@ -215,10 +219,10 @@ result<void> stream_lanes::enqueue(job& j, lane& to) {
     const auto give_up = clock::now() + mapping_patience;
     while (parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
       if (clock::now() > give_up || stopping_.load(std::memory_order_relaxed)) {
-        return error{.code = errc::protocol_violation,
-                     .message = fmt::format("memory version {} was never mapped, {} is",
-                                            j.memory_version,
-                                            parts_.memory_version.load(std::memory_order_relaxed))};
+        return error{
+            .code = errc::protocol_violation,
+            .message = fmt::format("memory version {} was never mapped, {} is", j.memory_version,
+                                   parts_.memory_version.load(std::memory_order_relaxed))};
       }
       std::this_thread::sleep_for(shortest_sleep);
     }

@@ -60,8 +60,8 @@ struct accelerator_config {
   std::uint64_t memory_bytes = 0;  ///< the address range that pieces are mapped into
 };
 
-/// Signature of `troupe_backend_accelerator`: fills `made`.
-using make_accelerator = result<void>(const accelerator_config& config,
-                                      std::unique_ptr<accelerator>& made);
+/// Signature of `troupe_backend_accelerator`: fills `made`, or `outcome` with why not.
+using make_accelerator = void(const accelerator_config& config, std::unique_ptr<accelerator>& made,
+                              result<void>& outcome);
 
 }  // namespace troupe

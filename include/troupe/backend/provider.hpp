@@ -50,8 +50,8 @@ class device_source {
   /// \errors `unsupported` where nobody can tell
   [[nodiscard]] virtual result<memory_level> level() = 0;
 
-  /// Called soon after the device has met a fault of whatever process, from a thread of the
-  /// backend's own; `workers_alone` says whether none but `pids` use the device.
+  /// Sets what is called soon after the device has met a fault, of whatever process, from a thread
+  /// of the backend's own. It must not be destroyed by that thread.
   using alarm = unique_function<void()>;
   virtual void on_fault(alarm raise) = 0;
   /// True when no process but these has a context on the device. False when nobody can tell.
@@ -59,7 +59,8 @@ class device_source {
 };
 
 /// Signatures of the two entry points.
-using list_devices = result<void>(std::vector<device_description>& found);
-using open_device = result<void>(std::int32_t ordinal, std::shared_ptr<device_source>& opened);
+using list_devices = void(std::vector<device_description>& found, result<void>& outcome);
+using open_device = void(std::int32_t ordinal, std::shared_ptr<device_source>& opened,
+                         result<void>& outcome);
 
 }  // namespace troupe
