@@ -80,35 +80,35 @@ result<void> incarnation::start_threads() {
   const auto range = [](const memory_pool& pool) {
     return wire::address_range{pool.base(), pool.bytes()};
   };
-  auto backend = worker::engine::bring_up(
-      {.plugin = plan_.plugin,
-       .device = plan_.device,
-       .libraries = enabled_libraries(*plan_.config),
-       .fault_injection = plan_.config->fault_injection,
-       .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
-       .in_process = false,
-       .add_own = plan_.config->own_operations});
+  auto backend =
+      worker::engine::bring_up({.plugin = plan_.plugin,
+                                .device = plan_.device,
+                                .libraries = enabled_libraries(*plan_.config),
+                                .fault_injection = plan_.config->fault_injection,
+                                .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
+                                .in_process = false,
+                                .add_own = plan_.config->own_operations});
   if (!backend) return std::move(backend).error();
   report_ = std::make_shared<thread_report>();
-  auto started = worker::host::start({.mailbox = plan_.requests->shared(),
-                                      .mailbox_bytes = plan_.requests->total_bytes(),
-                                      .bells = &plan_.requests->bells(number_),
-                                      .segment = segment(),
-                                      .program_wakes = plan_.program_wakes,
-                                      .worker = number_,
-                                      .lane_threads = lane_threads(*plan_.config),
-                                      .in_process = false,
-                                      .lost =
-                                          [report = report_, wakes = plan_.program_wakes](error why) {
-                                            {
-                                              const std::lock_guard lock(report->mutex);
-                                              report->lost = std::move(why);
-                                            }
-                                            const std::uint64_t one = 1;
-                                            [[maybe_unused]] const ssize_t written =
-                                                ::write(wakes, &one, sizeof(one));
-                                          }},
-                                     *std::move(backend));
+  auto started = worker::host::start(
+      {.mailbox = plan_.requests->shared(),
+       .mailbox_bytes = plan_.requests->total_bytes(),
+       .bells = &plan_.requests->bells(number_),
+       .segment = segment(),
+       .program_wakes = plan_.program_wakes,
+       .worker = number_,
+       .lane_threads = lane_threads(*plan_.config),
+       .in_process = false,
+       .lost =
+           [report = report_, wakes = plan_.program_wakes](error why) {
+             {
+               const std::lock_guard lock(report->mutex);
+               report->lost = std::move(why);
+             }
+             const std::uint64_t one = 1;
+             [[maybe_unused]] const ssize_t written = ::write(wakes, &one, sizeof(one));
+           }},
+      *std::move(backend));
   if (!started) return std::move(started).error();
   host_ = *std::move(started);
   configured_ = true;
@@ -268,8 +268,7 @@ result<void> incarnation::configure() {
   plan_.device.copy(message.device, sizeof(message.device) - 1);
   const int descriptors[wire::configure_descriptors] = {plan_.requests->memory().get(),
                                                         plan_.requests->bell_memory().get(),
-                                                        segment_memory_.get(),
-                                                        plan_.program_wakes};
+                                                        segment_memory_.get(), plan_.program_wakes};
   return send(message, descriptors);
 }
 

@@ -112,6 +112,8 @@ class incarnation {
   [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
   [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }
 
+  /// Kills a process, which is gone only once `end` has returned.
+  void kill() noexcept { process_.kill(); }
   /// Kills a process and waits until it is gone: after this no store of it can land.
   os::exit_report end() noexcept;
   /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.

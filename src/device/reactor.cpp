@@ -225,8 +225,20 @@ bool reactor::poll() {
 }
 
 void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+  answer_from(segment_, slot, may_have_reply);
+  free_slot(slot);
+}
+
+void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by,
+                               bool may_have_reply) {
+  requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  answer_from(by, slot, may_have_reply);
+}
+
+void reactor::answer_from(const wire::worker_header* segment, std::uint16_t slot,
+                          bool may_have_reply) {
   record& r = records_[slot];
-  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment_ + 1);
+  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
   const wire::reply_slot& reply = replies[slot];
   if (may_have_reply && reply.ticket == r.ticket) {
     // Copied before it is looked at: the worker can still write there.
@@ -245,7 +257,6 @@ void reactor::finish(std::uint16_t slot, bool may_have_reply) {
   } else {
     answer(r, nullptr, nullptr);
   }
-  free_slot(slot);
 }
 
 void reactor::answer(record& r, const std::byte* reply, error* failure) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace troupe {
 namespace {
@@ -55,6 +56,7 @@ supervisor::supervisor(parts p)
     picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
       change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
     });
+    parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
     // So that the first host tensors and staged copies find theirs ready.
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
@@ -64,6 +66,7 @@ supervisor::supervisor(parts p)
 supervisor::~supervisor() {
   parts_.host_memory.unwatch_reach(this);
   parts_.device_memory.on_slab({});
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
   stop({.code = errc::device_stopped, .message = "the device was let go"});
 }
 
@@ -138,6 +141,7 @@ void supervisor::run() {
   }
   active_.reset();
   next_.reset();
+  dying_.reset();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());
@@ -162,7 +166,7 @@ void supervisor::drive() {
   }
   if (auto violation = completions.take_violation(); violation && active_) {
     completions.leave_role();
-    return lose_active({}, std::move(*violation), clock::now());
+    return lose_active({.why = std::move(*violation)});
   }
   completions.leave_role();
 }
@@ -180,7 +184,8 @@ void supervisor::sleep() {
     until = std::min(until, activate_after_);
   }
 
-  pollfd entries[5] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+  pollfd entries[6] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -192,6 +197,7 @@ void supervisor::sleep() {
   };
   add(1, active_.get());
   add(3, next_.get());
+  if (dying_) entries[5].fd = dying_->worker->pidfd();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -212,6 +218,7 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
+  if (entries[5].revents != 0) bury();
   if (active_) active_->hear_threads();
   hear(next_, entries[3].revents, entries[4].revents);
   hear(active_, entries[1].revents, entries[2].revents);
@@ -224,10 +231,16 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   const bool serving = &worker == &active_;
   const bool ending = worker->is_process() && worker->control() < 0;
   if (process_events != 0 || ending) {
-    const clock::time_point sign = clock::now();
     if (serving) {
-      auto [what, why] = explain(worker->end());
-      return lose_active(what, std::move(why), sign);
+      sign_of_loss sign{
+          .why = {.code = errc::device_fault, .message = "the worker process is ending"}};
+      if (process_events != 0) {
+        std::tie(sign.what, sign.why) = explain(*worker, worker->end());
+        sign.ended = true;
+      } else {
+        sign.ask_its_end = true;
+      }
+      return lose_active(std::move(sign));
     }
     if (worker->where() != incarnation::stage::failed) {
       const os::exit_report report = worker->end();
@@ -239,8 +252,10 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   }
   if (worker->where() == incarnation::stage::failed) {
     error why = worker->failure();
-    if (serving) return lose_active({}, std::move(why), clock::now());
-    next_failed(std::move(why));
+    if (!serving) return next_failed(std::move(why));
+    // A context that reports a fault runs nothing any more.
+    const bool dead = why.code == errc::device_fault && parts_.device_memory.on_device();
+    lose_active({.why = std::move(why), .ended = dead});
   }
 }
 
@@ -299,7 +314,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
                 .message = "hang: still running at its deadline, so its worker was ended"};
       const loss what{.culprit_ticket = r.ticket, .from_outside = false};
       completions.leave_role();
-      return lose_active(what, std::move(why), deadline);
+      return lose_active({.what = what, .why = std::move(why), .at = deadline});
     } else if (!r.answered) {
       completions.answer_early(slot,
                                {.code = errc::deadline_exceeded, .message = "before it was run"});
@@ -340,11 +355,11 @@ void supervisor::check_progress(clock::time_point now) {
     last_progress_at_ = now;
   } else if (now - last_progress_at_ >= parts_.config.silence_timeout) {
     completions.leave_role();
-    lose_active({.culprit_ticket = std::nullopt, .from_outside = true},
-                {.code = errc::device_fault,
-                 .message = fmt::format("silence: no sign of life for {} ms",
-                                        parts_.config.silence_timeout / 1ms)},
-                now);
+    lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
+                 .why = {.code = errc::device_fault,
+                         .message = fmt::format("silence: no sign of life for {} ms",
+                                                parts_.config.silence_timeout / 1ms)},
+                 .at = now});
   }
 }
 

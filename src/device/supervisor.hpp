@@ -133,9 +133,25 @@ class supervisor {
   void start_next();
   void next_failed(error why);
   void activate_next();
-  void lose_active(loss what, error why, clock::time_point sign);
-  [[nodiscard]] std::pair<loss, error> explain(const os::exit_report& report);
+  /// What is known at the first sign that a worker is lost.
+  struct sign_of_loss {
+    loss what{};
+    error why{};
+    /// Nothing that it had begun can go on: it was reaped, or its context is dead.
+    bool ended = false;
+    /// `what` and `why` are to be had from how the process ends.
+    bool ask_its_end = false;
+    clock::time_point at = clock::now();
+  };
+  void lose_active(sign_of_loss sign);
+  [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
+                                               const os::exit_report& report) const;
   void settle(const loss& what, const error& why);
+  void hold_back(const sign_of_loss& sign);
+  void bury();
+  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
+                                            bool culprit_named);
+  void on_alarm();
   [[nodiscard]] bool note_restart(clock::time_point now);
   [[nodiscard]] clock::duration backoff_after(int failures);
   void give_up(error why);
@@ -166,6 +182,20 @@ class supervisor {
   // The device thread's own.
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
+  /// A worker of a device with memory of its own that was killed and is not reaped yet: its queue
+  /// may go on for some milliseconds. What it had been given is held back until then.
+  struct dying_worker {
+    struct held_request {
+      std::uint16_t slot = 0;
+      std::uint64_t ticket = 0;
+      std::uint64_t place = 0;  ///< in its lane there
+    };
+    std::unique_ptr<incarnation> worker;
+    sign_of_loss sign;
+    std::vector<held_request> held;
+  };
+  std::optional<dying_worker> dying_;
+  clock::time_point buried_at_{};
   std::uint64_t last_number_ = 0;
   int standby_failures_ = 0;
   clock::time_point next_start_ = clock::time_point::min();

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
-/// In order: the worker says hello; the program configures it, gives it all memory, protects what is
-/// frozen and says begin; the worker answers ready or failed. After that: changes of memory, ping,
-/// failed when its context is lost, and the end of the socket, which ends the worker.
+/// In order: the worker says hello; the program configures it, gives it all memory, protects what
+/// is frozen and says begin; the worker answers ready or failed. After that: changes of memory,
+/// ping, failed when its context is lost, and the end of the socket, which ends the worker.
 namespace troupe::wire {
 
 enum class control : std::uint32_t {

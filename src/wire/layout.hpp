@@ -37,6 +37,9 @@ struct alignas(cache_line) slot_header {
   std::uint32_t payload_bytes = 0;
   /// Set by the program when nobody wants the request to run any more (cancelled, expired).
   std::atomic<std::uint32_t> revoked{0};
+  /// Set by the program before it hands a request over that an earlier worker may still be running:
+  /// it, and what depends on it, waits for `activation::released`.
+  std::atomic<std::uint32_t> held{0};
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 
@@ -72,6 +75,9 @@ struct activation {
   std::atomic<std::uint64_t> worker{0};
   std::uint64_t first_ticket = 0;
   std::uint32_t replay_count = 0;
+  /// Becomes 1 (release) when no earlier worker can run or store anything any more, and the program
+  /// has revoked those held requests that are not to be run again.
+  std::atomic<std::uint32_t> released{1};
 };
 
 /// Where everything lies in the mailbox segment, in bytes from its start.

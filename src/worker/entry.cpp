@@ -171,8 +171,7 @@ class worker_process {
     if (backend() == nullptr) {
       return error{.code = errc::protocol_violation, .message = "rights before a configuration"};
     }
-    const auto changed =
-        backend()->protect(message.offset, message.bytes, message.read_only != 0);
+    const auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
     return send(wire::plain_message{
         .kind = wire::control::protect_done,
         .code = changed ? 0

@@ -34,15 +34,15 @@ host::host(const parts& p, inbox requests, std::unique_ptr<engine> backend)
                             .in_process = p.in_process,
                             .lost = p.lost});
   } else {
-    lanes_ = std::make_unique<threaded_lanes>(
-        threaded_lanes::parts{.requests = inbox_,
-                              .answers = outbox_,
-                              .operations = engine_->operations(),
-                              .ranges = engine_->ranges(),
-                              .bells = *p.bells,
-                              .worker = p.worker,
-                              .threads = p.lane_threads,
-                              .in_process = p.in_process});
+    lanes_ =
+        std::make_unique<threaded_lanes>(threaded_lanes::parts{.requests = inbox_,
+                                                               .answers = outbox_,
+                                                               .operations = engine_->operations(),
+                                                               .ranges = engine_->ranges(),
+                                                               .bells = *p.bells,
+                                                               .worker = p.worker,
+                                                               .threads = p.lane_threads,
+                                                               .in_process = p.in_process});
   }
 }
 

@@ -157,6 +157,7 @@ result<bool> stream_lanes::submit_waiting() {
 }
 
 bool stream_lanes::may_submit(const job& j) {
+  if (j.held && !parts_.requests.released()) return false;
   const lane& to = lanes_[j.lane];
   const auto full = [&] {
     return to.submitted - completed_[j.lane].load(std::memory_order_relaxed) >= depth;
@@ -286,7 +287,7 @@ void stream_lanes::wait(clock::time_point quiet_since) {
   if (stopping_.load(std::memory_order_acquire)) return;
   if (begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker)) return;
   auto until = clock::time_point::max();
-  if (in_flight()) {
+  if (in_flight() || waiting_lanes_ != 0) {
     const clock::time_point now = clock::now();
     until = now + std::clamp<std::chrono::nanoseconds>((now - quiet_since) / sleep_fraction,
                                                        shortest_sleep, longest_sleep);
