@@ -1,0 +1,14 @@
+#include "backend/cuda/backend.hpp"
+
+#include <troupe/core/export.hpp>
+
+// The entry points that a worker looks for in every backend plugin.
+extern "C" {
+
+TROUPE_EXPORT const char* troupe_backend_name() { return "cuda-blas"; }
+
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe::cuda;
+  (void)table;
+}
+}
