@@ -2,7 +2,6 @@
 #include "backend/cuda/blas/launch.cuh"
 #include "backend/cuda/blas/reductions.hpp"
 
-#include <array>
 #include <bit>
 
 namespace troupe::cuda {
@@ -10,25 +9,23 @@ namespace {
 
 /// The bytes of a `scalar`, whose members are its own.
 struct scalar_bytes {
-  std::uint8_t kind;
-  std::array<std::uint8_t, 7> unused;
+  std::uint64_t kind;  // a byte and its padding, which is zero
   std::int64_t integer;
   double real;
   double imaginary;
 };
-static_assert(sizeof(scalar_bytes) == sizeof(scalar));
+constexpr auto real_kind = static_cast<std::uint64_t>(scalar::kind::real);
+constexpr auto complex_kind = static_cast<std::uint64_t>(scalar::kind::complex);
+static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).kind == real_kind);
 static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).real == 1.5);
+static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).kind ==
+              complex_kind);
 static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).imaginary == 2.5);
-static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).kind ==
-              static_cast<std::uint8_t>(scalar::kind::real));
 
-__device__ void store(scalar_bytes* to, scalar::kind kind, double real, double imaginary) {
-  *to = {static_cast<std::uint8_t>(kind), {}, 0, real, imaginary};
-}
-__device__ void store(scalar_bytes* to, double value) { store(to, scalar::kind::real, value, 0); }
+__device__ void store(scalar_bytes* to, double value) { *to = {real_kind, 0, value, 0}; }
 template <class R>
 __device__ void store(scalar_bytes* to, complex_value<R> value) {
-  store(to, scalar::kind::complex, value.re, value.im);
+  *to = {complex_kind, 0, value.re, value.im};
 }
 
 template <class D>

@@ -7,6 +7,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 
 /// Kernels on vectors that cuBLAS lacks, or where it differs from what a request promises.
 namespace troupe::cuda {
@@ -20,7 +21,7 @@ struct strided {
 };
 template <class T>
 [[nodiscard]] strided<T> elements_of(const any_tensor& x) noexcept {
-  return {x.data<T>(), blas::increment(x), x.extent(0)};
+  return {x.data<std::remove_const_t<T>>(), blas::increment(x), x.extent(0)};
 }
 
 /// y = factor · y, which keeps NaNs also with a factor of 0. f32 f64 c64 c128; f16 and bf16 with a
