@@ -56,10 +56,10 @@ result<void> conjugated_gemv(const blas::gemv_batched& r, const gemv_matrix& a, 
   if (!done) return done;
   const T one{1};
   const T zero{};
-  done = matrix_routines<T>::gemvStridedBatched(*handle, a.transposition, a.rows, a.columns, &one,
-                                                static_cast<const T*>(r.a.data<T>()), a.ld,
-                                                a.stride, reinterpret_cast<const T*>(x), 1, n,
-                                                &zero, reinterpret_cast<T*>(product), 1, m, batch);
+  done = matrix_routines<T>::gemv_strided_batched(
+      *handle, a.transposition, a.rows, a.columns, &one, static_cast<const T*>(r.a.data<T>()), a.ld,
+      a.stride, reinterpret_cast<const T*>(x), 1, n, &zero, reinterpret_cast<T*>(product), 1, m,
+      batch);
   if (!done) return done;
   return combine(
       where, type, vector_extents(r.y), vector_place(r.y),
@@ -94,7 +94,7 @@ result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
     const T beta = r.beta.as<T>();
     const T* const first_a = r.a.data<T>();
     const T* const first_x = r.x.data<T>();
-    return matrix_routines<T>::gemvStridedBatched(
+    return matrix_routines<T>::gemv_strided_batched(
         *handle, a.transposition, a.rows, a.columns, &alpha, first_a, a.ld, a.stride, first_x,
         increment(r.x), r.x.stride(0), &beta, r.y.data<T>(), increment(r.y), r.y.stride(0),
         r.y.extent(0));
@@ -133,10 +133,10 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
                                       &alpha, reinterpret_cast<const T*>(p.a), p.lda,
                                       reinterpret_cast<T*>(p.b), p.ldb);
     }
-    return matrix_routines<T>::trsmBatched(*handle, p.side, p.uplo, p.transposition, p.diag, p.m,
-                                           p.n, &alpha, reinterpret_cast<const T* const*>(lists),
-                                           p.lda, reinterpret_cast<T* const*>(lists + p.batch),
-                                           p.ldb, p.batch);
+    return matrix_routines<T>::trsm_batched(*handle, p.side, p.uplo, p.transposition, p.diag, p.m,
+                                            p.n, &alpha, reinterpret_cast<const T* const*>(lists),
+                                            p.lda, reinterpret_cast<T* const*>(lists + p.batch),
+                                            p.ldb, p.batch);
   });
 }
 

@@ -14,10 +14,10 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 /// A lane's handle and the memory it works in. Ends with the lane, whose stream is drained by then.
 struct attached {
   struct free_memory {
-    void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
+    void operator()(void* held) const noexcept { (void)cudaFree(held); }
   };
   struct destroy_handle {
-    void operator()(cublasHandle_t handle) const noexcept { (void)cublasDestroy(handle); }
+    void operator()(cublasHandle_t held) const noexcept { (void)cublasDestroy(held); }
   };
   std::unique_ptr<void, free_memory> workspace;
   std::unique_ptr<cublasContext, destroy_handle> handle;  // last: it ends before its workspace

@@ -14,8 +14,9 @@ struct matrix_routines;
 #define TROUPE_CUBLAS_EVERY_TYPE(p)                                                               \
   TROUPE_CUBLAS(p, geam);   TROUPE_CUBLAS(p, dgmm);   TROUPE_CUBLAS(p, symm);                     \
   TROUPE_CUBLAS(p, syrk);   TROUPE_CUBLAS(p, syr2k);  TROUPE_CUBLAS(p, trmm);                     \
-  TROUPE_CUBLAS(p, trsm);   TROUPE_CUBLAS(p, gemvStridedBatched);                                 \
-  TROUPE_CUBLAS(p, trsmBatched);                                                                  \
+  TROUPE_CUBLAS(p, trsm);                                                                         \
+  TROUPE_CUBLAS_AS(gemv_strided_batched, p, gemvStridedBatched);                                  \
+  TROUPE_CUBLAS_AS(trsm_batched, p, trsmBatched);                                                 \
   /* These have no entry point of 64 bits. */                                                     \
   static constexpr routine getrf{&cublas##p##getrfBatched, "cublas" #p "getrfBatched"};           \
   static constexpr routine getrs{&cublas##p##getrsBatched, "cublas" #p "getrsBatched"};           \

@@ -51,7 +51,7 @@ result<void> copy_columns(lane& where, const factor_matrix& from, bool along_k, 
                   .valid = {.rows = k, .columns = columns}});
 }
 
-constexpr bool is_aligned(const factor_matrix& f, std::int64_t batch) noexcept {
+bool is_aligned(const factor_matrix& f, std::int64_t batch) noexcept {
   return reinterpret_cast<std::uintptr_t>(f.first) % 4 == 0 && f.ld % 4 == 0 &&
          (batch == 1 || f.stride % 4 == 0);
 }
