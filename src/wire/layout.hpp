@@ -151,7 +151,7 @@ struct alignas(cache_line) reply_slot {
   std::uint16_t code_name_bytes = 0;
   std::uint16_t message_bytes = 0;
   std::uint16_t reply_bytes = 0;
-  std::byte bytes[slot_bytes - 32]{};
+  alignas(32) std::byte bytes[slot_bytes - 32]{};  ///< an accelerator writes replies here
 };
 static_assert(sizeof(reply_slot) == slot_bytes);
 static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);

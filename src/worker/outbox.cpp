@@ -6,13 +6,21 @@
 
 namespace troupe::worker {
 
+void outbox::prepare_reply(const job& j) noexcept {
+  wire::reply_slot& reply = replies_[j.slot];
+  reply = wire::reply_slot{};
+  reply.ticket = j.ticket;
+  reply.reply_bytes = static_cast<std::uint16_t>(j.op->type->reply_bytes);
+  segment_->lanes[j.lane].replied.store(j.place, std::memory_order_relaxed);
+}
+
 void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   wire::reply_slot& reply = replies_[j.slot];
   if (!outcome) {
     wire::write_failure(reply, j.ticket, const_cast<result<void>&>(outcome).error());
     mark.replied.store(j.place, std::memory_order_relaxed);
-  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0) {
+  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0 && !j.op->fails_late) {
     reply.ticket = j.ticket;
     reply.code = 0;
     reply.reply_bytes = static_cast<std::uint16_t>(bytes);

@@ -35,6 +35,9 @@ class outbox {
 
   // The same in steps, for a mark that an accelerator writes.
 
+  /// Before a job is enqueued that an accelerator may make a failure of: a success, which it may
+  /// change until the mark.
+  void prepare_reply(const job& j) noexcept;
   /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
   /// before the mark belongs to the reply.
   void write_reply(const job& j, const result<void>& outcome) noexcept;

@@ -233,6 +233,7 @@ result<void> stream_lanes::enqueue(job& j, lane& to) {
     if (completed_[other].load(std::memory_order_relaxed) >= j.waits.need[other]) continue;
     if (auto waits = to.queue->wait_for(*lanes_[other].queue); !waits) return waits;
   }
+  if (j.op->fails_late) parts_.answers.prepare_reply(j);
   crash::running_request& running = crash::of_this_thread();
   running.ticket = j.ticket;
   running.active = true;
