@@ -7,5 +7,10 @@ extern "C" {
 
 TROUPE_EXPORT const char* troupe_backend_name() { return "cuda"; }
 
-TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) { (void)table; }
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe::cuda;
+  add_memory_convert(table);
+  add_memory_copy(table);
+  add_memory_fill(table);
+}
 }
