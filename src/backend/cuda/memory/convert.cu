@@ -1,3 +1,4 @@
+#include "backend/cuda/launch.cuh"
 #include "backend/cuda/memory/kernels.hpp"
 #include "backend/cuda/memory/small_floats.cuh"
 #include "backend/cuda/memory/strided.cuh"
@@ -157,8 +158,8 @@ result<void> with_carrier(dtype type, F f) {
 result<void> enqueue_convert(const strided_map& map, dtype from_type, const std::byte* from,
                              dtype to_type, std::byte* to, cudaStream_t stream) {
   return with_carrier(from_type, [&]<class Carrier>(Carrier) {
-    return launch(convert_elements<Carrier>, map.blocks(), stream, map, from_type, from, to_type,
-                  to);
+    return launch(convert_elements<Carrier>, map.blocks(), block_threads, stream, map, from_type,
+                  from, to_type, to);
   });
 }
 
@@ -169,7 +170,7 @@ result<void> enqueue_packed_convert(std::int64_t count, dtype from_type, const s
   const std::int64_t blocks = (vectors - 1) / (block_threads * thread_elements) + 1;
   return with_carrier(from_type, [&]<class Carrier>(Carrier) -> result<void> {
     const auto enqueue = [&](auto kernel) {
-      return launch(kernel, blocks, stream, vectors, from_type, from, to_type, to);
+      return launch(kernel, blocks, block_threads, stream, vectors, from_type, from, to_type, to);
     };
     if constexpr (carries_short<Carrier>) {
       if (at_once == 4) return enqueue(convert_vectors<Carrier, 4>);

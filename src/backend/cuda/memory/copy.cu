@@ -1,3 +1,4 @@
+#include "backend/cuda/launch.cuh"
 #include "backend/cuda/memory/kernels.hpp"
 #include "backend/cuda/memory/strided.cuh"
 #include "backend/cuda/memory/units.cuh"
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(block_threads)
 result<void> enqueue_copy(const strided_map& map, unit moved, const std::byte* from, std::byte* to,
                           cudaStream_t stream) {
   return with_unit(moved, [&]<class Unit>(Unit) {
-    return launch(copy_units<Unit>, map.blocks(), stream, map, from, to);
+    return launch(copy_units<Unit>, map.blocks(), block_threads, stream, map, from, to);
   });
 }
 

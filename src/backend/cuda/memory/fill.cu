@@ -1,3 +1,4 @@
+#include "backend/cuda/launch.cuh"
 #include "backend/cuda/memory/kernels.hpp"
 #include "backend/cuda/memory/strided.cuh"
 #include "backend/cuda/memory/units.cuh"
@@ -23,7 +24,7 @@ result<void> enqueue_fill(const strided_map& map, unit stored, const void* value
                           cudaStream_t stream) {
   return with_unit(stored, [&]<class Unit>(Unit copied) {
     std::memcpy(&copied, value, sizeof copied);
-    return launch(fill_units<Unit>, map.blocks(), stream, map, to, copied);
+    return launch(fill_units<Unit>, map.blocks(), block_threads, stream, map, to, copied);
   });
 }
 

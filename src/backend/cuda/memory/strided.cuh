@@ -1,12 +1,10 @@
 #pragma once
 
-#include "backend/cuda/failure.hpp"
 #include "backend/cuda/memory/strided.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <limits>
 
 namespace troupe::cuda {
 
@@ -65,29 +63,6 @@ __device__ __forceinline__ void turn_tile(Value (&values)[thread_elements],
   for (int i = 0; i < thread_elements; ++i) {
     if (fast < tile.columns) values[i] = square[fast][slow + i * tile_rows];
   }
-}
-
-/// Enqueues a kernel of `blocks` blocks of `block_threads`. \errors as `check`, and `unsupported`
-/// for more blocks than a launch takes.
-template <class... Parameters>
-result<void> launch(void (*kernel)(Parameters...), std::int64_t blocks, cudaStream_t stream,
-                    Parameters... arguments) {
-  if (blocks > std::numeric_limits<std::int32_t>::max()) {
-    return error{.code = errc::unsupported, .message = "more elements than one launch takes"};
-  }
-  cudaLaunchConfig_t shape{};
-  shape.gridDim = dim3(static_cast<unsigned>(blocks));
-  shape.blockDim = dim3(block_threads);
-  shape.stream = stream;
-  return check(cudaLaunchKernelEx(&shape, kernel, arguments...), "cudaLaunchKernelEx");
-}
-
-/// Loads a kernel into the current context ahead of its first use.
-template <class... Parameters>
-result<void> load(void (*kernel)(Parameters...)) {
-  cudaFuncAttributes attributes;
-  return check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
-               "cudaFuncGetAttributes");
 }
 
 }  // namespace troupe::cuda
