@@ -3,6 +3,7 @@
 #include <troupe/ops/memory/convert.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -201,11 +202,14 @@ void check_bits(runner& device, const std::vector<From>& patterns) {
   const any_tensor to = device.allocate(dtype_of<To>, n);
   device.upload(from, std::as_bytes(std::span(patterns)));
   ASSERT_TRUE(device(memory::convert{.from = from, .to = to}));
+  const auto bits_of = [](To value) {
+    return std::bit_cast<std::array<std::uint8_t, sizeof(To)>>(value);
+  };
   std::vector<To> made(patterns.size());
   device.download(to, std::as_writable_bytes(std::span(made)));
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const auto expected = static_cast<To>(static_cast<float>(patterns[i]));
-    ASSERT_EQ(std::memcmp(&made[i], &expected, sizeof(To)), 0)
+    ASSERT_EQ(bits_of(made[i]), bits_of(expected))
         << to_string(dtype_of<From>) << " to " << to_string(dtype_of<To>) << ", element " << i
         << ": " << static_cast<float>(patterns[i]) << " became " << static_cast<float>(made[i]);
   }
