@@ -314,6 +314,18 @@ std::uint64_t reactor::started(std::uint8_t number) const noexcept {
   return std::min(begun, mark.started.load(std::memory_order_acquire));
 }
 
+std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
+  std::optional<std::uint64_t> suspect;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
+    const lane& l = lanes_[number];
+    if (l.count == 0 || given(number) <= l.first) continue;
+    if (suspect) return std::nullopt;
+    suspect = records_[l.slots[(l.first + 1) % l.slots.size()]].ticket;
+  }
+  return suspect;
+}
+
 std::uint64_t reactor::progress() const noexcept {
   std::uint64_t sum = 0;
   if (segment_ != nullptr) {

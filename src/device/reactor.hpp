@@ -83,6 +83,8 @@ class reactor final : public completion_driver {
     return segment_ == nullptr ? 0
                                : segment_->lanes[number].started.load(std::memory_order_acquire);
   }
+  /// The ticket of the request that runs, when that is one of one lane only.
+  [[nodiscard]] std::optional<std::uint64_t> only_suspect() const noexcept;
   /// All marks added up: changes whenever a request starts or completes.
   [[nodiscard]] std::uint64_t progress() const noexcept;
 

@@ -46,6 +46,8 @@ bool is_loss(const result<void>& outcome) noexcept {
 
 stream_lanes::stream_lanes(parts p) : parts_(std::move(p)), hazards_(completed_) {
   jobs_.resize(parts_.requests.capacity());
+  for (std::size_t i = 0; i < parts_.lanes.size() && i < lanes_.size(); ++i)
+    lanes_[i].queue = std::move(parts_.lanes[i]);
   thread_ = std::jthread([this] { run(); });
 }
 
