@@ -119,7 +119,7 @@ outcome run_program(std::uint64_t seed) {
         case 7:
           kit.advance(std::chrono::milliseconds(random() % 2'000));
           break;
-        case 8:
+        default:
           for (auto n = random() % 5; n > 0; --n)
             kit.step();
           break;

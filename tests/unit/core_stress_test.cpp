@@ -62,6 +62,7 @@ void audit(spawn_options options, int threads) {
   constexpr int senders = 4;
   constexpr int each = 3'000 * scale;
   std::vector<std::thread> all;
+  all.reserve(senders);
   for (int sender = 0; sender < senders; ++sender) {
     all.emplace_back([&a, sender] {
       for (int n = 0; n < each; ++n) {
@@ -95,6 +96,7 @@ TEST(Stress, EveryAskIsAnsweredWhileTheActorStops) {
         spawn_options{.run_by = round % 8 == 0 ? dispatcher::pinned : dispatcher::pool});
     std::atomic<int> started{0};
     std::vector<std::thread> askers;
+    askers.reserve(2);
     for (int i = 0; i < 2; ++i) {
       askers.emplace_back([&a, &started] {
         ++started;
@@ -119,7 +121,7 @@ struct sum_of {
 };
 class blocking_asker : public actor {
  public:
-  std::int64_t handle(sum_of m) { return m.target.ask(tally{}).get().messages; }
+  std::int64_t handle(const sum_of& m) { return m.target.ask(tally{}).get().messages; }
 };
 
 TEST(Helping, AHandlerThatBlocksOnAnotherActorRunsItOnAPoolOfOneThread) {
@@ -226,7 +228,7 @@ struct block_on {
 };
 class blocker : public actor {
  public:
-  void handle(block_on m) {
+  void handle(const block_on& m) {
     while (!*m.open)
       std::this_thread::yield();
   }
@@ -260,7 +262,7 @@ TEST(Services, AreMadeOnceAndStoppedLastFirst) {
   std::vector<std::string> log;
   {
     system s({.threads = 1});
-    const auto make = [&](std::string name) {
+    const auto make = [&](const std::string& name) {
       return [&log, name] { return std::make_shared<noting_service>(log, name); };
     };
     auto a = s.service("a", make("a"));

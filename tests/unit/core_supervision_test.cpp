@@ -148,7 +148,7 @@ class parent : public actor {
  public:
   parent(log l, supervision s) : log_(std::move(l)), supervision_(s) {}
   void pre_start() override {
-    log_->push_back("parent start");
+    log_->emplace_back("parent start");
     for (const char* name : {"a", "b", "c"})
       children_.push_back(spawn<child>(log_, name));
   }
@@ -238,7 +238,7 @@ TEST(Supervision, EscalateAtTheRootAsksTheHookAndStopsByDefault) {
 
 class fails_to_start : public actor {
  public:
-  explicit fails_to_start(std::shared_ptr<int> attempts) {
+  explicit fails_to_start(const std::shared_ptr<int>& attempts) {
     if (++*attempts < 3) throw failure(error{.code = errc::out_of_memory});
   }
   int handle(poke) { return 1; }
@@ -271,7 +271,7 @@ class watcher : public actor {
  public:
   watcher(log l, any_actor_ref target) : log_(std::move(l)), target_(std::move(target)) {}
   void pre_start() override { watch(this, target_); }
-  void handle(const terminated& t) { log_->push_back(t.id == target_.id() ? "gone" : "wrong"); }
+  void handle(const terminated& t) { log_->emplace_back(t.id == target_.id() ? "gone" : "wrong"); }
   void handle(poke) { unwatch(target_); }
 
  private:
