@@ -170,6 +170,7 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   std::unique_ptr<job>& place = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
   if (!place) place = std::make_unique<job>();
   job& j = *place;
+  (void)j.handed_back.load(std::memory_order_acquire);
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
   j.place = ++admitted_[j.lane];
   hazards_.admit(j.lane, j.place, j.operands, j.waits);
@@ -236,7 +237,6 @@ void threaded_lanes::run(job& j) noexcept {
   const auto place = j.place;
   auto& count = completed_[j.lane];
   parts_.answers.complete(j, outcome);
-  // Last: from here on the slot, and with it the job, may be used again.
   count.store(place, std::memory_order_release);
 }
 

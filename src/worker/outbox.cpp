@@ -28,11 +28,14 @@ void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   }
 }
 
-void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+void outbox::complete(job& j, const result<void>& outcome) noexcept {
   write_reply(j, outcome);
+  wire::lane_mark& mark = segment_->lanes[j.lane];
+  const std::uint64_t place = j.place;
+  j.handed_back.store(true, std::memory_order_release);
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
   // the count.
-  segment_->lanes[j.lane].completed.store(j.place, std::memory_order_release);
+  mark.completed.store(place, std::memory_order_release);
   completions_seen();
 }
 

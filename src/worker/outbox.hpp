@@ -30,8 +30,9 @@ class outbox {
   /// Where the executor writes the reply of a job.
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
 
-  /// Publishes the outcome: the reply first, then the mark, then the wake.
-  void complete(const job& j, const result<void>& outcome) noexcept;
+  /// Publishes the outcome: the reply first, then the mark, then the wake. From the mark on the
+  /// slot, and with it the job, may be used again.
+  void complete(job& j, const result<void>& outcome) noexcept;
 
   // The same in steps, for a mark that an accelerator writes.
 

@@ -106,7 +106,7 @@ std::vector<number> edges(dtype type) {
       reals.push_back(v);
     for (const double v : reals) {
       const double beyond = std::ldexp(1.0, is_signed ? bits - 1 : bits);
-      if (v == std::trunc(v) && v < beyond && v >= (is_signed ? -beyond : 0)) kept.push_back(v);
+      if (v == std::trunc(v) && v < beyond && v >= (is_signed ? -beyond : 0)) kept.emplace_back(v);
     }
     return kept;
   }
@@ -119,6 +119,7 @@ std::vector<number> edges(dtype type) {
   }
   reals.insert(reals.end(), {nan, infinity, -infinity, 1e300, -1e300, 0x1p63, -0x1p63, 0x1p64});
   std::vector<number> values;
+  values.reserve(reals.size());
   for (const double v : reals)
     values.emplace_back(v, is_complex(type) ? -v / 2 : 0);
   return values;

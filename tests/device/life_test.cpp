@@ -24,6 +24,7 @@ TEST(Life, RequestsSentBeforeTheFirstWorkerIsReadyAreAnswered) {
   troupe::system system;
   device gpu = system.device(0, permissive());
   std::vector<future<void>> answers;
+  answers.reserve(100);
   for (int i = 0; i < 100; ++i)
     answers.push_back(gpu.ask(lane::marker{}));
   for (auto& one : answers)
@@ -36,6 +37,7 @@ TEST(Life, StopFailsWhatWaitsAndWhatComes) {
   device gpu = system.device(0, permissive());
   shared_flag flag(gpu);
   std::vector<future<void>> answers;
+  answers.reserve(50);
   for (int i = 0; i < 50; ++i)
     answers.push_back(gpu.ask(hold{.flag = flag.tensor()}));
   gpu.stop();

@@ -156,6 +156,7 @@ TEST_F(Refusal, WaitingForRoomEndsWhenThereIsRoom) {
   config.full = when_full::wait;
   device gpu = system_.device(2, config);
   std::vector<future<void>> answers;
+  answers.reserve(200);
   for (int i = 0; i < 200; ++i)
     answers.push_back(gpu.ask(lane::marker{}));
   for (auto& one : answers)
