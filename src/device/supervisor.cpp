@@ -21,6 +21,8 @@ constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
 // How often a worker with work to do is looked at; an idle device is not looked at at all.
 constexpr auto watch_interval = 100ms;
 constexpr auto driver_spins = 50us;
+// However many completions come, the thread looks after its other duties this often.
+constexpr auto longest_drive = 1ms;
 
 std::int64_t nanoseconds_of(supervisor::clock::time_point t) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
@@ -159,10 +161,14 @@ void supervisor::run() {
 void supervisor::drive() {
   reactor& completions = parts_.completions;
   if (!completions.try_take_role()) return;
+  const clock::time_point until = clock::now() + longest_drive;
   detail::spin_wait spin(driver_spins);
   for (;;) {
     if (completions.poll()) spin = detail::spin_wait(driver_spins);
-    if (completions.in_flight_count() == 0 || !completions.wanted_promptly() || !spin.step()) break;
+    if (completions.in_flight_count() == 0 || !completions.wanted_promptly() || !spin.step() ||
+        clock::now() >= until) {
+      break;
+    }
   }
   if (auto violation = completions.take_violation(); violation && active_) {
     completions.leave_role();

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -266,6 +268,40 @@ TEST_P(Fault, HangIsEndedAtItsDeadlineAndTheRestGoesOn) {
   EXPECT_NE(outcome.error().message.find("hang"), std::string::npos);
   EXPECT_GE(spent, 50ms);
   EXPECT_TRUE(ended(std::move(behind)));
+}
+
+TEST_P(Fault, HangIsEndedInTimeWhileOtherLanesAreBusy) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  // Answers without a pause, none of which a thread waits for: the device thread brings them in.
+  std::atomic<int> in_flight = 0;
+  std::jthread load([&](const std::stop_token& stop) {
+    const library_actor lane = gpu.library("test").on_new_lane();
+    while (!stop.stop_requested()) {
+      if (in_flight >= 64) {
+        std::this_thread::yield();
+        continue;
+      }
+      ++in_flight;
+      (void)lane.ask(lane::marker{}).then([&](const result<void>&) { --in_flight; });
+    }
+    EXPECT_TRUE(eventually([&] { return in_flight == 0; }));
+  });
+  std::vector<std::chrono::steady_clock::duration> spent;
+  const auto outputs = gpu.tensor<float>({5}).value();
+  for (int i = 0; i < 5; ++i) {
+    settle(gpu, GetParam());
+    const auto begin = std::chrono::steady_clock::now();
+    auto outcome = ended(gpu.ask(
+        fault::inject{.what = fault::kind::hang, .output = outputs.slice(0, i, i + 1).value()},
+        {.deadline = 20ms}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_fault);
+    spent.push_back(std::chrono::steady_clock::now() - begin);
+  }
+  // What else runs on the machine may delay some.
+  std::ranges::sort(spent);
+  EXPECT_LT(spent[2], 100ms);
 }
 
 TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
