@@ -1,5 +1,7 @@
 #include "worker/inbox.hpp"
 
+#include "core/fetch_ahead.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +17,9 @@ constexpr std::uint64_t large_bytes = 65'536;
 
 // More buffers than any program has; bounds what a hostile number can make the hazards allocate.
 constexpr std::uint32_t max_buffers = 1u << 22;
+
+// Cache lines that a request takes which has a few tensors.
+constexpr std::size_t usual_lines = 1;
 
 }  // namespace
 
@@ -55,22 +60,38 @@ inbox::inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& 
       replay_(reinterpret_cast<const std::uint64_t*>(at(g.replay_offset))) {}
 
 void inbox::begin() noexcept {
+  taken_ = found_ = 0;
   replay_next_ = 0;
   replay_count_ = std::min(mailbox_->active.replay_count, geometry_.capacity);
   next_ticket_ = mailbox_->active.first_ticket;
 }
 
-std::uint64_t inbox::poll() noexcept {
-  if (replay_next_ < replay_count_) return replay_[replay_next_++];
-  const std::uint64_t entry =
-      ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
-  if (!wire::ring_entry::is_for(entry, next_ticket_)) return 0;
-  ++next_ticket_;
-  return entry;
+// Fills `ahead_` with what there is, at most to the end of a line.
+bool inbox::look() noexcept {
+  taken_ = found_ = 0;
+  while (replay_next_ < replay_count_ && found_ < ahead_.size())
+    take_up(replay_[replay_next_++]);
+  if (found_ > 0) return true;
+  do {
+    const std::uint64_t entry =
+        ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
+    if (!wire::ring_entry::is_for(entry, next_ticket_)) break;
+    take_up(entry);
+  } while (++next_ticket_ % entries_per_line != 0);
+  return found_ > 0;
+}
+
+void inbox::take_up(std::uint64_t entry) noexcept {
+  ahead_[found_++] = entry;
+  // How long the request is can only be read in its first line.
+  const auto* begin = reinterpret_cast<const std::byte*>(
+      &header_of(static_cast<std::uint16_t>(wire::ring_entry::slot_of(entry) % geometry_.capacity)));
+  for (std::size_t line = 0; line < usual_lines; ++line)
+    detail::fetch_for_reading(begin + line * wire::cache_line);
 }
 
 bool inbox::has_more() const noexcept {
-  return replay_next_ < replay_count_ ||
+  return taken_ < found_ || replay_next_ < replay_count_ ||
          wire::ring_entry::is_for(
              ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire),
              next_ticket_);

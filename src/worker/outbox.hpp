@@ -30,13 +30,23 @@ class outbox {
   /// Where the executor writes the reply of a job.
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
 
-  /// Publishes the outcome: the reply first, then the mark, then the wake.
+  /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
+  /// sleeps is woken at once if it was seen to sleep, else by the next `announce`.
   void complete(const job& j, const result<void>& outcome) noexcept;
+
+  /// Wakes whoever sleeps over anything that is completed. To be called after `complete` and before
+  /// the calling thread does anything that may take long; it costs more than the rest of a short
+  /// request, so several are announced together.
+  void announce() noexcept;
 
   /// Called when there is nothing left to do: wakes a program that let completions pile up.
   void idle() noexcept;
 
  private:
+  void wake_sleepers() noexcept {
+    const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
+    if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
+  }
   void wake(std::uint32_t waits) noexcept;
   void ring_program() noexcept;
 
