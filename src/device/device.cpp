@@ -95,6 +95,12 @@ std::optional<error> not_freezable(const any_tensor& t) {
     return error{.code = errc::unsupported,
                  .message = "host memory cannot be frozen: the program itself writes it"};
   }
+  if (!static_cast<memory_pool*>(t.buffer()->owner)->separable(*t.buffer().get())) {
+    return error{.code = errc::unsupported,
+                 .message = fmt::format("a tensor of {} bytes shares its memory with others; one "
+                                        "of {} bytes or more can be frozen here",
+                                        t.buffer()->bytes, slab_store::own_slab_bytes)};
+  }
   return std::nullopt;
 }
 

@@ -47,13 +47,18 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         config.mailbox_capacity, largest_capacity),
                  .device = ordinal};
   }
+  auto backend = choose_backend(ordinal, config);
+  if (!backend) return std::move(backend).error();
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
-  auto memory = memory_pool::create({.space = memory_space::device,
-                                     .device = ordinal,
-                                     .limit_bytes = config.memory_limit_bytes != 0
-                                                        ? config.memory_limit_bytes
-                                                        : physical_memory_bytes() / 2,
-                                     .granule_bytes = device_granule_bytes});
+  const std::uint64_t whole =
+      backend->source ? backend->source->description().memory_bytes : physical_memory_bytes() / 2;
+  auto memory = memory_pool::create(
+      {.space = memory_space::device,
+       .device = ordinal,
+       .limit_bytes = config.memory_limit_bytes != 0 ? config.memory_limit_bytes : whole,
+       .granule_bytes = device_granule_bytes,
+       .source = backend->source,
+       .reserve_addresses = config.isolation == isolation::process});
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
@@ -85,6 +90,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,
                                                      .host_memory = *core->host_memory_,
+                                                     .backend = *std::move(backend),
                                                      .wakes = wakes->get()});
   return core;
 }
@@ -221,8 +227,10 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     if (!again) return std::move(again).error();
   }
   header.operation = type.id;
+  header.memory_version = supervisor_->memory_version();
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
+  header.held.store(0, std::memory_order_relaxed);
   if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
     return error{.code = errc::poisonous,
                  .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};

@@ -4,11 +4,12 @@
 #include "memory/memory_pool.hpp"
 #include "os/message_socket.hpp"
 #include "wire/reply.hpp"
-#include "worker/backend.hpp"
+#include "worker/engine.hpp"
 #include "worker/worker_argument.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -76,30 +77,93 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
 }
 
 result<void> incarnation::start_threads() {
-  operation_table all;
-  if (!plan_.plugin.empty()) {
-    if (auto loaded = worker::load_backend(plan_.plugin, all); !loaded) return loaded;
-  }
-  if (plan_.config->own_operations != nullptr) plan_.config->own_operations(all);
   const auto range = [](const memory_pool& pool) {
     return wire::address_range{pool.base(), pool.bytes()};
   };
-  auto started =
-      worker::host::start({.mailbox = plan_.requests->shared(),
-                           .mailbox_bytes = plan_.requests->total_bytes(),
-                           .bells = &plan_.requests->bells(number_),
-                           .segment = segment(),
-                           .program_wakes = plan_.program_wakes,
-                           .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
-                           .worker = number_,
-                           .lane_threads = lane_threads(*plan_.config),
-                           .in_process = false},
-                          worker::choose_operations(all, enabled_libraries(*plan_.config),
-                                                    plan_.config->fault_injection));
+  auto backend =
+      worker::engine::bring_up({.plugin = plan_.plugin,
+                                .device = plan_.device,
+                                .libraries = enabled_libraries(*plan_.config),
+                                .fault_injection = plan_.config->fault_injection,
+                                .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
+                                .in_process = false,
+                                .add_own = plan_.config->own_operations});
+  if (!backend) return std::move(backend).error();
+  report_ = std::make_shared<thread_report>();
+  auto started = worker::host::start(
+      {.mailbox = plan_.requests->shared(),
+       .mailbox_bytes = plan_.requests->total_bytes(),
+       .bells = &plan_.requests->bells(number_),
+       .segment = segment(),
+       .program_wakes = plan_.program_wakes,
+       .worker = number_,
+       .lane_threads = lane_threads(*plan_.config),
+       .in_process = false,
+       .lost =
+           [report = report_, wakes = plan_.program_wakes](error why) {
+             {
+               const std::lock_guard lock(report->mutex);
+               report->lost = std::move(why);
+             }
+             const std::uint64_t one = 1;
+             [[maybe_unused]] const ssize_t written = ::write(wakes, &one, sizeof(one));
+           }},
+      *std::move(backend));
   if (!started) return std::move(started).error();
   host_ = *std::move(started);
+  configured_ = true;
+  if (auto given = give_memory(); !given) return given;
   stage_ = stage::ready;
   return {};
+}
+
+void incarnation::hear_threads() {
+  if (!report_) return;
+  const std::lock_guard lock(report_->mutex);
+  if (report_->lost) fail(*std::exchange(report_->lost, std::nullopt));
+}
+
+result<void> incarnation::give_memory() {
+  for (const memory_piece& piece : plan_.picture->pieces) {
+    change_memory({wire::control::map, piece, plan_.picture->version});
+  }
+  change_memory({wire::control::share,
+                 {.space = memory_space::host, .bytes = plan_.picture->host_reach},
+                 plan_.picture->version});
+  return stage_ == stage::failed ? result<void>(*failure_) : result<void>();
+}
+
+void incarnation::change_memory(const memory_change& change) {
+  if (!configured_ || stage_ == stage::failed) return;
+  const memory_piece& piece = change.piece;
+  if (is_process()) {
+    const wire::memory_message message{.kind = change.kind,
+                                       .space = static_cast<std::uint32_t>(piece.space),
+                                       .offset = piece.offset,
+                                       .bytes = piece.bytes,
+                                       .version = change.version};
+    const std::span<const int> descriptors(&piece.descriptor,
+                                           change.kind == wire::control::map ? 1u : 0u);
+    if (auto sent = send(message, descriptors); !sent) fail(std::move(sent).error());
+    return;
+  }
+  worker::engine& backend = host_->backend();
+  result<void> changed;
+  switch (change.kind) {
+    case wire::control::map: {
+      const os::unique_fd memory(::dup(piece.descriptor));
+      changed = backend.map(piece.space, piece.offset, piece.bytes, memory);
+      break;
+    }
+    case wire::control::unmap:
+      changed = backend.unmap(piece.space, piece.offset, piece.bytes);
+      break;
+    default:
+      changed = backend.share_up_to(piece.bytes);
+      break;
+  }
+  if (!changed) return fail(std::move(changed).error());
+  backend.set_memory_version(change.version);
 }
 
 void incarnation::on_control() {
@@ -129,6 +193,11 @@ void incarnation::on_control() {
         break;
       case wire::control::protect_done:
         protects_acknowledged_ = std::min(protects_acknowledged_ + 1, protects_sent_);
+        if (message.plain.code != 0) {
+          outcome = error{.code = errc::device_unavailable,
+                          .message = "a worker could not change the rights of its memory",
+                          .vendor_code = message.plain.code};
+        }
         break;
       case wire::control::failed: {
         auto why = wire::read_failure(message.failed.why);
@@ -138,6 +207,9 @@ void incarnation::on_control() {
       }
       case wire::control::configure:
       case wire::control::begin:
+      case wire::control::map:
+      case wire::control::unmap:
+      case wire::control::share:
       case wire::control::protect:
       case wire::control::ping:
         outcome = error{.code = errc::protocol_violation,
@@ -168,6 +240,7 @@ result<void> incarnation::on_hello(const wire::hello_message& hello) {
   }
   if (auto sent = configure(); !sent) return sent;
   configured_ = true;
+  if (auto given = give_memory(); !given) return given;
   for (const frozen_range& range : std::exchange(frozen_, {}))
     protect(range, true);
   return send(wire::plain_message{.kind = wire::control::begin});
@@ -192,20 +265,19 @@ result<void> incarnation::configure() {
   }
   plan_.plugin.copy(message.plugin, sizeof(message.plugin) - 1);
   libraries.copy(message.libraries, sizeof(message.libraries) - 1);
+  plan_.device.copy(message.device, sizeof(message.device) - 1);
   const int descriptors[wire::configure_descriptors] = {plan_.requests->memory().get(),
                                                         plan_.requests->bell_memory().get(),
-                                                        segment_memory_.get(),
-                                                        plan_.program_wakes,
-                                                        plan_.device_memory->memory().get(),
-                                                        plan_.host_memory->memory().get()};
+                                                        segment_memory_.get(), plan_.program_wakes};
   return send(message, descriptors);
 }
 
 void incarnation::protect(const frozen_range& range, bool read_only) {
   if (!is_process()) {
     // The program's own mapping is the worker's, too.
-    (void)os::protect(plan_.device_memory->base() + range.offset, range.bytes,
-                      read_only ? os::protection::read : os::protection::read_write);
+    if (auto changed = host_->backend().protect(range.offset, range.bytes, read_only); !changed) {
+      fail(std::move(changed).error());
+    }
     return;
   }
   if (!configured_) {

@@ -6,12 +6,14 @@
 #include "wire/control.hpp"
 #include "worker/host.hpp"
 
+#include <troupe/backend/provider.hpp>
 #include <troupe/core/result.hpp>
 #include <troupe/device/config.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,15 +24,40 @@ namespace troupe {
 class mailbox;
 class memory_pool;
 
+/// A piece of memory that workers map.
+struct memory_piece {
+  memory_space space{};
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  int descriptor = -1;
+  std::shared_ptr<const memory_slab> keep{};  ///< what holds a device's piece and its descriptor
+};
+
+/// Everything that workers map, and how often that has changed.
+struct memory_picture {
+  std::vector<memory_piece> pieces;
+  std::uint64_t host_reach = 0;  ///< host memory that an accelerator must have registered, bytes
+  std::uint64_t version = 0;
+};
+
+/// One change of the picture.
+struct memory_change {
+  wire::control kind{};  ///< `map`, `unmap` or `share`
+  memory_piece piece;
+  std::uint64_t version = 0;
+};
+
 /// What every worker of a device is started with.
 struct worker_plan {
   const device_config* config = nullptr;
   mailbox* requests = nullptr;
   const memory_pool* device_memory = nullptr;
   const memory_pool* host_memory = nullptr;
+  const memory_picture* picture = nullptr;
   int program_wakes = -1;  ///< eventfd of the device thread
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty
+  std::string device;      ///< which one of the plugin's; empty where it has none of its own
 };
 
 /// A range of device memory that workers may only read.
@@ -67,6 +94,8 @@ class incarnation {
 
   /// Reads what the worker has sent.
   void on_control();
+  /// Takes up what the threads of a worker in this program have reported.
+  void hear_threads();
   void fail(error why);
 
   /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
@@ -76,10 +105,15 @@ class incarnation {
   [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
     return protects_acknowledged_;
   }
+  /// Maps, unmaps or registers memory; a worker that is not configured yet gets the whole picture
+  /// then.
+  void change_memory(const memory_change& change);
   void ping();
   [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
   [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }
 
+  /// Kills a process, which is gone only once `end` has returned.
+  void kill() noexcept { process_.kill(); }
   /// Kills a process and waits until it is gone: after this no store of it can land.
   os::exit_report end() noexcept;
   /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.
@@ -93,6 +127,7 @@ class incarnation {
   [[nodiscard]] result<void> start_threads();
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
   [[nodiscard]] result<void> configure();
+  [[nodiscard]] result<void> give_memory();
   template <class Message>
   [[nodiscard]] result<void> send(const Message& message, std::span<const int> descriptors = {});
 
@@ -109,6 +144,11 @@ class incarnation {
   os::unique_fd control_;
   os::child_process process_;
   std::unique_ptr<worker::host> host_;
+  struct thread_report {
+    std::mutex mutex;
+    std::optional<error> lost;
+  };
+  std::shared_ptr<thread_report> report_;  // shared with threads that may be left behind
 
   std::uint64_t protects_sent_ = 0;
   std::uint64_t protects_acknowledged_ = 0;

@@ -1,6 +1,7 @@
 #include "device/locate.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 
@@ -11,7 +12,7 @@ namespace fs = std::filesystem;
 
 fs::path folder_of_this_library() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&locate_worker_files), &info) == 0) return {};
+  if (::dladdr(reinterpret_cast<const void*>(&backend_plugin), &info) == 0) return {};
   std::error_code failed;
   const fs::path file = fs::canonical(info.dli_fname, failed);
   return failed ? fs::path(info.dli_fname).parent_path() : file.parent_path();
@@ -23,17 +24,14 @@ fs::path in_root(const fs::path& relative) { return folder_of_this_library() / "
 
 }  // namespace
 
-worker_files locate_worker_files(const device_config& config) {
-  worker_files files{.executable = config.worker_path, .plugin = config.backend_path};
-  if (files.executable.empty()) {
-    files.executable = config.own_operations != nullptr
-                           ? fs::path("/proc/self/exe")
-                           : in_root("libexec/troupe/troupe-worker").lexically_normal();
-  }
-  if (files.plugin.empty()) {
-    files.plugin = in_root("lib/troupe/libtroupe-cpu.so").lexically_normal();
-  }
-  return files;
+std::string worker_executable(const device_config& config) {
+  if (!config.worker_path.empty()) return config.worker_path;
+  if (config.own_operations != nullptr) return "/proc/self/exe";
+  return in_root("libexec/troupe/troupe-worker").lexically_normal();
+}
+
+std::string backend_plugin(std::string_view backend) {
+  return in_root(fmt::format("lib/troupe/libtroupe-{}.so", backend)).lexically_normal();
 }
 
 }  // namespace troupe

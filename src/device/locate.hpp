@@ -3,17 +3,18 @@
 #include <troupe/device/config.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace troupe {
 
-/// Where a device's worker and its backend are.
-struct worker_files {
-  std::string executable;
-  std::string plugin;  ///< empty when the config asks for none
-};
+// The files beside this library: `../libexec/troupe` and `troupe/` from the folder of the shared
+// library, or of the program that it is linked into.
 
-/// The paths that the config gives, else those beside this library: `../libexec/troupe` and
-/// `troupe/` from the folder of the shared library, or of the program that it is linked into.
-[[nodiscard]] worker_files locate_worker_files(const device_config& config);
+/// The worker that the config names, else the program itself where it has operations of its own,
+/// else the one beside this library.
+[[nodiscard]] std::string worker_executable(const device_config& config);
+
+/// The plugin of a backend, by its name ("cpu", "cuda").
+[[nodiscard]] std::string backend_plugin(std::string_view backend);
 
 }  // namespace troupe

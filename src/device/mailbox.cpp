@@ -167,10 +167,11 @@ void mailbox::ring_worker() noexcept {
 }
 
 void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
-                       std::uint64_t first_ticket) noexcept {
+                       std::uint64_t first_ticket, bool released) noexcept {
   std::copy(replay.begin(), replay.end(), replay_);
   shared_->active.replay_count = static_cast<std::uint32_t>(replay.size());
   shared_->active.first_ticket = first_ticket;
+  shared_->active.released.store(released ? 1 : 0, std::memory_order_relaxed);
   wire::doorbells& fresh = bells(worker);
   fresh.worker_sleeps.store(0, std::memory_order_relaxed);
   active_.store(worker, std::memory_order_relaxed);
@@ -179,6 +180,12 @@ void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& r
   shared_->active.worker.store(worker, std::memory_order_release);
   fresh.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(fresh.request, 1, os::sharing::processes);
+}
+
+void mailbox::release_held() noexcept {
+  // Release: the worker that sees it sees which requests were revoked.
+  shared_->active.released.store(1, std::memory_order_release);
+  ring_worker();
 }
 
 }  // namespace troupe

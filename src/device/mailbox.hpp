@@ -75,8 +75,10 @@ class mailbox {
   }
 
   /// Hands the mailbox to a worker: it runs `replay` first, then everything from `first_ticket` on.
+  /// Held requests wait for `release_held`, unless `released`.
   void activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
-                std::uint64_t first_ticket) noexcept;
+                std::uint64_t first_ticket, bool released = true) noexcept;
+  void release_held() noexcept;
   void ring_worker() noexcept;
 
   [[nodiscard]] std::atomic<std::uint32_t>& waits() noexcept { return shared_->waits; }

@@ -241,34 +241,48 @@ bool reactor::poll() {
   return progress;
 }
 
-void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+inline void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+  if (!may_have_reply && records_[slot].type->reply_bytes == 0) [[likely]] {
+    return end(slot, nullptr, nullptr, slot_is::freed);
+  }
+  end_as_left(segment_, slot, may_have_reply, slot_is::freed);
+}
+
+void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by,
+                               bool may_have_reply) {
+  requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  end_as_left(by, slot, may_have_reply, slot_is::kept);
+}
+
+// Ends a completed request as a worker has left word in its segment.
+void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
+                          bool may_have_reply, slot_is what) {
   const record& r = records_[slot];
-  const bool wants_reply = r.type->reply_bytes != 0;
-  if (!may_have_reply && !wants_reply) [[likely]]
-    return end(slot, nullptr, nullptr);
-  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment_ + 1);
+  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
   const wire::reply_slot& reply = replies[slot];
   if (may_have_reply && reply.ticket == r.ticket) {
     // Copied before it is looked at: the worker can still write there.
     wire::reply_slot copy;
     std::memcpy(&copy, &reply, sizeof(copy));
-    if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure);
-    return end(slot, copy.bytes, nullptr);
+    if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure, what);
+    return end(slot, copy.bytes, nullptr, what);
   }
-  if (!wants_reply) return end(slot, nullptr, nullptr);
+  if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
   error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
-  end(slot, nullptr, &failure);
+  end(slot, nullptr, &failure, what);
 }
 
-// Ends a request: its slot is free when its answer is called, which may send the next one.
-void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure) {
+// Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
+void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what) {
   record& r = records_[slot];
-  if (r.answered) return free_slot(slot);
-  if (failure != nullptr) complete_error_(slot, *failure);
-  note_answered(r, failure != nullptr);
-  if (!r.done) return free_slot(slot);
-  completion done = std::move(r.done);
-  free_slot(slot);
+  completion done;
+  if (!r.answered) {
+    if (failure != nullptr) complete_error_(slot, *failure);
+    note_answered(r, failure != nullptr);
+    if (r.done) done = std::move(r.done);
+  }
+  if (what == slot_is::freed) free_slot(slot);
+  if (!done) return;
   give_back_freed();
   done(reply, failure);
 }
@@ -297,14 +311,11 @@ void reactor::give_back_freed() noexcept {
 
 void reactor::answer_early(std::uint16_t slot, error why) {
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
-  complete_error_(slot, why);
-  record& r = records_[slot];
-  note_answered(r, true);
-  if (completion done = std::move(r.done)) done(nullptr, &why);
+  end(slot, nullptr, &why, slot_is::kept);
 }
 
 void reactor::drop(std::uint16_t slot, error why) {
-  end(slot, nullptr, &why);
+  end(slot, nullptr, &why, slot_is::freed);
   give_back_freed();
 }
 
@@ -320,7 +331,11 @@ std::vector<std::uint16_t> reactor::in_flight() const {
 }
 
 std::uint64_t reactor::started(std::uint8_t number) const noexcept {
-  return segment_ == nullptr ? 0 : segment_->lanes[number].started.load(std::memory_order_acquire);
+  if (segment_ == nullptr) return 0;
+  const wire::lane_mark& mark = segment_->lanes[number];
+  // A queue is given requests ahead of time; it runs one after the other.
+  const std::uint64_t begun = mark.completed.load(std::memory_order_acquire) + 1;
+  return std::min(begun, mark.started.load(std::memory_order_acquire));
 }
 
 std::uint64_t reactor::progress() const noexcept {

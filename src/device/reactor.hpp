@@ -81,11 +81,19 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t walked_ticket() const noexcept { return cursor_; }
   /// How far the current worker has come with a lane, or zeros.
   [[nodiscard]] std::uint64_t started(std::uint8_t lane) const noexcept;
+  /// How many requests of a lane the current worker has been given, begun or not.
+  [[nodiscard]] std::uint64_t given(std::uint8_t number) const noexcept {
+    return segment_ == nullptr ? 0
+                               : segment_->lanes[number].started.load(std::memory_order_acquire);
+  }
   /// All marks added up: changes whenever a request starts or completes.
   [[nodiscard]] std::uint64_t progress() const noexcept;
 
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
+  /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
+  /// flight and is not to be run any more.
+  void answer_completed(std::uint16_t slot, const wire::worker_header* by, bool may_have_reply);
   /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
   void drop(std::uint16_t slot, error why);
   /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
@@ -126,7 +134,10 @@ class reactor final : public completion_driver {
     return of.slots[place & lane_ring_mask_];
   }
   void finish(std::uint16_t slot, bool may_have_reply);
-  void end(std::uint16_t slot, const std::byte* reply, error* failure);
+  enum class slot_is : bool { kept, freed };
+  void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
+                   slot_is what);
+  void end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what);
   void note_answered(record& r, bool failed);
   void free_slot(std::uint16_t slot);
   void give_back_freed() noexcept;

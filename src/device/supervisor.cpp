@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace troupe {
 namespace {
@@ -29,18 +30,43 @@ std::int64_t nanoseconds_of(supervisor::clock::time_point t) {
 
 supervisor::supervisor(parts p)
     : parts_(std::move(p)), earliest_deadline_ns_(no_deadline), random_(std::random_device{}()) {
-  const worker_files files = locate_worker_files(parts_.config);
   plan_ = {.config = &parts_.config,
            .requests = &parts_.requests,
            .device_memory = &parts_.device_memory,
            .host_memory = &parts_.host_memory,
+           .picture = &picture_,
            .program_wakes = parts_.wakes,
-           .executable = files.executable,
-           .plugin = files.plugin};
+           .executable = worker_executable(parts_.config),
+           .plugin = parts_.backend.plugin,
+           .device = parts_.backend.device};
+  for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
+    if (pool->on_device()) continue;
+    picture_.pieces.push_back(
+        {.space = pool->space(), .bytes = pool->bytes(), .descriptor = pool->memory().get()});
+  }
+  if (parts_.device_memory.on_device()) {
+    parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
+      change_memory(added ? wire::control::map : wire::control::unmap,
+                    {.space = memory_space::device,
+                     .offset = slab.offset,
+                     .bytes = slab.bytes,
+                     .descriptor = slab.slab->descriptor(),
+                     .keep = slab.slab});
+    });
+    picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
+      change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
+    });
+    parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
+    // So that the first host tensors and staged copies find theirs ready.
+    picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
+  }
   thread_ = std::jthread([this] { run(); });
 }
 
 supervisor::~supervisor() {
+  parts_.host_memory.unwatch_reach(this);
+  parts_.device_memory.on_slab({});
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
   stop({.code = errc::device_stopped, .message = "the device was let go"});
 }
 
@@ -114,6 +140,7 @@ void supervisor::run() {
   }
   active_.reset();
   next_.reset();
+  dying_.reset();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());
@@ -138,7 +165,7 @@ void supervisor::drive() {
   }
   if (auto violation = completions.take_violation(); violation && active_) {
     completions.leave_role();
-    return lose_active({}, std::move(*violation), clock::now());
+    return lose_active({.why = std::move(*violation)});
   }
   completions.leave_role();
 }
@@ -156,7 +183,8 @@ void supervisor::sleep() {
     until = std::min(until, activate_after_);
   }
 
-  pollfd entries[5] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+  pollfd entries[6] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -168,6 +196,7 @@ void supervisor::sleep() {
   };
   add(1, active_.get());
   add(3, next_.get());
+  if (dying_) entries[5].fd = dying_->worker->pidfd();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -188,6 +217,8 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
+  if (entries[5].revents != 0) bury();
+  if (active_) active_->hear_threads();
   hear(next_, entries[3].revents, entries[4].revents);
   hear(active_, entries[1].revents, entries[2].revents);
 }
@@ -199,10 +230,16 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   const bool serving = &worker == &active_;
   const bool ending = worker->is_process() && worker->control() < 0;
   if (process_events != 0 || ending) {
-    const clock::time_point sign = clock::now();
     if (serving) {
-      auto [what, why] = explain(worker->end());
-      return lose_active(what, std::move(why), sign);
+      sign_of_loss sign{
+          .why = {.code = errc::device_fault, .message = "the worker process is ending"}};
+      if (process_events != 0) {
+        std::tie(sign.what, sign.why) = explain(*worker, worker->end());
+        sign.ended = true;
+      } else {
+        sign.ask_its_end = true;
+      }
+      return lose_active(std::move(sign));
     }
     if (worker->where() != incarnation::stage::failed) {
       const os::exit_report report = worker->end();
@@ -214,8 +251,10 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   }
   if (worker->where() == incarnation::stage::failed) {
     error why = worker->failure();
-    if (serving) return lose_active({}, std::move(why), clock::now());
-    next_failed(std::move(why));
+    if (!serving) return next_failed(std::move(why));
+    // A context that reports a fault runs nothing any more.
+    const bool dead = why.code == errc::device_fault && parts_.device_memory.on_device();
+    lose_active({.why = std::move(why), .ended = dead});
   }
 }
 
@@ -274,7 +313,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
                 .message = "hang: still running at its deadline, so its worker was ended"};
       const loss what{.culprit_ticket = r.ticket, .from_outside = false};
       completions.leave_role();
-      return lose_active(what, std::move(why), deadline);
+      return lose_active({.what = what, .why = std::move(why), .at = deadline});
     } else if (!r.answered) {
       completions.answer_early(slot,
                                {.code = errc::deadline_exceeded, .message = "before it was run"});
@@ -315,12 +354,39 @@ void supervisor::check_progress(clock::time_point now) {
     last_progress_at_ = now;
   } else if (now - last_progress_at_ >= parts_.config.silence_timeout) {
     completions.leave_role();
-    lose_active({.culprit_ticket = std::nullopt, .from_outside = true},
-                {.code = errc::device_fault,
-                 .message = fmt::format("silence: no sign of life for {} ms",
-                                        parts_.config.silence_timeout / 1ms)},
-                now);
+    lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
+                 .why = {.code = errc::device_fault,
+                         .message = fmt::format("silence: no sign of life for {} ms",
+                                                parts_.config.silence_timeout / 1ms)},
+                 .at = now});
   }
+}
+
+// From whatever thread allocates.
+void supervisor::change_memory(wire::control kind, memory_piece piece) {
+  {
+    // The number and the place in the queue under one lock, so that workers count in order.
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t version = memory_version_.load(std::memory_order_relaxed) + 1;
+    memory_version_.store(version, std::memory_order_release);
+    if (ended_) return;
+    commands_.emplace_back([this, change = memory_change{kind, std::move(piece), version}] {
+      picture_.version = change.version;
+      if (change.kind == wire::control::share) {
+        picture_.host_reach = std::max(picture_.host_reach, change.piece.bytes);
+      } else if (change.kind == wire::control::map) {
+        picture_.pieces.push_back(change.piece);
+      } else {
+        std::erase_if(picture_.pieces, [&](const memory_piece& p) {
+          return p.space == change.piece.space && p.offset == change.piece.offset;
+        });
+      }
+      for (incarnation* worker : {active_.get(), next_.get()}) {
+        if (worker != nullptr) worker->change_memory(change);
+      }
+    });
+  }
+  wake();
 }
 
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {

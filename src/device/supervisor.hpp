@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/backend_choice.hpp"
 #include "device/incarnation.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
@@ -40,6 +41,7 @@ class supervisor {
     reactor& completions;
     memory_pool& device_memory;
     memory_pool& host_memory;
+    chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
   };
 
@@ -89,6 +91,11 @@ class supervisor {
   /// Runs `command` on the device thread. False when that has ended.
   bool execute(unique_function<void()> command);
 
+  /// Counts the changes of memory so far; a request names those that it depends on.
+  [[nodiscard]] std::uint64_t memory_version() const noexcept {
+    return memory_version_.load(std::memory_order_acquire);
+  }
+
   /// After a request with a deadline was sent.
   void note_deadline(std::int64_t deadline_ns) noexcept;
   /// After any request was sent.
@@ -106,6 +113,8 @@ class supervisor {
   }
 
  private:
+  void change_memory(wire::control kind, memory_piece piece);
+
   struct pending_protect {
     promise<void> done;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited;  // worker, acknowledgements
@@ -129,9 +138,25 @@ class supervisor {
   void start_next();
   void next_failed(error why);
   void activate_next();
-  void lose_active(loss what, error why, clock::time_point sign);
-  [[nodiscard]] std::pair<loss, error> explain(const os::exit_report& report);
+  /// What is known at the first sign that a worker is lost.
+  struct sign_of_loss {
+    loss what{};
+    error why{};
+    /// Nothing that it had begun can go on: it was reaped, or its context is dead.
+    bool ended = false;
+    /// `what` and `why` are to be had from how the process ends.
+    bool ask_its_end = false;
+    clock::time_point at = clock::now();
+  };
+  void lose_active(sign_of_loss sign);
+  [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
+                                               const os::exit_report& report) const;
   void settle(const loss& what, const error& why);
+  void hold_back(const sign_of_loss& sign);
+  void bury();
+  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
+                                            bool culprit_named);
+  void on_alarm();
   [[nodiscard]] bool note_restart(clock::time_point now);
   [[nodiscard]] clock::duration backoff_after(int failures);
   void give_up(error why);
@@ -149,6 +174,7 @@ class supervisor {
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> watching_{false};
   std::atomic<bool> has_quarantine_{false};
+  std::atomic<std::uint64_t> memory_version_{0};
 
   mutable std::mutex mutex_;  // guards the next seven
   std::deque<unique_function<void()>> commands_;
@@ -161,6 +187,20 @@ class supervisor {
   // The device thread's own.
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
+  /// A worker of a device with memory of its own that was killed and is not reaped yet: its queue
+  /// may go on for some milliseconds. What it had been given is held back until then.
+  struct dying_worker {
+    struct held_request {
+      std::uint16_t slot = 0;
+      std::uint64_t ticket = 0;
+      std::uint64_t place = 0;  ///< in its lane there
+    };
+    std::unique_ptr<incarnation> worker;
+    sign_of_loss sign;
+    std::vector<held_request> held;
+  };
+  std::optional<dying_worker> dying_;
+  clock::time_point buried_at_{};
   std::uint64_t last_number_ = 0;
   int standby_failures_ = 0;
   clock::time_point next_start_ = clock::time_point::min();
@@ -168,6 +208,7 @@ class supervisor {
   clock::time_point lost_at_ = clock::time_point::min();
   std::deque<clock::time_point> restarts_;
   std::vector<frozen_range> frozen_;
+  memory_picture picture_;
   std::vector<pending_protect> protects_;
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};

@@ -8,9 +8,12 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <tuple>
 
 namespace troupe {
 namespace {
+
+using namespace std::chrono_literals;
 
 // Trying again cannot help: the same files would be found again.
 bool permanent(errc code) noexcept {
@@ -62,7 +65,8 @@ void supervisor::activate_next() {
   std::vector<std::uint64_t> entries;
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
-    if (r.answered) {
+    // One that is held is kept even when it has its answer: what depends on it has to wait.
+    if (r.answered && parts_.requests.header(slot).held.load(std::memory_order_relaxed) == 0) {
       completions.drop(slot, {});
       continue;
     }
@@ -74,7 +78,8 @@ void supervisor::activate_next() {
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
-  parts_.requests.activate(active_->number(), entries, completions.walked_ticket());
+  parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
+                           !dying_ || dying_->held.empty());
   completions.leave_role();
 
   const clock::time_point now = clock::now();
@@ -91,9 +96,10 @@ void supervisor::activate_next() {
   if (parts_.config.standby && active_->is_process()) start_next();
 }
 
-std::pair<loss, error> supervisor::explain(const os::exit_report& report) {
+std::pair<loss, error> supervisor::explain(const incarnation& worker,
+                                           const os::exit_report& report) const {
   // The worker has been reaped, so its report cannot change any more.
-  const wire::crash_report& crash = active_->segment()->crash;
+  const wire::crash_report& crash = worker.segment()->crash;
   loss what;
   error why{.code = errc::device_fault};
   if (report.signalled) {
@@ -114,27 +120,41 @@ std::pair<loss, error> supervisor::explain(const os::exit_report& report) {
   } else {
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
+  why.device = parts_.ordinal;
+  why.generation = generation();
   return {what, std::move(why)};
 }
 
-void supervisor::lose_active(loss what, error why, clock::time_point sign) {
-  lost_at_ = sign;
-  why.device = parts_.ordinal;
-  why.generation = generation();
-  if (!active_->is_process()) return condemn(std::move(why));
+void supervisor::lose_active(sign_of_loss sign) {
+  lost_at_ = sign.at;
+  sign.why.device = parts_.ordinal;
+  sign.why.generation = generation();
+  if (!active_->is_process()) return condemn(std::move(sign.why));
 
   state_.store(device_state::recovering, std::memory_order_release);
-  // Killed if it still runs, and reaped in any case: after this none of its stores can land.
-  active_->end();
+  if (dying_) bury();
+  if (!parts_.device_memory.on_device() && !sign.ended) {
+    // Killed if it still runs, and reaped in any case: after this none of its stores can land.
+    const os::exit_report report = active_->end();
+    if (sign.ask_its_end) std::tie(sign.what, sign.why) = explain(*active_, report);
+    sign.ended = true;
+  }
   {
     const std::lock_guard lock(mutex_);
-    health_.last_fault = why;
+    health_.last_fault = sign.why;
   }
-  const bool within_budget = note_restart(sign);
-  settle(what, why);
-  active_.reset();
+  const bool within_budget = note_restart(sign.at);
+  active_->kill();
+  if (sign.ended) {
+    settle(sign.what, sign.why);
+    dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
+    // A device's process takes tens of milliseconds to go, and nothing waits for it.
+    if (!parts_.device_memory.on_device()) bury();
+  } else {
+    hold_back(sign);
+  }
   pid_.store(-1, std::memory_order_release);
-  if (!within_budget) return give_up(std::move(why));
+  if (!within_budget) return give_up(std::move(sign.why));
 
   standby_failures_ = 0;
   if (!next_) {
@@ -143,6 +163,47 @@ void supervisor::lose_active(loss what, error why, clock::time_point sign) {
   } else if (next_->where() == incarnation::stage::ready && clock::now() >= activate_after_) {
     activate_next();
   }
+}
+
+// What becomes of one request that was in flight; nothing when it is to be run (again).
+std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const error& why,
+                                        bool culprit_named) {
+  record& r = parts_.completions.at(slot);
+  std::optional<error> end;
+  switch (v) {
+    case verdict::forget:
+      return std::nullopt;  // dropped at the next activation
+    case verdict::replay:
+      // What it reads may have become undefined by this very loss.
+      if (std::string culprit = tainted_operand(r.operands); !culprit.empty()) {
+        end = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+        break;
+      }
+      clear_overwritten_taints(r.operands);
+      if (r.started && !culprit_named) ++r.kills;
+      replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
+      return std::nullopt;
+    case verdict::culprit: {
+      const std::uint64_t digest = parts_.requests.digest(slot);
+      const std::lock_guard lock(mutex_);
+      ++kills_by_digest_[digest];
+      has_quarantine_.store(true, std::memory_order_relaxed);
+      end = why;
+      break;
+    }
+    case verdict::abort:
+      end = error{.code = errc::aborted,
+                  .message = fmt::format("its worker was lost while it ran ({}), and it updates "
+                                         "in place, so it is not safe to run again",
+                                         why.message)};
+      break;
+    case verdict::poisonous:
+      end = error{.code = errc::poisonous,
+                  .message = fmt::format("it was running in {} lost workers", r.kills + 1)};
+      break;
+  }
+  taint_outputs(r.operands, r.type->name, r.ticket);
+  return end;
 }
 
 // Decides what becomes of every request in flight, in the order sent, and answers those that end.
@@ -171,46 +232,131 @@ void supervisor::settle(const loss& what, const error& why) {
   std::vector<ending> endings;
   const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    record& r = completions.at(slots[i]);
-    std::optional<error> end;
-    switch (verdicts[i]) {
-      case verdict::forget:
-        continue;  // dropped at the next activation
-      case verdict::replay:
-        // What it reads may have become undefined by this very loss.
-        if (std::string culprit = tainted_operand(r.operands); !culprit.empty()) {
-          end = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
-          break;
-        }
-        clear_overwritten_taints(r.operands);
-        if (r.started && !culprit_named) ++r.kills;
-        replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
-        continue;
-      case verdict::culprit: {
-        const std::uint64_t digest = parts_.requests.digest(slots[i]);
-        const std::lock_guard lock(mutex_);
-        ++kills_by_digest_[digest];
-        has_quarantine_.store(true, std::memory_order_relaxed);
-        end = why;
-        break;
-      }
-      case verdict::abort:
-        end = error{.code = errc::aborted,
-                    .message = fmt::format("its worker was lost while it ran ({}), and it updates "
-                                           "in place, so it is not safe to run again",
-                                           why.message)};
-        break;
-      case verdict::poisonous:
-        end = error{.code = errc::poisonous,
-                    .message = fmt::format("it was running in {} lost workers", r.kills + 1)};
-        break;
+    if (auto end = end_of(verdicts[i], slots[i], why, culprit_named)) {
+      endings.push_back({slots[i], std::move(*end)});
     }
-    taint_outputs(r.operands, r.type->name, r.ticket);
-    endings.push_back({slots[i], std::move(*end)});
   }
   for (ending& e : endings)
     completions.drop(e.slot, std::move(e.why));
   completions.leave_role();
+}
+
+// The worker was killed and its queue may go on for a while: whatever it was given may run, or not.
+// All that is held back; the next worker begins with the rest.
+void supervisor::hold_back(const sign_of_loss& sign) {
+  // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
+  // up by now it has also written down.
+  constexpr auto signal_delivery = 100us;
+  std::this_thread::sleep_for(signal_delivery);
+  reactor& completions = parts_.completions;
+  completions.take_role();
+  completions.poll();
+  dying_worker dying{.worker = nullptr, .sign = sign, .held = {}};
+  for (const std::uint16_t slot : completions.in_flight()) {
+    const record& r = completions.at(slot);
+    if (completions.given(r.lane) < r.place) continue;
+    dying.held.push_back({.slot = slot, .ticket = r.ticket, .place = r.place});
+    parts_.requests.header(slot).held.store(1, std::memory_order_relaxed);
+  }
+  completions.detach();
+  // Who is known to be guilty need not wait for the funeral.
+  for (const dying_worker::held_request& held : dying.held) {
+    if (held.ticket != sign.what.culprit_ticket) continue;
+    auto end = end_of(verdict::culprit, held.slot, sign.why, true);
+    if (end && !completions.at(held.slot).answered) {
+      completions.answer_early(held.slot, std::move(*end));
+    }
+  }
+  completions.leave_role();
+  dying.worker = std::move(active_);
+  dying_ = std::move(dying);
+}
+
+// Reaps a worker that was killed. From here on its marks are final: what it was given and had
+// completed is answered, the rest judged, and the next worker may run what is to be run again.
+void supervisor::bury() {
+  const os::exit_report report = dying_->worker->end();
+  buried_at_ = clock::now();
+  if (dying_->sign.ask_its_end) {
+    std::tie(dying_->sign.what, dying_->sign.why) = explain(*dying_->worker, report);
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = dying_->sign.why;
+  }
+  const loss& what = dying_->sign.what;
+  const error& why = dying_->sign.why;
+  const wire::worker_header* segment = dying_->worker->segment();
+  reactor& completions = parts_.completions;
+  if (dying_->held.empty()) {
+    dying_.reset();
+    return;
+  }
+  completions.take_role();
+  std::vector<std::uint16_t> slots;
+  std::vector<bereaved_request> requests;
+  for (const dying_worker::held_request& held : dying_->held) {
+    record& r = completions.at(held.slot);
+    const wire::lane_mark& mark = segment->lanes[r.lane];
+    const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
+    if (held.place <= completed) {
+      if (!r.answered) {
+        completions.answer_completed(held.slot, segment,
+                                     mark.replied.load(std::memory_order_relaxed) >= held.place);
+      }
+      continue;
+    }
+    r.started = held.place == completed + 1;
+    slots.push_back(held.slot);
+    requests.push_back({.ticket = held.ticket,
+                        .started = r.started,
+                        .answered = r.answered,
+                        .retry_safe = safe_to_repeat(r.operands),
+                        .kills = r.kills});
+  }
+  const std::vector<verdict> verdicts = judge(what, requests);
+  const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (verdicts[i] == verdict::culprit && completions.at(slots[i]).answered) continue;
+    auto end = end_of(verdicts[i], slots[i], why, culprit_named);
+    if (end && !completions.at(slots[i]).answered) {
+      completions.answer_early(slots[i], std::move(*end));
+    }
+  }
+  for (const dying_worker::held_request& held : dying_->held)
+    parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
+  parts_.requests.release_held();
+  completions.leave_role();
+  dying_.reset();
+}
+
+// Some process has met a fault on this device; which one, nobody says. A worker that stands still
+// with work in its queues, and that alone uses the device, is the one: its own driver would say so
+// only hundreds of milliseconds later.
+void supervisor::on_alarm() {
+  // The end of a lost worker raises alarms of its own.
+  constexpr auto aftermath = 200ms;
+  constexpr auto standing_still = 1ms;
+  if (!active_ || !active_->is_process() || dying_ || clock::now() - buried_at_ < aftermath) return;
+  reactor& completions = parts_.completions;
+  const auto look = [&] {
+    completions.take_role();
+    completions.poll();
+    const std::uint64_t progress =
+        completions.in_flight_count() > 0 ? completions.progress() : std::uint64_t{0};
+    completions.leave_role();
+    return progress;
+  };
+  const clock::time_point sign = clock::now();
+  const std::uint64_t before = look();
+  if (before == 0) return;
+  std::this_thread::sleep_for(standing_still);
+  if (look() != before) return;
+  std::vector<std::int32_t> own{active_->pid()};
+  if (next_) own.push_back(next_->pid());
+  if (!parts_.backend.source->used_only_by(own)) return;
+  lose_active({.why = {.code = errc::device_fault,
+                       .message = "the device reported a fault (Xid) while the worker, which alone "
+                                  "uses it, made no progress"},
+               .at = sign});
 }
 
 bool supervisor::note_restart(clock::time_point now) {
@@ -260,6 +406,10 @@ void supervisor::give_up(error why) {
   parts_.completions.detach();
   parts_.completions.leave_role();
   if (active_) active_->end();
+  if (dying_) {
+    dying_->worker->end();
+    dying_.reset();
+  }
   parts_.completions.take_role();
   fail_everything(reason);
   parts_.completions.leave_role();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -18,71 +20,126 @@ constexpr std::uintptr_t first_address = 0x7e90'0000'0000;
 constexpr std::uintptr_t last_address = 0x7f00'0000'0000;
 constexpr std::uint64_t address_step = std::uint64_t{1} << 30;
 
+// Addresses of devices with memory of their own, which takes far more of them. Nothing else is put
+// there by a plain program, nor by AddressSanitizer.
+constexpr std::uintptr_t first_device_address = 0x2000'0000'0000;
+constexpr std::uintptr_t last_device_address = 0x5000'0000'0000;
+
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
 }  // namespace
 
-result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
-  pool_config config = asked;
-  config.limit_bytes =
-      round_up(std::max(config.limit_bytes, config.granule_bytes), os::page_bytes());
-  auto memory = os::create_shared_memory("troupe-memory", config.limit_bytes);
-  if (!memory) return std::move(memory).error();
-
-  const std::uint64_t bytes = round_up(config.limit_bytes, address_step);
-  for (std::uintptr_t at = first_address; at + bytes <= last_address; at += address_step) {
+result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, std::uintptr_t first,
+                                                   std::uintptr_t last) {
+  for (std::uintptr_t at = first; at + bytes <= last; at += address_step) {
     auto range = os::reserve(reinterpret_cast<std::byte*>(at), bytes);
-    if (!range) {
-      if (range.error().vendor_code == EEXIST) continue;
-      return std::move(range).error();
-    }
-    if (auto mapped =
-            os::map_over(*memory, config.limit_bytes, os::protection::read_write, range->address());
-        !mapped) {
-      return std::move(mapped).error();
-    }
-    return std::shared_ptr<memory_pool>(
-        new memory_pool(config, *std::move(range), *std::move(memory)));
+    if (range) return place{range->address(), bytes, *std::move(range)};
+    if (range.error().vendor_code != EEXIST) return std::move(range).error();
   }
   return error{.code = errc::out_of_memory,
                .message = fmt::format("no address range of {} bytes is free", bytes)};
 }
 
-memory_pool::memory_pool(const pool_config& config, os::mapping range, os::unique_fd memory)
+result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
+  pool_config config = asked;
+  if (config.source) {
+    const std::uint64_t bytes =
+        round_up(slab_store::shared_zone_bytes + 2 * config.limit_bytes, address_step);
+    auto where = find_place(bytes, first_device_address, last_device_address);
+    if (!where) return std::move(where).error();
+    if (!config.reserve_addresses) where->range = {};
+    return std::shared_ptr<memory_pool>(new memory_pool(config, *std::move(where), {}));
+  }
+  config.limit_bytes =
+      round_up(std::max(config.limit_bytes, config.granule_bytes), os::page_bytes());
+  auto memory = os::create_shared_memory("troupe-memory", config.limit_bytes);
+  if (!memory) return std::move(memory).error();
+  auto where = find_place(round_up(config.limit_bytes, address_step), first_address, last_address);
+  if (!where) return std::move(where).error();
+  where->bytes = config.limit_bytes;
+  if (auto mapped =
+          os::map_over(*memory, config.limit_bytes, os::protection::read_write, where->base);
+      !mapped) {
+    return std::move(mapped).error();
+  }
+  return std::shared_ptr<memory_pool>(
+      new memory_pool(config, *std::move(where), *std::move(memory)));
+}
+
+memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd memory)
     : config_(config),
-      range_(std::move(range)),
+      base_(where.base),
+      range_bytes_(where.bytes),
+      range_(std::move(where.range)),
       memory_(std::move(memory)),
-      arena_(config.granule_bytes) {
-  arena_.grow(config_.limit_bytes / config_.granule_bytes * config_.granule_bytes);
+      arena_(std::max<std::uint64_t>(config.granule_bytes, 8)) {
+  if (config_.source) {
+    slabs_.emplace(config_.source, range_bytes_, config_.limit_bytes);
+  } else {
+    arena_.grow(config_.limit_bytes / config_.granule_bytes * config_.granule_bytes);
+  }
 }
 
 memory_pool::~memory_pool() = default;
+
+error memory_pool::no_memory(std::uint64_t bytes, std::string why) const {
+  const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
+  const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
+  std::string message = fmt::format("{} bytes asked, {} free", bytes, free);
+  if (!slabs_) {
+    message += fmt::format(
+        ", largest piece {}",
+        std::max(arena_.largest_free_bytes(), config_.limit_bytes - arena_.extent_bytes()));
+  }
+  message += fmt::format(", limit {}", config_.limit_bytes);
+  if (!why.empty()) message += "; " + why;
+  return error{
+      .code = errc::out_of_memory, .message = std::move(message), .device = config_.device};
+}
+
+std::optional<arena::piece> memory_pool::take_piece(std::uint64_t bytes) {
+  std::optional<arena::piece> piece = arena_.take(bytes);
+  if (!piece) {
+    arena_.coalesce();
+    piece = arena_.take(bytes);
+    if (!piece) piece = arena_.take_tight(bytes);
+  }
+  return piece;
+}
 
 result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint64_t generation) {
   if (closed()) {
     return error{.code = errc::device_stopped, .message = "its memory is closed"};
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  std::optional<arena::piece> piece;
   // The bound on what is asked keeps every sum of the arena from overflowing.
-  const bool possible = bytes <= config_.limit_bytes;
-  std::optional<arena::piece> piece = possible ? arena_.take(bytes) : std::nullopt;
-  if (possible && !piece) {
-    arena_.coalesce();
-    piece = arena_.take(bytes);
-    if (!piece) piece = arena_.take_tight(bytes);
+  if (bytes > config_.limit_bytes) return no_memory(bytes, {});
+  if (!slabs_) {
+    piece = take_piece(bytes);
+    if (!piece) return no_memory(bytes, {});
+    extend_reach(piece->offset + piece->bytes);
+  } else {
+    // What was released is there again once every worker has let go of it, which takes a moment;
+    // without the lock, because a worker's completions may need it meanwhile.
+    constexpr int patience = 100;
+    bool released = false;
+    for (int tries = 0; !piece; ++tries) {
+      auto taken = slabs_->take(bytes);
+      if (taken) {
+        piece = *taken;
+        break;
+      }
+      released = slabs_->release_unused() || released;
+      if (!released || tries == patience) return no_memory(bytes, taken.error().message);
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      lock.lock();
+    }
   }
-  if (!piece) {
-    return error{.code = errc::out_of_memory,
-                 .message = fmt::format("{} bytes asked, {} free, largest piece {}, limit {}",
-                                        bytes, config_.limit_bytes - arena_.used_bytes(),
-                                        std::max(arena_.largest_free_bytes(),
-                                                 config_.limit_bytes - arena_.extent_bytes()),
-                                        config_.limit_bytes),
-                 .device = config_.device};
-  }
-  peak_ = std::max(peak_, arena_.used_bytes());
+  peak_ = std::max(peak_, slabs_ ? slabs_->used_bytes() : arena_.used_bytes());
   detail::buffer& b = free_block();
   b.references.store(1, std::memory_order_relaxed);
   b.state.store(0, std::memory_order_relaxed);
@@ -91,10 +148,28 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
   b.bytes = bytes;
   b.capacity_bytes = piece->bytes;
   b.generation = generation;
-  b.address = range_.address() + piece->offset;
+  b.address = base_ + piece->offset;
   b.owner = this;
   if (!self_) self_ = shared_from_this();
   return detail::buffer_ref(&b);
+}
+
+void memory_pool::extend_reach(std::uint64_t end) {
+  if (end <= reach_) return;
+  reach_ = std::min(round_up(end, reach_step_bytes), config_.limit_bytes);
+  for (const auto& [who, told] : reach_watchers_)
+    told(reach_);
+}
+
+std::uint64_t memory_pool::watch_reach(const void* who, reach_watcher told) {
+  const std::lock_guard lock(mutex_);
+  reach_watchers_.emplace_back(who, std::move(told));
+  return reach_;
+}
+
+void memory_pool::unwatch_reach(const void* who) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(reach_watchers_, [who](const auto& entry) { return entry.first == who; });
 }
 
 detail::buffer& memory_pool::free_block() {
@@ -113,13 +188,17 @@ detail::buffer& memory_pool::free_block() {
 pool_statistics memory_pool::statistics() const {
   const std::lock_guard lock(mutex_);
   return {.limit_bytes = config_.limit_bytes,
-          .used_bytes = arena_.used_bytes(),
+          .used_bytes = slabs_ ? slabs_->used_bytes() : arena_.used_bytes(),
           .peak_bytes = peak_,
           .buffers = buffers_.size() - free_ids_.size()};
 }
 
 void memory_pool::trim() {
   const std::lock_guard lock(mutex_);
+  if (slabs_) {
+    slabs_->release_unused();
+    return;
+  }
   arena_.coalesce();
   for (const auto& [offset, bytes] : arena_.free_stretches()) {
     ::fallocate(memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -168,7 +247,11 @@ void memory_pool::give_back(detail::buffer& unused) noexcept {
   std::shared_ptr<memory_pool> last;  // dies after the lock is gone
   const std::lock_guard lock(mutex_);
   if (unused.state.load(std::memory_order_relaxed) != 0) taints_.erase(unused.id);
-  arena_.give_back({unused.offset, unused.capacity_bytes});
+  if (slabs_) {
+    slabs_->give_back({unused.offset, unused.capacity_bytes});
+  } else {
+    arena_.give_back({unused.offset, unused.capacity_bytes});
+  }
   free_ids_.push_back(unused.id);
   if (free_ids_.size() == buffers_.size()) last = std::move(self_);
 }

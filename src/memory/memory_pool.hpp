@@ -2,6 +2,7 @@
 
 #include "memory/arena.hpp"
 #include "memory/buffer_owner.hpp"
+#include "memory/slab_store.hpp"
 #include "os/shared_memory.hpp"
 
 #include <troupe/core/result.hpp>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,6 +33,11 @@ struct pool_config {
   std::int32_t device = -1;  ///< ordinal for messages; -1 for the program's host memory
   std::uint64_t limit_bytes = 0;
   std::uint64_t granule_bytes = 0;  ///< every buffer starts and ends at a multiple
+  /// Where the memory comes from; null for shared memory of the program.
+  std::shared_ptr<device_source> source{};
+  /// Keeps the address range taken in the program, whose own mappings then stay away from it. Not
+  /// where a worker in the program itself is to map there.
+  bool reserve_addresses = true;
 };
 
 struct pool_statistics {
@@ -40,9 +47,10 @@ struct pool_statistics {
   std::uint64_t buffers = 0;
 };
 
-/// Owns the memory of one space, as one piece of shared memory of `limit_bytes` that every process
-/// maps at the same address; pages exist once touched. Allocation is local: no message and no
-/// system call. It lives until the last buffer is given back, so a tensor may outlive its device.
+/// Owns the memory of one space, which every process maps at the same addresses: one piece of shared
+/// memory of `limit_bytes`, whose pages exist once touched, or slabs of a device. Allocation is
+/// local: no message, and no system call unless a slab is added. It lives until the last buffer is
+/// given back, so a tensor may outlive its device.
 ///
 /// One mutex guards everything but `buffer::references`, `buffer::state` and `closed_`, which are
 /// read without it on the path of every request.
@@ -56,10 +64,30 @@ class memory_pool final : public detail::buffer_owner,
   /// `device_stopped` once closed.
   [[nodiscard]] result<detail::buffer_ref> allocate(std::uint64_t bytes, std::uint64_t generation);
 
-  /// What workers map at `base()`.
+  /// What workers map at `base()`; nothing when the memory is a device's.
   [[nodiscard]] const os::unique_fd& memory() const noexcept { return memory_; }
-  [[nodiscard]] std::byte* base() const noexcept { return range_.address(); }
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return config_.limit_bytes; }
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  /// Of the address range: every offset of a buffer is below.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return range_bytes_; }
+  [[nodiscard]] bool on_device() const noexcept { return slabs_.has_value(); }
+  /// True when the rights of a buffer's memory can be changed without those of others.
+  [[nodiscard]] bool separable(const detail::buffer& b) const noexcept {
+    return !slabs_ || slabs_->owns_slab(b.offset);
+  }
+
+  /// Tells of each slab that comes or goes, before anything is allocated in it. Set before any
+  /// buffer is handed out, and taken back before its owner goes.
+  void on_slab(slab_store::listener told) {
+    const std::lock_guard lock(mutex_);
+    if (slabs_) slabs_->listen(std::move(told));
+  }
+
+  /// How far buffers have reached, in steps of `reach_step_bytes`: what an accelerator must have
+  /// registered. Answers the present reach and calls `told` with each new one until `unwatch`.
+  static constexpr std::uint64_t reach_step_bytes = std::uint64_t{32} << 20;
+  using reach_watcher = std::function<void(std::uint64_t bytes)>;
+  std::uint64_t watch_reach(const void* who, reach_watcher told);
+  void unwatch_reach(const void* who);
   [[nodiscard]] memory_space space() const noexcept { return config_.space; }
   [[nodiscard]] std::int32_t device() const noexcept { return config_.device; }
   [[nodiscard]] pool_statistics statistics() const;
@@ -97,10 +125,23 @@ class memory_pool final : public detail::buffer_owner,
     std::string culprit;
   };
 
-  memory_pool(const pool_config& config, os::mapping range, os::unique_fd memory);
+  struct place {
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;
+    os::mapping range;  // what keeps the addresses taken
+  };
+
+  memory_pool(const pool_config& config, place where, os::unique_fd memory);
+  [[nodiscard]] static result<place> find_place(std::uint64_t bytes, std::uintptr_t first,
+                                                std::uintptr_t last);
   [[nodiscard]] detail::buffer& free_block();
+  [[nodiscard]] std::optional<arena::piece> take_piece(std::uint64_t bytes);
+  [[nodiscard]] error no_memory(std::uint64_t bytes, std::string why) const;
+  void extend_reach(std::uint64_t end);
 
   const pool_config config_;
+  std::byte* const base_;
+  const std::uint64_t range_bytes_;
   const os::mapping range_;
   const os::unique_fd memory_;
   std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
@@ -108,7 +149,10 @@ class memory_pool final : public detail::buffer_owner,
   std::atomic<bool> closed_{false};
 
   mutable std::mutex mutex_;
-  arena arena_;
+  arena arena_;                      // of shared memory
+  std::optional<slab_store> slabs_;  // of a device's memory
+  std::uint64_t reach_ = 0;
+  std::vector<std::pair<const void*, reach_watcher>> reach_watchers_;
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id
   std::vector<std::uint32_t> free_ids_;
   std::unordered_map<std::uint32_t, std::vector<taint_mark>> taints_;  // by buffer

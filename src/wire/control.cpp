@@ -12,6 +12,10 @@ std::size_t bytes_of(control kind) noexcept {
       return sizeof(hello_message);
     case control::configure:
       return sizeof(configure_message);
+    case control::map:
+    case control::unmap:
+    case control::share:
+      return sizeof(memory_message);
     case control::protect:
       return sizeof(protect_message);
     case control::failed:

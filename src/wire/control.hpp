@@ -5,9 +5,9 @@
 #include <cstdint>
 
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
-/// In order: the worker says hello; the program configures it, protects what is frozen and says
-/// begin; the worker answers ready or failed. After that: protect, ping, and the end of the socket,
-/// which ends the worker.
+/// In order: the worker says hello; the program configures it, gives it all memory, protects what
+/// is frozen and says begin; the worker answers ready or failed. After that: changes of memory,
+/// ping, failed when its context is lost, and the end of the socket, which ends the worker.
 namespace troupe::wire {
 
 enum class control : std::uint32_t {
@@ -16,6 +16,9 @@ enum class control : std::uint32_t {
   begin,         ///< program → worker: bring the backend up
   ready,         ///< worker → program: mapped, loaded, warm
   failed,        ///< worker → program: cannot be used, and why
+  map,           ///< program → worker: more memory, with its descriptor
+  unmap,         ///< program → worker: less memory
+  share,         ///< program → worker: host memory is used up to here
   protect,       ///< program → worker: change the rights of a range
   protect_done,  ///< worker → program: done
   ping,          ///< program → worker
@@ -34,8 +37,7 @@ struct shared_range {
   std::uint64_t bytes = 0;
 };
 
-/// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd, device
-/// memory, host memory.
+/// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd.
 struct configure_message {
   control kind = control::configure;
   std::uint32_t lane_threads = 0;
@@ -44,9 +46,19 @@ struct configure_message {
   shared_range ranges[2]{};  ///< by `memory_space`
   std::uint32_t fault_injection = 0;
   char plugin[1024]{};    ///< the backend's path
+  char device[64]{};      ///< which device of the backend; empty where it has none of its own
   char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
 };
-inline constexpr std::size_t configure_descriptors = 6;
+inline constexpr std::size_t configure_descriptors = 4;
+
+/// `map` with one descriptor, `unmap`, and `share` (then `bytes` from the start of the space).
+struct memory_message {
+  control kind{};
+  std::uint32_t space = 0;  ///< `memory_space`
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t version = 0;  ///< changes of the program's memory, this one counted
+};
 
 struct protect_message {
   control kind = control::protect;
@@ -72,6 +84,7 @@ union any_message {
   control kind;
   hello_message hello;
   configure_message configure;
+  memory_message memory;
   protect_message protect;
   plain_message plain;
   failed_message failed;

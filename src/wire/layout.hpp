@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -33,9 +33,14 @@ struct slot_header {
   std::uint64_t ticket = 0;        ///< place in the order of all requests
   std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none
   std::uint64_t spill_offset = 0;  ///< in the heap, when the payload does not fit the slot
+  /// Changes of the program's memory that a worker must have made before it may run this.
+  std::uint64_t memory_version = 0;
   std::uint32_t payload_bytes = 0;
   /// Set by the program when nobody wants the request to run any more (cancelled, expired).
   std::atomic<std::uint32_t> revoked{0};
+  /// Set by the program before it hands a request over that an earlier worker may still be running:
+  /// it, and what depends on it, waits for `activation::released`.
+  std::atomic<std::uint32_t> held{0};
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 
@@ -71,6 +76,9 @@ struct activation {
   std::atomic<std::uint64_t> worker{0};
   std::uint64_t first_ticket = 0;
   std::uint32_t replay_count = 0;
+  /// Becomes 1 (release) when no earlier worker can run or store anything any more, and the program
+  /// has revoked those held requests that are not to be run again.
+  std::atomic<std::uint32_t> released{1};
 };
 
 /// Where everything lies in the mailbox segment, in bytes from its start.
@@ -144,7 +152,7 @@ struct alignas(cache_line) reply_slot {
   std::uint16_t code_name_bytes = 0;
   std::uint16_t message_bytes = 0;
   std::uint16_t reply_bytes = 0;
-  std::byte bytes[slot_bytes - 32]{};
+  alignas(32) std::byte bytes[slot_bytes - 32]{};  ///< an accelerator writes replies here
 };
 static_assert(sizeof(reply_slot) == slot_bytes);
 static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);

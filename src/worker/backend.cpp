@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 namespace troupe::worker {
 namespace {
@@ -19,28 +22,83 @@ bool listed(std::string_view libraries, std::string_view name) noexcept {
   return false;
 }
 
+/// A plugin, never unloaded: executors and their libraries keep threads and caches of their own.
+class plugin_library {
+ public:
+  static result<plugin_library> open(const std::string& path) {
+    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return missing(path, "dlopen");
+    return plugin_library(path, handle);
+  }
+
+  /// The entry point of that name, or null.
+  template <class Function>
+  [[nodiscard]] Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(::dlsym(handle_, name));
+  }
+
+  result<void> add_operations(operation_table& operations) const {
+    auto* add = find<void(operation_table&)>("troupe_backend_operations");
+    if (add == nullptr) return missing(path_, "dlsym(troupe_backend_operations)");
+    add(operations);
+    return {};
+  }
+
+ private:
+  plugin_library(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
+
+  static error missing(const std::string& path, std::string_view call) {
+    const char* words = ::dlerror();
+    return error{
+        .code = errc::library_missing,
+        .message = fmt::format("backend {}: {}", path, words != nullptr ? words : "unknown reason"),
+        .call = std::string(call)};
+  }
+
+  std::string path_;
+  void* handle_;
+};
+
+// The plugins of vendor libraries beside a backend's: <stem>-<library>.so.
+std::vector<std::string> companions_of(const std::string& plugin, std::string_view libraries) {
+  namespace fs = std::filesystem;
+  const fs::path path(plugin);
+  const std::string prefix = path.stem().string() + "-";
+  std::vector<std::string> found;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(path.parent_path(), failed)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".so" || !name.starts_with(prefix)) continue;
+    if (libraries.empty() || listed(libraries, std::string_view(name).substr(prefix.size()))) {
+      found.push_back(entry.path().string());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
 }  // namespace
 
-result<void> load_backend(const std::string& plugin, operation_table& operations) {
-  const auto missing = [&](std::string_view call) {
-    const char* words = ::dlerror();
-    return error{.code = errc::library_missing,
-                 .message = fmt::format("backend {}: {}", plugin,
-                                        words != nullptr ? words : "unknown reason"),
-                 .call = std::string(call)};
-  };
-  // Never unloaded: executors and their libraries keep threads and caches of their own.
-  void* handle = ::dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return missing("dlopen");
-  using add_function = void (*)(operation_table&);
-  const auto add = reinterpret_cast<add_function>(::dlsym(handle, "troupe_backend_operations"));
-  if (add == nullptr) return missing("dlsym(troupe_backend_operations)");
-  add(operations);
-
-  using warm_function = void (*)();
-  const auto warm_up = reinterpret_cast<warm_function>(::dlsym(handle, "troupe_backend_warm_up"));
-  if (warm_up != nullptr) warm_up();
-  return {};
+result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
+                                                  const accelerator_config& device,
+                                                  std::string_view libraries,
+                                                  operation_table& operations) {
+  auto backend = plugin_library::open(plugin);
+  if (!backend) return std::move(backend).error();
+  std::unique_ptr<accelerator> made;
+  if (auto* make = backend->find<make_accelerator>("troupe_backend_accelerator")) {
+    result<void> outcome;
+    make(device, made, outcome);
+    if (!outcome) return std::move(outcome).error();
+  }
+  if (auto added = backend->add_operations(operations); !added) return std::move(added).error();
+  for (const std::string& path : companions_of(plugin, libraries)) {
+    // A library that cannot be loaded is missing, and its requests say so; the others go on.
+    auto library = plugin_library::open(path);
+    if (library) (void)library->add_operations(operations);
+  }
+  if (auto* warm_up = backend->find<void()>("troupe_backend_warm_up")) warm_up();
+  return made;
 }
 
 operation_table choose_operations(const operation_table& all, std::string_view libraries,

@@ -1,16 +1,24 @@
 #pragma once
 
+#include <troupe/backend/accelerator.hpp>
 #include <troupe/core/result.hpp>
 #include <troupe/worker/executor.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace troupe::worker {
 
-/// Loads a backend plugin for the rest of the process's life and lists its operations.
-/// \errors `library_missing` with the path and the loader's own words.
-[[nodiscard]] result<void> load_backend(const std::string& plugin, operation_table& operations);
+/// Loads a backend plugin for the rest of the process's life, makes its accelerator where it brings
+/// one (else answers null), and lists its operations: its own, and those of each plugin beside it
+/// that is named after it and one of `libraries` (`libtroupe-cuda-blas.so` for "blas" beside
+/// `libtroupe-cuda.so`).
+/// \errors `library_missing` with the path and the loader's own words; those of the accelerator
+[[nodiscard]] result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
+                                                                const accelerator_config& device,
+                                                                std::string_view libraries,
+                                                                operation_table& operations);
 
 /// Keeps only the operations of `libraries` (names separated by spaces; empty keeps all) and adds
 /// those that the worker itself brings.

@@ -2,8 +2,8 @@
 #include "os/shared_memory.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
-#include "worker/backend.hpp"
 #include "worker/crash.hpp"
+#include "worker/engine.hpp"
 #include "worker/host.hpp"
 #include "worker/worker_argument.hpp"
 
@@ -58,6 +58,10 @@ class worker_process {
     switch (message.kind) {
       case wire::control::configure:
         return configure(message.configure, received.descriptors);
+      case wire::control::map:
+      case wire::control::unmap:
+      case wire::control::share:
+        return change_memory(message.memory, received.descriptors);
       case wire::control::begin:
         return begin();
       case wire::control::protect:
@@ -97,29 +101,24 @@ class worker_process {
     program_wakes_ = std::move(descriptors[3]);
     worker::crash::install(reinterpret_cast<wire::worker_header*>(segment_.address())->crash);
 
-    for (std::size_t space = 0; space < ranges_.size(); ++space) {
+    worker::engine::config config{
+        .plugin = std::string(text(message.plugin, sizeof(message.plugin))),
+        .device = std::string(text(message.device, sizeof(message.device))),
+        .libraries = std::string(text(message.libraries, sizeof(message.libraries))),
+        .fault_injection = message.fault_injection != 0,
+        .in_process = true,
+        .add_own = add_};
+    for (std::size_t space = 0; space < config.ranges.size(); ++space) {
       const wire::shared_range& range = message.ranges[space];
-      auto* base = reinterpret_cast<std::byte*>(range.base);
-      auto reserved = os::reserve(base, range.bytes);
-      if (!reserved) return std::move(reserved).error();
-      if (auto mapped =
-              os::map_over(descriptors[4 + space], range.bytes, os::protection::read_write, base);
-          !mapped) {
-        return mapped;
-      }
-      reserved->release();
-      ranges_[space] = {base, range.bytes};
+      config.ranges[space] = {reinterpret_cast<std::byte*>(range.base), range.bytes};
     }
+    auto backend = worker::engine::bring_up(config);
+    if (!backend) return std::move(backend).error();
+    backend_ = *std::move(backend);
     return {};
   }
 
   result<void> begin() {
-    operation_table all;
-    const std::string plugin(text(configuration_.plugin, sizeof(configuration_.plugin)));
-    if (!plugin.empty()) {
-      if (auto loaded = worker::load_backend(plugin, all); !loaded) return loaded;
-    }
-    if (add_ != nullptr) add_(all);
     auto* bells = reinterpret_cast<wire::doorbells*>(bells_.address());
     auto started = worker::host::start(
         {.mailbox = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address()),
@@ -127,29 +126,52 @@ class worker_process {
          .bells = bells + configuration_.worker % wire::doorbell_sets,
          .segment = reinterpret_cast<wire::worker_header*>(segment_.address()),
          .program_wakes = program_wakes_.get(),
-         .ranges = ranges_,
          .worker = configuration_.worker,
          .lane_threads = static_cast<int>(configuration_.lane_threads),
-         .in_process = true},
-        worker::choose_operations(all,
-                                  text(configuration_.libraries, sizeof(configuration_.libraries)),
-                                  configuration_.fault_injection != 0));
+         .in_process = true,
+         .lost =
+             [this](error why) {
+               // From the lanes' thread: a message goes out whole, whoever else sends.
+               wire::failed_message failed;
+               wire::write_failure(failed.why, 0, why);
+               (void)send(failed);
+             }},
+        std::move(backend_));
     if (!started) return std::move(started).error();
     host_ = *std::move(started);
     return send(wire::plain_message{.kind = wire::control::ready});
   }
 
-  result<void> protect(const wire::protect_message& message) {
-    const wire::address_range& memory = ranges_[static_cast<std::size_t>(memory_space::device)];
-    if (message.offset > memory.mapped_bytes ||
-        message.bytes > memory.mapped_bytes - message.offset) {
+  [[nodiscard]] worker::engine* backend() noexcept {
+    return host_ ? &host_->backend() : backend_.get();
+  }
+
+  result<void> change_memory(const wire::memory_message& message,
+                             std::vector<os::unique_fd>& descriptors) {
+    const bool maps = message.kind == wire::control::map;
+    if (backend() == nullptr || message.space > 1 || descriptors.size() != (maps ? 1 : 0)) {
       return error{.code = errc::protocol_violation,
-                   .message = fmt::format("{} bytes at {} of {}", message.bytes, message.offset,
-                                          memory.mapped_bytes)};
+                   .message = fmt::format("memory of space {} with {} descriptors", message.space,
+                                          descriptors.size())};
     }
-    const auto changed =
-        os::protect(memory.base + message.offset, message.bytes,
-                    message.read_only != 0 ? os::protection::read : os::protection::read_write);
+    const auto space = static_cast<memory_space>(message.space);
+    result<void> changed;
+    if (maps) {
+      changed = backend()->map(space, message.offset, message.bytes, descriptors[0]);
+    } else if (message.kind == wire::control::unmap) {
+      changed = backend()->unmap(space, message.offset, message.bytes);
+    } else {
+      changed = backend()->share_up_to(message.bytes);
+    }
+    if (changed) backend()->set_memory_version(message.version);
+    return changed;
+  }
+
+  result<void> protect(const wire::protect_message& message) {
+    if (backend() == nullptr) {
+      return error{.code = errc::protocol_violation, .message = "rights before a configuration"};
+    }
+    const auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
     return send(wire::plain_message{
         .kind = wire::control::protect_done,
         .code = changed ? 0
@@ -170,7 +192,7 @@ class worker_process {
   os::mapping bells_;
   os::mapping segment_;
   os::unique_fd program_wakes_;
-  wire::address_ranges ranges_;
+  std::unique_ptr<worker::engine> backend_;  // until `begin`
   std::unique_ptr<worker::host> host_;
 };
 

@@ -1,24 +1,49 @@
 #include "worker/host.hpp"
 
+#include "worker/lanes.hpp"
+#include "worker/stream_lanes.hpp"
+
 namespace troupe::worker {
 
-result<std::unique_ptr<host>> host::start(const parts& p, operation_table operations) {
+result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine> backend) {
   auto requests = inbox::open(p.mailbox, p.mailbox_bytes);
   if (!requests) return std::move(requests).error();
-  return std::unique_ptr<host>(new host(p, *std::move(requests), std::move(operations)));
+  if (backend->accelerator() != nullptr) {
+    // Its queues write marks and replies there.
+    auto* const segment = reinterpret_cast<std::byte*>(p.segment);
+    auto shared = backend->share(segment, wire::worker_segment_bytes(requests->capacity()));
+    if (!shared) return std::move(shared).error();
+  }
+  return std::unique_ptr<host>(new host(p, *std::move(requests), std::move(backend)));
 }
 
-host::host(const parts& p, inbox requests, operation_table operations)
-    : operations_(std::move(operations)),
+host::host(const parts& p, inbox requests, std::unique_ptr<engine> backend)
+    : engine_(std::move(backend)),
       inbox_(std::move(requests)),
-      outbox_(p.segment, p.mailbox, p.bells, p.program_wakes),
-      lanes_({.requests = inbox_,
-              .answers = outbox_,
-              .operations = operations_,
-              .ranges = p.ranges,
-              .bells = *p.bells,
-              .worker = p.worker,
-              .threads = p.lane_threads,
-              .in_process = p.in_process}) {}
+      outbox_(p.segment, p.mailbox, p.bells, p.program_wakes) {
+  if (accelerator* device = engine_->accelerator()) {
+    lanes_ = std::make_unique<stream_lanes>(
+        stream_lanes::parts{.requests = inbox_,
+                            .answers = outbox_,
+                            .operations = engine_->operations(),
+                            .ranges = engine_->ranges(),
+                            .memory_version = engine_->memory_version(),
+                            .device = *device,
+                            .bells = *p.bells,
+                            .worker = p.worker,
+                            .in_process = p.in_process,
+                            .lost = p.lost});
+  } else {
+    lanes_ =
+        std::make_unique<threaded_lanes>(threaded_lanes::parts{.requests = inbox_,
+                                                               .answers = outbox_,
+                                                               .operations = engine_->operations(),
+                                                               .ranges = engine_->ranges(),
+                                                               .bells = *p.bells,
+                                                               .worker = p.worker,
+                                                               .threads = p.lane_threads,
+                                                               .in_process = p.in_process});
+  }
+}
 
 }  // namespace troupe::worker

@@ -1,15 +1,17 @@
 #pragma once
 
-#include "wire/codec.hpp"
+#include "worker/engine.hpp"
 #include "worker/inbox.hpp"
-#include "worker/lanes.hpp"
+#include "worker/lane_runner.hpp"
 #include "worker/outbox.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace troupe::worker {
 
-/// One worker, wherever it runs: inbox, lanes and outbox over shared memory that is mapped already.
+/// One worker, wherever it runs: backend, inbox, lanes and outbox over shared memory
+/// that is mapped already.
 class host {
  public:
   struct parts {
@@ -18,26 +20,28 @@ class host {
     wire::doorbells* bells = nullptr;
     wire::worker_header* segment = nullptr;
     int program_wakes = -1;  ///< eventfd
-    wire::address_ranges ranges;
     std::uint64_t worker = 0;
     int lane_threads = 2;
     bool in_process = true;
+    /// Called from a thread of the worker when its accelerator's context is lost.
+    std::function<void(error)> lost{};
   };
 
   /// Starts the lanes; they wait for their activation.
   /// \errors of `inbox::open`
   [[nodiscard]] static result<std::unique_ptr<host>> start(const parts& p,
-                                                           operation_table operations);
+                                                           std::unique_ptr<engine> backend);
 
-  void stop() noexcept { lanes_.stop(); }
+  void stop() noexcept { lanes_->stop(); }
+  [[nodiscard]] engine& backend() noexcept { return *engine_; }
 
  private:
-  host(const parts& p, inbox requests, operation_table operations);
+  host(const parts& p, inbox requests, std::unique_ptr<engine> backend);
 
-  operation_table operations_;
+  std::unique_ptr<engine> engine_;
   inbox inbox_;
   outbox outbox_;
-  threaded_lanes lanes_;
+  std::unique_ptr<lane_runner> lanes_;
 };
 
 }  // namespace troupe::worker

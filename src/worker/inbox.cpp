@@ -107,6 +107,8 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.lane = lane % wire::max_lanes;
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
+  to.memory_version = header.memory_version;
+  to.held = header.held.load(std::memory_order_relaxed) != 0;
   to.refused.reset();
   to.operands.clear();
   to.large = false;

@@ -43,6 +43,11 @@ class inbox {
     return header_of(slot).revoked.load(std::memory_order_relaxed) != 0;
   }
 
+  /// True once held requests may go on. Acquire: which of them are revoked is visible then.
+  [[nodiscard]] bool released() const noexcept {
+    return mailbox_->active.released.load(std::memory_order_acquire) != 0;
+  }
+
   [[nodiscard]] std::uint32_t capacity() const noexcept { return geometry_.capacity; }
 
  private:

@@ -54,9 +54,11 @@ struct job {
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, from 1
   std::int64_t deadline_ns = 0;
+  std::uint64_t memory_version = 0;  ///< see `engine::set_memory_version`
   const operation* op = nullptr;
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
+  bool held = false;             ///< see `wire::slot_header::held`
   bool large = false;            ///< touches so much memory that others should be read meanwhile
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   request_room request;

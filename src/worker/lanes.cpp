@@ -127,8 +127,8 @@ bool threaded_lanes::left_unread() noexcept {
 }
 
 // With the role.
-void threaded_lanes::announce_ran_alone() noexcept {
-  if (std::exchange(ran_alone_, 0) > 0) parts_.answers.announce();
+void threaded_lanes::announce_completed() noexcept {
+  if (std::exchange(ran_alone_, 0) > 0) parts_.answers.completions_seen();
 }
 
 // With the role on entry and without it on return. True when there may be something to do at once.
@@ -146,7 +146,7 @@ bool threaded_lanes::read_for_a_while() {
     }
     const std::uint64_t entry = begun_ ? parts_.requests.poll() : 0;
     if (entry == 0) {
-      announce_ran_alone();
+      announce_completed();
       // Whoever has sent several in a row is about to send more, and writes the very line that is
       // looked at here.
       for (int i = 1; i < in_a_row; ++i)
@@ -163,10 +163,10 @@ bool threaded_lanes::read_for_a_while() {
     if (queued_.load(std::memory_order_acquire) == 0 && !j.large) {
       // Alone: nothing that it could depend on is unfinished.
       run(j);
-      if (++ran_alone_ == most_unannounced) announce_ran_alone();
+      if (++ran_alone_ == most_unannounced) announce_completed();
       continue;
     }
-    announce_ran_alone();
+    announce_completed();
     job* ready = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -230,7 +230,7 @@ void threaded_lanes::run_and_finish(job& first) {
   for (job* j = &first; j != nullptr;) {
     const std::uint8_t lane = j->lane;
     run(*j);
-    parts_.answers.announce();
+    parts_.answers.completions_seen();
     bool more = false;
     {
       const std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 #include "worker/hazards.hpp"
 #include "worker/inbox.hpp"
 #include "worker/job.hpp"
+#include "worker/lane_runner.hpp"
 #include "worker/outbox.hpp"
 
 #include <array>
@@ -33,7 +34,7 @@ namespace troupe::worker {
 /// `mutex_` guards the lanes' queues. The inbox, the hazards and the jobs being decoded belong to
 /// the role, which is an atomic flag taken with acquire and given up with release. A lane's counts
 /// are written by the thread that runs its current job only.
-class threaded_lanes {
+class threaded_lanes final : public lane_runner {
  public:
   struct parts {
     inbox& requests;
@@ -47,12 +48,12 @@ class threaded_lanes {
   };
 
   explicit threaded_lanes(const parts& p);
-  ~threaded_lanes();
+  ~threaded_lanes() override;
   threaded_lanes(const threaded_lanes&) = delete;
   threaded_lanes& operator=(const threaded_lanes&) = delete;
 
   /// Ends the threads once what they run has ended.
-  void stop() noexcept;
+  void stop() noexcept override;
 
  private:
   struct lane_state;
@@ -68,7 +69,7 @@ class threaded_lanes {
   [[nodiscard]] job* take_ready_locked();
   [[nodiscard]] bool may_run(const job& j) const noexcept;
   void run_and_finish(job& j);
-  void announce_ran_alone() noexcept;
+  void announce_completed() noexcept;
   void run(job& j) noexcept;
   [[nodiscard]] result<void> execute(job& j, lane_state& lane);
 

@@ -6,29 +6,41 @@
 
 namespace troupe::worker {
 
-void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+void outbox::prepare_reply(const job& j) noexcept {
+  wire::reply_slot& reply = replies_[j.slot];
+  reply = wire::reply_slot{};
+  reply.ticket = j.ticket;
+  reply.reply_bytes = static_cast<std::uint16_t>(j.op->type->reply_bytes);
+  segment_->lanes[j.lane].replied.store(j.place, std::memory_order_relaxed);
+}
+
+void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   wire::reply_slot& reply = replies_[j.slot];
   if (!outcome) {
     wire::write_failure(reply, j.ticket, const_cast<result<void>&>(outcome).error());
     mark.replied.store(j.place, std::memory_order_relaxed);
-  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0) {
+  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0 && !j.op->fails_late) {
     reply.ticket = j.ticket;
     reply.code = 0;
     reply.reply_bytes = static_cast<std::uint16_t>(bytes);
     mark.replied.store(j.place, std::memory_order_relaxed);
   }
+}
+
+void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+  write_reply(j, outcome);
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
   // the count.
-  mark.completed.store(j.place, std::memory_order_release);
+  segment_->lanes[j.lane].completed.store(j.place, std::memory_order_release);
   // Without a fence this look may come before the mark is visible, and so miss whoever goes to
   // sleep in that moment.
   wake_sleepers();
 }
 
-void outbox::announce() noexcept {
-  // The full fence orders the marks before the look at who waits; the program's side announces its
-  // sleep, fences, and looks at the marks once more, so one of the two sees the other.
+void outbox::completions_seen() noexcept {
+  // Orders the marks before the look at who waits; the program's side announces its sleep, fences,
+  // and looks at the marks once more, so one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   wake_sleepers();
 }

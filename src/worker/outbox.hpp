@@ -31,13 +31,30 @@ class outbox {
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
 
   /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
-  /// sleeps is woken at once if it was seen to sleep, else by the next `announce`.
+  /// sleeps is woken at once if it was seen to sleep, else by the next `completions_seen`.
   void complete(const job& j, const result<void>& outcome) noexcept;
 
-  /// Wakes whoever sleeps over anything that is completed. To be called after `complete` and before
-  /// the calling thread does anything that may take long; it costs more than the rest of a short
-  /// request, so several are announced together.
-  void announce() noexcept;
+  // The same in steps, for a mark that an accelerator writes.
+
+  /// Before a job is enqueued that an accelerator may make a failure of: a success, which it may
+  /// change until the mark.
+  void prepare_reply(const job& j) noexcept;
+  /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
+  /// before the mark belongs to the reply.
+  void write_reply(const job& j, const result<void>& outcome) noexcept;
+  /// Where the mark of the job's lane is.
+  [[nodiscard]] std::uint64_t* mark_of(const job& j) noexcept {
+    static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
+    return reinterpret_cast<std::uint64_t*>(&segment_->lanes[j.lane].completed);
+  }
+  /// The lane's mark now. Acquire: what was written before it is visible.
+  [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {
+    return segment_->lanes[lane].completed.load(std::memory_order_acquire);
+  }
+  /// Wakes whoever sleeps over a mark that has moved. To be called after `complete` and before the
+  /// calling thread does anything that may take long; it costs as much as the rest of a short
+  /// request, so several are seen to together.
+  void completions_seen() noexcept;
 
   /// Called when there is nothing left to do: wakes a program that let completions pile up.
   void idle() noexcept;

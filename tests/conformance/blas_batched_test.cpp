@@ -135,6 +135,44 @@ TEST(BlasBatched, GemmGroupedTakesADifferentProblemEachTime) {
   }
 }
 
+TEST(BlasBatched, ListsTakeMatricesAtAnyAddress) {
+  for (const auto& type : product_types) {
+    for (const blas::op op : ops) {
+      for (const bool grouped : {false, true}) {
+        scene s;
+        s.name(std::string(to_string(type.in)) + (grouped ? " grouped" : ""));
+        // Behind the first column: an address that is aligned to one element only.
+        const auto part = [&](dtype t, std::int64_t m, std::int64_t n) {
+          auto& whole = s.matrix_of(t, m, n + 1, layout::row);
+          return &s.again(whole, whole.view.slice(1, 1, n + 1).value());
+        };
+        std::vector<test_tensor*> a, b, c;
+        std::vector<any_tensor> views[3];
+        for (std::size_t i = 0; i < 3; ++i) {
+          a.push_back(part(type.in, 5, 8));
+          b.push_back(part(type.in, 8, 16));
+          c.push_back(part(type.out, 5, 16));
+          views[0].push_back(a[i]->view);
+          views[1].push_back(b[i]->view);
+          views[2].push_back(c[i]->view);
+        }
+        const scalar alpha = alpha_for(type);
+        if (grouped) {
+          s.run(blas::gemm_grouped{
+              .a = views[0], .b = views[1], .c = views[2], .alpha = {alpha, 0, alpha}, .op_a = op});
+        } else {
+          s.run(blas::gemm_batched{
+              .a = views[0], .b = views[1], .c = views[2], .alpha = alpha, .op_a = op});
+        }
+        for (std::size_t i = 0; i < 3; ++i) {
+          expect_product(s, *c[i], 0, applied(op, a[i]->before()), b[i]->before(),
+                         grouped && i == 1 ? number(0) : as_number(alpha), 0, type.compute);
+        }
+      }
+    }
+  }
+}
+
 TEST(BlasBatched, GemvBatchedMultiplies) {
   for (const dtype type : classic_types) {
     for (const layout l : all_layouts) {

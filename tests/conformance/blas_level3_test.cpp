@@ -118,6 +118,22 @@ TEST(BlasGemm, LeavesOldContentUnreadWhenBetaIsZeroAndInputsWhenAlphaIs) {
   }
 }
 
+TEST(BlasGemm, DoesNotReadMatricesWithoutWeight) {
+  for (const auto& type : product_types) {
+    if (type.in == dtype::i8) continue;  // an integer cannot tell that it was read
+    for (const layout l : all_layouts) {
+      scene s;
+      auto& a = s.matrix_of(type.in, 5, 4, l);
+      auto& b = s.matrix_of(type.in, 4, 6, l);
+      auto& c = s.matrix_of(type.out, 5, 6, l);
+      s.fill(a, std::numeric_limits<double>::quiet_NaN());
+      s.fill(b, std::numeric_limits<double>::infinity());
+      s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .alpha = 0, .beta = 2});
+      s.expect_exactly(c, number(2) * c.before());
+    }
+  }
+}
+
 TEST(BlasGemm, WorksOnBlocksOfOneMatrix) {
   scene s;
   auto& whole = s.matrix_of(dtype::f64, 12, 12, layout::row_padded);

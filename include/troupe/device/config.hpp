@@ -16,6 +16,15 @@ enum class isolation : std::uint8_t {
   thread,   ///< in threads of this program: for debuggers; a fault ends the program
 };
 
+/// What computes a device's requests.
+enum class backend_kind : std::uint8_t {
+  /// CUDA where there is a GPU of the device's ordinal, else the CPU. The environment variable
+  /// TROUPE_BACKEND ("cpu" or "cuda") decides for programs that leave it at this.
+  automatic,
+  cpu,
+  cuda,
+};
+
 /// What happens to a request that finds the device's mailbox full.
 enum class when_full : std::uint8_t {
   reject,  ///< it fails with `errc::mailbox_full`
@@ -40,12 +49,13 @@ struct lane_policy {
 /// How a device is made. The defaults are meant to be right.
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
+  backend_kind backend = backend_kind::automatic;
   /// Requests that may be waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
   /// Room for requests that do not fit a slot of 448 bytes, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;
-  /// Device memory; 0 takes half of the machine's.
+  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's.
   std::uint64_t memory_limit_bytes = 0;
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
   bool standby = true;

@@ -35,6 +35,9 @@ struct operation {
                       std::byte* reply) = nullptr;
   void* executor = nullptr;
   troupe::effort effort = troupe::effort::unknown;
+  /// What an accelerator has enqueued for it may find out that the request fails, and write so into
+  /// the reply.
+  bool fails_late = false;
 };
 
 /// Where a backend, a plugin or a program that is its own worker lists its operations.

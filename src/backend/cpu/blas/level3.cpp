@@ -86,7 +86,8 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
   const int rows = p.c.rank() - 2;
   const std::int64_t m = p.c.extent(rows);
   const std::int64_t n = p.c.extent(rows + 1);
-  const std::int64_t k = p.a.extent(rows + 1);
+  // OpenBLAS's kernels for small matrices multiply by an alpha of zero, and NaNs would stay.
+  const std::int64_t k = p.alpha.is_zero() ? 0 : p.a.extent(rows + 1);
   if (m == 0 || n == 0) return {};
   const dtype type = p.a.type();
   if (type == dtype::f16 || type == dtype::bf16) return multiply_half(p, a, b, c, lane);

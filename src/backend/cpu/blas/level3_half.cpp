@@ -31,7 +31,8 @@ struct sizes {
 
 sizes sizes_of(const product& p) {
   const int rows = p.c.rank() - 2;
-  return {p.c.extent(rows), p.c.extent(rows + 1), p.a.extent(rows + 1)};
+  // Without weight nothing is read: NaNs times zero would be NaNs.
+  return {p.c.extent(rows), p.c.extent(rows + 1), p.alpha.is_zero() ? 0 : p.a.extent(rows + 1)};
 }
 
 /// `count` floats for each of three matrices.

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <troupe/core/result.hpp>
+#include <troupe/core/unique_function.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// What a backend brings whose devices have memory of their own: the program's side of it. It makes
+/// no context, so no fault of a worker can reach the program. A plugin exports it as
+/// `troupe_backend_devices` and `troupe_backend_open`; one that does not serves a device whose
+/// memory is the program's.
+namespace troupe {
+
+/// A device that a backend has found.
+struct device_description {
+  std::int32_t ordinal = 0;
+  std::string name{};          ///< as the vendor calls it
+  std::string uuid{};          ///< the same for every process and on every start of the machine
+  std::string architecture{};  ///< such as "sm_90"
+  std::uint64_t memory_bytes = 0;
+};
+
+/// A piece of device memory that the program owns and workers map by its descriptor. Gone once it
+/// is destroyed and no worker maps it any more.
+class memory_slab {
+ public:
+  virtual ~memory_slab() = default;
+  [[nodiscard]] virtual int descriptor() const noexcept = 0;
+};
+
+/// How full a device is, all processes counted. Bytes.
+struct memory_level {
+  std::uint64_t free = 0;
+  std::uint64_t total = 0;
+};
+
+/// One device as the program sees it. Any thread may call it.
+class device_source {
+ public:
+  virtual ~device_source() = default;
+
+  [[nodiscard]] virtual const device_description& description() const noexcept = 0;
+  /// Sizes of slabs are multiples of it, in bytes.
+  [[nodiscard]] virtual std::uint64_t granule_bytes() const noexcept = 0;
+  /// \errors `out_of_memory` with what was asked and what is free; `device_unavailable`
+  [[nodiscard]] virtual result<std::unique_ptr<memory_slab>> allocate(std::uint64_t bytes) = 0;
+  /// \errors `unsupported` where nobody can tell
+  [[nodiscard]] virtual result<memory_level> level() = 0;
+
+  /// Sets what is called soon after the device has met a fault, of whatever process, from a thread
+  /// of the backend's own. It must not be destroyed by that thread.
+  using alarm = unique_function<void()>;
+  virtual void on_fault(alarm raise) = 0;
+  /// True when no process but these has a context on the device. False when nobody can tell.
+  [[nodiscard]] virtual bool used_only_by(const std::vector<std::int32_t>& pids) = 0;
+};
+
+/// Signatures of the two entry points.
+using list_devices = void(std::vector<device_description>& found, result<void>& outcome);
+using open_device = void(std::int32_t ordinal, std::shared_ptr<device_source>& opened,
+                         result<void>& outcome);
+
+}  // namespace troupe

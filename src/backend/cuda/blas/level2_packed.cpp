@@ -1,0 +1,78 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/blas/conjugated.hpp"
+#include "backend/cuda/blas/routines.hpp"
+#include "backend/cuda/blas/symmetric.hpp"
+#include "backend/cuda/executor.hpp"
+
+#include <troupe/ops/blas/level2_packed.hpp>
+
+namespace troupe::cuda {
+namespace {
+
+using blas::increment;
+using blas::storage_op;
+
+result<void> run_spmv(const blas::spmv& r, lane& where) {
+  if (r.y.empty()) return {};
+  const std::int64_t n = r.y.extent(0);
+  return for_classic_type(r.ap.type(), [&]<class T>(T) -> result<void> {
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    if constexpr (complex_v<T>) {
+      return multiply(where, symmetric_packed<T>{r.ap.data<T>(), n, r.uplo == blas::uplo::upper},
+                      elements_of<const T>(r.x), elements_of<T>(r.y), alpha, beta);
+    } else {
+      const auto handle = cublas_of(where);
+      if (!handle) return handle.error();
+      return routines<T>::spmv(*handle, as_cublas(r.uplo), n, &alpha, r.ap.data<T>(), r.x.data<T>(),
+                               increment(r.x), &beta, r.y.data<T>(), increment(r.y));
+    }
+  });
+}
+
+result<void> run_hpmv(const blas::hpmv& r, lane& where) {
+  if (r.y.empty()) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_complex_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    return routines<T>::hpmv(*handle, as_cublas(r.uplo), r.y.extent(0), &alpha, r.ap.data<T>(),
+                             r.x.data<T>(), increment(r.x), &beta, r.y.data<T>(), increment(r.y));
+  });
+}
+
+result<void> run_tpmv(const blas::tpmv& r, lane& where) {
+  if (r.x.empty()) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_classic_type(r.ap.type(), [&]<class T>(T) {
+    return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
+      return routines<T>::tpmv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+                               r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
+    });
+  });
+}
+
+result<void> run_tpsv(const blas::tpsv& r, lane& where) {
+  if (r.x.empty()) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_classic_type(r.ap.type(), [&]<class T>(T) {
+    return update_vector<T>(where, r.x, r.op_a == storage_op::conjugate, [&] {
+      return routines<T>::tpsv(*handle, as_cublas(r.uplo), as_cublas(r.op_a), as_cublas(r.diag),
+                               r.x.extent(0), r.ap.data<T>(), r.x.data<T>(), increment(r.x));
+    });
+  });
+}
+
+}  // namespace
+
+void add_blas_level2_packed(operation_table& table) {
+  add<blas::spmv>(table, run_spmv);
+  add<blas::hpmv>(table, run_hpmv);
+  add<blas::tpmv>(table, run_tpmv);
+  add<blas::tpsv>(table, run_tpsv);
+}
+
+}  // namespace troupe::cuda

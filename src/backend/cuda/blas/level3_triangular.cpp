@@ -1,0 +1,60 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/blas/triangular.hpp"
+#include "backend/cuda/executor.hpp"
+
+#include <troupe/ops/blas/level3_triangular.hpp>
+
+namespace troupe::cuda {
+namespace {
+
+/// Runs `call(type, handle, problem, alpha, a, b)`.
+template <class Request, class Call>
+result<void> with_triangle(const Request& r, lane& where, Call call) {
+  if (r.b.empty()) return {};
+  if (r.alpha.is_zero()) return scale(where, r.b, 0);  // b and a are not read
+  triangular_problem p = column_major(r);
+  if (p.to_conjugate) {
+    auto memory = where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())));
+    if (!memory) return std::move(memory).error();
+    if (auto done = conjugate_copy(where, r.a.type(), p, memory->data()); !done) return done;
+  }
+  auto handle = cublas_of(where);
+  if (!handle) return std::move(handle).error();
+  return with_math(*handle, r.math, [&] {
+    return for_classic_type(r.b.type(), [&]<class T>(T type) {
+      const T alpha = r.alpha.template as<T>();
+      return call(type, *handle, p, &alpha, reinterpret_cast<const T*>(p.a),
+                  reinterpret_cast<T*>(p.b));
+    });
+  });
+}
+
+result<void> run_trmm(const blas::trmm& r, lane& where) {
+  return with_triangle(r, where,
+                       []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
+                                   const T* alpha, const T* a, T* b) {
+                         // The product goes where b is, which cuBLAS allows.
+                         return matrix_routines<T>::trmm(handle, p.side, p.uplo, p.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.lda,
+                                                         static_cast<const T*>(b), p.ldb, b, p.ldb);
+                       });
+}
+
+result<void> run_trsm(const blas::trsm& r, lane& where) {
+  return with_triangle(r, where,
+                       []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
+                                   const T* alpha, const T* a, T* b) {
+                         return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.lda, b,
+                                                         p.ldb);
+                       });
+}
+
+}  // namespace
+
+void add_blas_level3_triangular(operation_table& table) {
+  add<blas::trmm>(table, run_trmm);
+  add<blas::trsm>(table, run_trsm);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,135 @@
+#include "backend/cuda/blas/arithmetic.cuh"
+#include "backend/cuda/blas/launch.cuh"
+#include "backend/cuda/blas/reductions.hpp"
+
+#include <bit>
+
+namespace troupe::cuda {
+namespace {
+
+/// The bytes of a `scalar`, whose members are its own.
+struct scalar_bytes {
+  std::uint64_t kind;  // a byte and its padding, which is zero
+  std::int64_t integer;
+  double real;
+  double imaginary;
+};
+constexpr auto real_kind = static_cast<std::uint64_t>(scalar::kind::real);
+constexpr auto complex_kind = static_cast<std::uint64_t>(scalar::kind::complex);
+static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).kind == real_kind);
+static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).real == 1.5);
+static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).kind ==
+              complex_kind);
+static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).imaginary == 2.5);
+
+__device__ void store(scalar_bytes* to, double value) { *to = {real_kind, 0, value, 0}; }
+template <class R>
+__device__ void store(scalar_bytes* to, complex_value<R> value) {
+  *to = {complex_kind, 0, value.re, value.im};
+}
+
+template <class D>
+__global__ void store_one_number(const D* from, scalar_bytes* to) {
+  if (threadIdx.x == 0) store(to, *from);
+}
+
+__global__ void store_one_index(const std::int64_t* from, std::int64_t* to) {
+  if (threadIdx.x == 0) *to = *from > 0 ? *from - 1 : 0;
+}
+
+/// The sum of `value` over the block, in its first thread. Always in the same order.
+template <class Sum>
+__device__ Sum block_sum(Sum value) {
+  constexpr int warps = threads_per_block / 32;
+  __shared__ Sum of_warps[warps];
+  for (int ahead = 16; ahead > 0; ahead /= 2)
+    value += __shfl_down_sync(~0u, value, ahead);
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int warp = 1; warp < warps; ++warp)
+      value += of_warps[warp];
+  }
+  return value;
+}
+
+template <class Sum, class D>
+__global__ void sum_products(const D* x, std::int64_t step_x, const D* y, std::int64_t step_y,
+                             std::int64_t n, Sum* of_blocks) {
+  Sum sum = 0;
+  for (std::int64_t i = first_step(); i < n; i += step_width())
+    sum += static_cast<Sum>(widened(x[i * step_x])) * static_cast<Sum>(widened(y[i * step_y]));
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) of_blocks[blockIdx.x] = sum;
+}
+
+template <bool Root, class Sum, class D>
+__global__ void sum_blocks(const Sum* of_blocks, unsigned count, D* result, scalar_bytes* reply) {
+  Sum sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += threads_per_block)
+    sum += of_blocks[i];
+  sum = block_sum(sum);
+  if (threadIdx.x != 0) return;
+  if (Root) sum = sqrt(sum);
+  if (result != nullptr) {
+    *result = narrowed<D>::from(static_cast<float>(sum));
+  } else {
+    store(reply, static_cast<double>(sum));
+  }
+}
+
+template <bool Root, class Sum, class Half>
+result<void> reduce(lane& where, std::string_view name, strided<const Half> x,
+                    strided<const Half> y, Half* result, scalar* reply) {
+  using D = device_t<Half>;
+  auto memory = where.workspace(half_reduction_bytes);
+  if (!memory) return std::move(memory).error();
+  auto* const of_blocks = reinterpret_cast<Sum*>(memory->data());
+  constexpr auto most = static_cast<unsigned>(half_reduction_bytes / sizeof(double));
+  // Several elements for each thread, so that few blocks are left to sum up.
+  const unsigned blocks = std::min(blocks_for(where, x.count / 8), most);
+  if (auto done = launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
+                         on_device(y.first), y.step, x.count, of_blocks);
+      !done) {
+    return done;
+  }
+  return launch(where, name, sum_blocks<Root, Sum, D>, 1, of_blocks, blocks, on_device(result),
+                reinterpret_cast<scalar_bytes*>(reply));
+}
+
+}  // namespace
+
+template <class T>
+result<void> store_number(const lane& where, const T* from, scalar* to) {
+  return launch(where, "store_number", store_one_number<device_t<T>>, 1, on_device(from),
+                reinterpret_cast<scalar_bytes*>(to));
+}
+
+result<void> store_index(const lane& where, const std::int64_t* from, std::int64_t* to) {
+  return launch(where, "store_index", store_one_index, 1, from, to);
+}
+
+template <class Half>
+result<void> dot_of_halves(lane& where, strided<const Half> x, strided<const Half> y, Half* result,
+                           scalar* reply) {
+  return reduce<false, float>(where, "dot_of_halves", x, y, result, reply);
+}
+
+template <class Half>
+result<void> nrm2_of_halves(lane& where, strided<const Half> x, Half* result, scalar* reply) {
+  // In f64: the square of no bf16 overflows or underflows there.
+  return reduce<true, double>(where, "nrm2_of_halves", x, x, result, reply);
+}
+
+template result<void> store_number(const lane&, const float*, scalar*);
+template result<void> store_number(const lane&, const double*, scalar*);
+template result<void> store_number(const lane&, const std::complex<float>*, scalar*);
+template result<void> store_number(const lane&, const std::complex<double>*, scalar*);
+
+template result<void> dot_of_halves(lane&, strided<const f16>, strided<const f16>, f16*, scalar*);
+template result<void> dot_of_halves(lane&, strided<const bf16>, strided<const bf16>, bf16*,
+                                    scalar*);
+template result<void> nrm2_of_halves(lane&, strided<const f16>, f16*, scalar*);
+template result<void> nrm2_of_halves(lane&, strided<const bf16>, bf16*, scalar*);
+
+}  // namespace troupe::cuda

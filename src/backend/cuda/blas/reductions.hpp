@@ -1,0 +1,35 @@
+#pragma once
+
+#include "backend/cuda/blas/vectors.hpp"
+#include "backend/cuda/lane.hpp"
+
+#include <troupe/memory/scalar.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+/// Where the answers of reductions go, and the reductions that cuBLAS has in a form of its own.
+namespace troupe::cuda {
+
+/// *to = *from, an f32, f64, c64 or c128 in device memory; `to` is a reply.
+template <class T>
+[[nodiscard]] result<void> store_number(const lane& where, const T* from, scalar* to);
+
+/// *to = *from − 1: cuBLAS counts from 1. `from` and `to` may be one place; 0, which only NaNs can
+/// give, stays 0.
+[[nodiscard]] result<void> store_index(const lane& where, const std::int64_t* from,
+                                       std::int64_t* to);
+
+/// Bytes of device memory that a reduction of halves works in.
+inline constexpr std::size_t half_reduction_bytes = 1024 * sizeof(double);
+
+/// Σ xᵢ · yᵢ and √Σ xᵢ² of f16 or bf16. To `result` as an element where it is given, or else to
+/// `reply` as it was accumulated: cuBLAS would round to the type of x first.
+template <class Half>
+[[nodiscard]] result<void> dot_of_halves(lane& where, strided<const Half> x, strided<const Half> y,
+                                         Half* result, scalar* reply);
+template <class Half>
+[[nodiscard]] result<void> nrm2_of_halves(lane& where, strided<const Half> x, Half* result,
+                                          scalar* reply);
+
+}  // namespace troupe::cuda

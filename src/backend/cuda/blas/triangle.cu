@@ -1,0 +1,88 @@
+#include "backend/cuda/blas/combine.hpp"
+#include "backend/cuda/blas/factors.cuh"
+#include "backend/cuda/blas/launch.cuh"
+
+#include <algorithm>
+#include <complex>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int tile = 32;
+constexpr int depth = threads_per_block / tile;
+
+template <class R>
+__device__ void multiply(R& value, R factor, bool) {
+  value = factor * value;
+}
+// A real factor multiplies part by part, so that a part that is not read spoils nothing.
+template <class R>
+__device__ void multiply(complex_value<R>& value, complex_value<R> factor, bool by_real) {
+  value = by_real ? factor.re * value : factor * value;
+}
+template <class R>
+__device__ void make_real(R&) {}
+template <class R>
+__device__ void make_real(complex_value<R>& value) {
+  value.im = 0;
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    scale_tiles(D* c, std::int64_t row, std::int64_t column, std::int64_t n, bool upper, D factor,
+                weight how, bool hermitian) {
+  const std::int64_t edge = (n + tile - 1) / tile;
+  for (std::int64_t t = blockIdx.x; t < edge * edge; t += gridDim.x) {
+    const std::int64_t i0 = t % edge * tile;
+    const std::int64_t j0 = t / edge * tile;
+    if (upper ? i0 > j0 : i0 < j0) continue;  // wholly in the other triangle
+    const std::int64_t i = i0 + threadIdx.x % tile;
+    for (std::int64_t j = j0 + threadIdx.x / tile; j < j0 + tile && j < n; j += depth) {
+      if (i >= n || (upper ? i > j : i < j)) continue;
+      D value{};
+      if (how != weight::zero) value = c[i * row + j * column];
+      if (how == weight::any) multiply(value, factor, hermitian);
+      if (hermitian && i == j) make_real(value);
+      c[i * row + j * column] = value;
+    }
+  }
+}
+
+template <class T>
+result<void> scale_as(lane& where, const any_tensor& c, bool upper, const scalar& beta,
+                      bool hermitian) {
+  const weighted_factor<T> factor(beta);
+  const std::int64_t n = c.extent(0);
+  if (n == 0 || (factor.how == weight::one && !hermitian)) return {};
+  std::int64_t row = c.stride(0);
+  std::int64_t column = c.stride(1);
+  if (column == 1) {  // neighbouring threads stand on neighbouring elements
+    std::swap(row, column);
+    upper = !upper;
+  }
+  const std::int64_t edge = (n + tile - 1) / tile;
+  return launch(where, "scale_tiles", scale_tiles<device_t<T>>,
+                blocks_for(where, edge * edge * threads_per_block), on_device(c.data<T>()), row,
+                column, n, upper, factor.value, factor.how, hermitian);
+}
+
+}  // namespace
+
+result<void> scale_triangle(lane& where, const any_tensor& c, bool upper, const scalar& beta,
+                            bool hermitian) {
+  switch (c.type()) {
+    case dtype::f32:
+      return scale_as<float>(where, c, upper, beta, hermitian);
+    case dtype::f64:
+      return scale_as<double>(where, c, upper, beta, hermitian);
+    case dtype::c64:
+      return scale_as<std::complex<float>>(where, c, upper, beta, hermitian);
+    case dtype::c128:
+      return scale_as<std::complex<double>>(where, c, upper, beta, hermitian);
+    default:
+      return error{.code = errc::type_mismatch, .message = "no triangle of this type"};
+  }
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,109 @@
+#include "backend/cuda/device_accelerator.hpp"
+
+#include "backend/cuda/device_list.hpp"
+#include "backend/cuda/stream_lane.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::cuda {
+namespace {
+
+CUdeviceptr pointer(std::byte* at) noexcept { return reinterpret_cast<CUdeviceptr>(at); }
+
+error unavailable(error why, std::string_view advice) {
+  why.code = errc::device_unavailable;
+  why.message += fmt::format("; {}", advice);
+  return why;
+}
+
+}  // namespace
+
+result<std::unique_ptr<device_accelerator>> device_accelerator::make(
+    const accelerator_config& config) {
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  const driver& d = **loaded;
+  auto device = find_device(d, config.device);
+  if (!device) return std::move(device).error();
+
+  CUcontext context = nullptr;
+  if (auto made = check(d.cuDevicePrimaryCtxRetain(&context, *device), "cuDevicePrimaryCtxRetain");
+      !made) {
+    return unavailable(std::move(made).error(),
+                       "another process may hold the device (compute mode exclusive), or its "
+                       "memory may be full");
+  }
+  std::unique_ptr<device_accelerator> made(new device_accelerator(d, *device, context));
+  made->enter_thread();
+  if (auto asked = check(d.cuDeviceGetAttribute(&made->multiprocessors_,
+                                                CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, *device),
+                         "cuDeviceGetAttribute");
+      !asked) {
+    return std::move(asked).error();
+  }
+  // Every worker has the memory at the addresses that the program has chosen.
+  CUdeviceptr reserved = 0;
+  const CUdeviceptr wanted = pointer(config.memory_base);
+  if (auto taken = check(d.cuMemAddressReserve(&reserved, config.memory_bytes, 0, wanted, 0),
+                         "cuMemAddressReserve");
+      !taken) {
+    return unavailable(std::move(taken).error(),
+                       fmt::format("{} bytes of addresses at {}", config.memory_bytes,
+                                   static_cast<void*>(config.memory_base)));
+  }
+  if (reserved != wanted) {
+    return error{.code = errc::device_unavailable,
+                 .message = fmt::format("the driver put {} bytes of addresses at {:#x} instead of "
+                                        "{:#x}, where something else lies",
+                                        config.memory_bytes, reserved, wanted),
+                 .library = "cuda",
+                 .call = "cuMemAddressReserve"};
+  }
+  return made;
+}
+
+void device_accelerator::enter_thread() { (void)driver_.cuCtxSetCurrent(context_); }
+
+result<void> device_accelerator::map(std::byte* at, std::uint64_t bytes, int descriptor) {
+  CUmemGenericAllocationHandle memory = 0;
+  // The driver takes the descriptor's number as a pointer.
+  auto* const handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor));
+  if (auto imported = check(driver_.cuMemImportFromShareableHandle(
+                                &memory, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                            "cuMemImportFromShareableHandle");
+      !imported) {
+    return imported;
+  }
+  auto mapped = check(driver_.cuMemMap(pointer(at), bytes, 0, memory, 0), "cuMemMap");
+  // The mapping keeps the memory.
+  (void)driver_.cuMemRelease(memory);
+  if (!mapped) return mapped;
+  return give_access(at, bytes, false);
+}
+
+result<void> device_accelerator::unmap(std::byte* at, std::uint64_t bytes) {
+  return check(driver_.cuMemUnmap(pointer(at), bytes), "cuMemUnmap");
+}
+
+result<void> device_accelerator::protect(std::byte* at, std::uint64_t bytes, bool read_only) {
+  return give_access(at, bytes, read_only);
+}
+
+result<void> device_accelerator::give_access(std::byte* at, std::uint64_t bytes, bool read_only) {
+  const CUmemAccessDesc access{
+      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_},
+      .flags = read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  return check(driver_.cuMemSetAccess(pointer(at), bytes, &access, 1), "cuMemSetAccess");
+}
+
+result<void> device_accelerator::share(std::byte* at, std::uint64_t bytes) {
+  return check(driver_.cuMemHostRegister(
+                   at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+               "cuMemHostRegister");
+}
+
+result<std::unique_ptr<accelerator_lane>> device_accelerator::make_lane(int number) {
+  return stream_lane::make(driver_, number, multiprocessors_);
+}
+
+}  // namespace troupe::cuda

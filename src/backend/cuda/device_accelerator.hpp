@@ -1,0 +1,42 @@
+#pragma once
+
+#include "backend/cuda/driver.hpp"
+
+#include <troupe/backend/accelerator.hpp>
+
+#include <map>
+#include <memory>
+
+namespace troupe::cuda {
+
+/// One GPU in one worker: its context, and the memory that is mapped there.
+///
+/// The context is the device's primary one, which the vendor libraries use too. It is never
+/// destroyed: the process ends instead, and after a fault nothing else would help.
+class device_accelerator final : public accelerator {
+ public:
+  /// \errors `device_unavailable` for a device that is not there or no context can be made on, with
+  /// what to do about it
+  [[nodiscard]] static result<std::unique_ptr<device_accelerator>> make(
+      const accelerator_config& config);
+
+  void enter_thread() override;
+  [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override;
+  [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override;
+  [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes) override;
+  [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override;
+
+ private:
+  device_accelerator(const driver& d, CUdevice device, CUcontext context) noexcept
+      : driver_(d), device_(device), context_(context) {}
+
+  [[nodiscard]] result<void> give_access(std::byte* at, std::uint64_t bytes, bool read_only);
+
+  const driver& driver_;
+  CUdevice device_;
+  CUcontext context_;
+  int multiprocessors_ = 0;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "backend/cuda/failure.hpp"
+
+#include <troupe/core/result.hpp>
+
+#include <cuda.h>
+
+#include <string_view>
+
+namespace troupe::cuda {
+
+// Every driver function that is called, by the name that cuda.h maps to its current version.
+#define TROUPE_CUDA_DRIVER_FUNCTIONS(each)                                                       \
+  each(cuInit) each(cuDriverGetVersion) each(cuGetErrorName) each(cuGetErrorString)              \
+      each(cuDeviceGetCount) each(cuDeviceGet) each(cuDeviceGetName) each(cuDeviceGetUuid)       \
+          each(cuDeviceGetAttribute) each(cuDeviceTotalMem) each(cuDevicePrimaryCtxRetain)       \
+              each(cuCtxSetCurrent) each(cuMemGetAllocationGranularity) each(cuMemCreate)        \
+                  each(cuMemRelease) each(cuMemExportToShareableHandle)                          \
+                      each(cuMemImportFromShareableHandle) each(cuMemAddressReserve)             \
+                          each(cuMemMap) each(cuMemUnmap) each(cuMemSetAccess)                   \
+                              each(cuMemHostRegister) each(cuMemAllocAsync) each(cuMemFreeAsync) \
+                                  each(cuStreamCreateWithPriority) each(cuStreamDestroy)         \
+                                      each(cuStreamQuery) each(cuStreamWaitEvent)                \
+                                          each(cuStreamWriteValue64) each(cuEventCreate)         \
+                                              each(cuEventRecord) each(cuEventDestroy)
+
+/// The driver's functions, found at run time: nothing here needs a driver to be built or loaded.
+struct driver {
+#define TROUPE_CUDA_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
+  TROUPE_CUDA_DRIVER_FUNCTIONS(TROUPE_CUDA_DRIVER_MEMBER)
+#undef TROUPE_CUDA_DRIVER_MEMBER
+
+  /// Loads the driver and initialises it, once in a process.
+  /// \errors `device_unavailable`: what was tried, and what it needs
+  [[nodiscard]] static result<const driver*> load();
+};
+
+/// The oldest driver that this build runs with, as `cuDriverGetVersion` counts: 1000 · major +
+/// 10 · minor of the CUDA version it supports.
+inline constexpr int oldest_driver = 13'000;
+
+[[nodiscard]] inline result<void> check(CUresult code, std::string_view call) {
+  return check(static_cast<cudaError_t>(code), call);
+}
+
+}  // namespace troupe::cuda

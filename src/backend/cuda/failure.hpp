@@ -1,0 +1,31 @@
+#pragma once
+
+#include <troupe/core/result.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+namespace troupe::cuda {
+
+/// What a driver code says about the request, the context and the device. Source: CUDA Driver API,
+/// "Data types used by CUDA driver", CUresult.
+enum class severity : std::uint8_t {
+  none,
+  not_ready,    ///< no failure: still running
+  request,      ///< this call was refused, the context goes on
+  memory,       ///< out of memory; the context goes on
+  lost,         ///< the context is unusable: only a new process helps
+  device_gone,  ///< the device itself does not answer
+};
+
+/// `code` is a `CUresult`; `cudaError_t` has the same numbers for what can happen here. A code that
+/// is not listed counts as `lost`.
+[[nodiscard]] severity severity_of(int code) noexcept;
+
+/// The error for a code, with its name, the library and the call; success for 0. Codes of severity
+/// `lost` and `device_gone` become `errc::device_fault`, `memory` becomes `errc::out_of_memory`,
+/// `request` becomes `errc::library_error`.
+[[nodiscard]] result<void> check(cudaError_t code, std::string_view call);
+
+}  // namespace troupe::cuda

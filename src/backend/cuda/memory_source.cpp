@@ -1,0 +1,120 @@
+#include "backend/cuda/memory_source.hpp"
+
+#include "backend/cuda/device_list.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+// An event ends the wait at once; this is how long the watcher takes to notice its own end.
+constexpr std::chrono::milliseconds watch_interval{100};
+
+class exported_memory final : public memory_slab {
+ public:
+  exported_memory(const driver& d, CUmemGenericAllocationHandle memory, int descriptor) noexcept
+      : driver_(d), memory_(memory), descriptor_(descriptor) {}
+  exported_memory(const exported_memory&) = delete;
+  exported_memory& operator=(const exported_memory&) = delete;
+  ~exported_memory() override {
+    ::close(descriptor_);
+    (void)driver_.cuMemRelease(memory_);
+  }
+  [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
+
+ private:
+  const driver& driver_;
+  CUmemGenericAllocationHandle memory_;
+  int descriptor_;
+};
+
+}  // namespace
+
+result<std::shared_ptr<device_source>> memory_source::open(std::int32_t ordinal) {
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  auto devices = list_devices(**loaded);
+  if (!devices) return std::move(devices).error();
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices->size()) {
+    return error{.code = errc::device_unavailable,
+                 .message = fmt::format("device {} does not exist: the driver shows {}", ordinal,
+                                        devices->size()),
+                 .library = "cuda"};
+  }
+  std::shared_ptr<memory_source> source(
+      new memory_source(**loaded, (*devices)[static_cast<std::size_t>(ordinal)]));
+  std::size_t granule = 0;
+  if (auto asked = check((*loaded)->cuMemGetAllocationGranularity(
+                             &granule, &source->kind_, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                         "cuMemGetAllocationGranularity");
+      !asked) {
+    return std::move(asked).error();
+  }
+  source->granule_ = granule;
+  return std::shared_ptr<device_source>(std::move(source));
+}
+
+memory_source::memory_source(const driver& d, device_description description)
+    : driver_(d),
+      description_(std::move(description)),
+      management_(nvml_device::open(description_.uuid)) {
+  kind_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  kind_.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = description_.ordinal};
+  kind_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+memory_source::~memory_source() { ending_.store(true, std::memory_order_relaxed); }
+
+result<std::unique_ptr<memory_slab>> memory_source::allocate(std::uint64_t bytes) {
+  CUmemGenericAllocationHandle memory = 0;
+  if (auto made = check(driver_.cuMemCreate(&memory, bytes, &kind_, 0), "cuMemCreate"); !made) {
+    error why = std::move(made).error();
+    if (const auto now = level()) {
+      why.message =
+          fmt::format("{} bytes asked of the device, {} of {} free", bytes, now->free, now->total);
+    }
+    return why;
+  }
+  int descriptor = -1;
+  if (auto exported = check(driver_.cuMemExportToShareableHandle(
+                                &descriptor, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                            "cuMemExportToShareableHandle");
+      !exported) {
+    (void)driver_.cuMemRelease(memory);
+    return std::move(exported).error();
+  }
+  return std::unique_ptr<memory_slab>(
+      std::make_unique<exported_memory>(driver_, memory, descriptor));
+}
+
+result<memory_level> memory_source::level() {
+  const auto now = management_ ? management_->memory() : std::nullopt;
+  if (!now) return error{.code = errc::unsupported, .message = "no libnvidia-ml.so.1 to ask"};
+  return memory_level{.free = now->free, .total = now->total};
+}
+
+void memory_source::on_fault(alarm raise) {
+  const std::lock_guard lock(mutex_);
+  alarm_ = std::move(raise);
+  if (management_ && !watcher_.joinable()) watcher_ = std::jthread([this] { watch(); });
+}
+
+void memory_source::watch() noexcept {
+  while (!ending_.load(std::memory_order_relaxed)) {
+    if (!management_->wait_for_xid(watch_interval)) continue;
+    const std::lock_guard lock(mutex_);
+    if (alarm_) alarm_();
+  }
+}
+
+bool memory_source::used_only_by(const std::vector<std::int32_t>& pids) {
+  const auto there = management_ ? management_->processes() : std::nullopt;
+  return there && std::ranges::all_of(*there, [&](std::int32_t pid) {
+           return std::ranges::find(pids, pid) != pids.end();
+         });
+}
+
+}  // namespace troupe::cuda

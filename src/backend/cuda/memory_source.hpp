@@ -1,0 +1,48 @@
+#pragma once
+
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/nvml.hpp"
+
+#include <troupe/backend/provider.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace troupe::cuda {
+
+/// A GPU in the program: allocates its memory and hears of its faults, without a context.
+class memory_source final : public device_source {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<device_source>> open(std::int32_t ordinal);
+  ~memory_source() override;
+  memory_source(const memory_source&) = delete;
+  memory_source& operator=(const memory_source&) = delete;
+
+  [[nodiscard]] const device_description& description() const noexcept override {
+    return description_;
+  }
+  [[nodiscard]] std::uint64_t granule_bytes() const noexcept override { return granule_; }
+  [[nodiscard]] result<std::unique_ptr<memory_slab>> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] result<memory_level> level() override;
+  void on_fault(alarm raise) override;
+  [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>& pids) override;
+
+ private:
+  memory_source(const driver& d, device_description description);
+  void watch() noexcept;
+
+  const driver& driver_;
+  device_description description_;
+  CUmemAllocationProp kind_{};
+  std::uint64_t granule_ = 0;
+  std::unique_ptr<nvml_device> management_;  // may be null
+
+  std::mutex mutex_;
+  alarm alarm_;  // under the mutex
+  std::atomic<bool> ending_{false};
+  std::jthread watcher_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// The management library (libnvidia-ml.so.1), found at run time; a machine without it, or without
+/// the right to use it, merely hears of faults later. Any thread may call it.
+class nvml_device {
+ public:
+  /// Nothing where it cannot be had.
+  [[nodiscard]] static std::unique_ptr<nvml_device> open(const std::string& uuid);
+  ~nvml_device();
+  nvml_device(const nvml_device&) = delete;
+  nvml_device& operator=(const nvml_device&) = delete;
+
+  /// Waits for a critical Xid event of the device; its number, or nothing after `patience`.
+  [[nodiscard]] std::optional<std::uint64_t> wait_for_xid(std::chrono::milliseconds patience);
+  /// The processes with a context on the device; nothing when it cannot tell.
+  [[nodiscard]] std::optional<std::vector<std::int32_t>> processes();
+  struct level {
+    std::uint64_t free = 0;
+    std::uint64_t total = 0;
+  };
+  [[nodiscard]] std::optional<level> memory();
+
+ private:
+  nvml_device() = default;
+  void* device_ = nullptr;
+  void* events_ = nullptr;  // null where events are not to be had
+};
+
+}  // namespace troupe::cuda

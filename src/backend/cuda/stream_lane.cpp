@@ -1,0 +1,74 @@
+#include "backend/cuda/stream_lane.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace troupe::cuda {
+
+result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int number,
+                                                            int multiprocessors) {
+  std::unique_ptr<stream_lane> made(new stream_lane(d, number, multiprocessors));
+  if (auto created =
+          cuda::check(d.cuStreamCreateWithPriority(&made->stream_, CU_STREAM_NON_BLOCKING, 0),
+                      "cuStreamCreateWithPriority");
+      !created) {
+    return std::move(created).error();
+  }
+  if (auto created =
+          cuda::check(d.cuEventCreate(&made->passed_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      !created) {
+    return std::move(created).error();
+  }
+  return std::unique_ptr<accelerator_lane>(std::move(made));
+}
+
+stream_lane::~stream_lane() {
+  attachments_.clear();
+  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  if (passed_ != nullptr) (void)driver_.cuEventDestroy(passed_);
+  if (stream_ != nullptr) (void)driver_.cuStreamDestroy(stream_);
+}
+
+result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
+  if (bytes > room_bytes_) {
+    // Powers of two from 1 KiB, so that it soon stops growing. The old one is given back in the
+    // stream's order: after the work that uses it.
+    const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
+    CUdeviceptr larger = 0;
+    if (auto got =
+            cuda::check(driver_.cuMemAllocAsync(&larger, wanted, stream_), "cuMemAllocAsync");
+        !got) {
+      return std::move(got).error();
+    }
+    if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+    room_ = larger;
+    room_bytes_ = wanted;
+  }
+  return std::span(reinterpret_cast<std::byte*>(room_), bytes);
+}
+
+result<void> stream_lane::wait_for(accelerator_lane& other) {
+  auto& awaited = static_cast<stream_lane&>(other);
+  if (auto recorded =
+          cuda::check(driver_.cuEventRecord(awaited.passed_, awaited.stream_), "cuEventRecord");
+      !recorded) {
+    return recorded;
+  }
+  return cuda::check(driver_.cuStreamWaitEvent(stream_, awaited.passed_, CU_EVENT_WAIT_DEFAULT),
+                     "cuStreamWaitEvent");
+}
+
+result<void> stream_lane::mark(std::uint64_t* where, std::uint64_t value) {
+  // With the default flag the stream's earlier stores are visible to the host before the mark is.
+  return cuda::check(driver_.cuStreamWriteValue64(stream_, reinterpret_cast<CUdeviceptr>(where),
+                                                  value, CU_STREAM_WRITE_VALUE_DEFAULT),
+                     "cuStreamWriteValue64");
+}
+
+result<void> stream_lane::check() {
+  const CUresult code = driver_.cuStreamQuery(stream_);
+  if (code == CUDA_ERROR_NOT_READY) return {};
+  return cuda::check(code, "cuStreamQuery");
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,89 @@
+#include "memory/slab_store.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+slab_store::slab_store(std::shared_ptr<device_source> source, std::uint64_t range_bytes,
+                       std::uint64_t limit_bytes)
+    : source_(std::move(source)),
+      limit_(limit_bytes),
+      small_(alignment_bytes),
+      large_(source_->granule_bytes()) {
+  const std::uint64_t granule = source_->granule_bytes();
+  large_.grow((range_bytes - shared_zone_bytes) / granule * granule);
+}
+
+result<arena::piece> slab_store::take(std::uint64_t bytes) {
+  if (bytes < own_slab_bytes) {
+    if (auto piece = small_.take(bytes)) return *piece;
+    const std::uint64_t extent = small_.extent_bytes();
+    if (extent + shared_slab_bytes <= shared_zone_bytes) {
+      if (auto added = add_slab(extent, shared_slab_bytes); !added) {
+        // What is left in pieces of other sizes may do.
+        small_.coalesce();
+        if (auto piece = small_.take(bytes)) return *piece;
+        return std::move(added).error();
+      }
+      slabs_.at(extent).used = true;
+      small_.grow(shared_slab_bytes);
+      if (auto piece = small_.take(bytes)) return *piece;
+    }
+  }
+  auto piece = large_.take(bytes);
+  if (!piece) {
+    return error{.code = errc::out_of_memory,
+                 .message = fmt::format("no address range of {} bytes is left", bytes)};
+  }
+  const std::uint64_t offset = piece->offset + shared_zone_bytes;
+  const auto found = slabs_.find(offset);
+  if (found != slabs_.end()) {
+    found->second.used = true;
+  } else if (auto added = add_slab(offset, piece->bytes); !added) {
+    large_.give_back(*piece);
+    return std::move(added).error();
+  } else {
+    slabs_.at(offset).used = true;
+  }
+  return arena::piece{offset, piece->bytes};
+}
+
+result<void> slab_store::add_slab(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes > limit_ - committed_) {
+    return error{.code = errc::out_of_memory,
+                 .message = fmt::format("{} bytes more than {} would exceed the limit of {}", bytes,
+                                        committed_, limit_)};
+  }
+  auto slab = source_->allocate(bytes);
+  if (!slab) return std::move(slab).error();
+  held_slab& held = slabs_[offset];
+  held.place = {offset, bytes, *std::move(slab)};
+  committed_ += bytes;
+  if (told_) told_(held.place, true);
+  return {};
+}
+
+void slab_store::give_back(arena::piece unused) {
+  if (!owns_slab(unused.offset)) return small_.give_back(unused);
+  slabs_.at(unused.offset).used = false;
+  large_.give_back({unused.offset - shared_zone_bytes, unused.bytes});
+}
+
+bool slab_store::release_unused() {
+  const std::size_t before = slabs_.size();
+  std::erase_if(slabs_, [&](const auto& entry) {
+    const held_slab& held = entry.second;
+    if (held.used) return false;
+    committed_ -= held.place.bytes;
+    if (told_) told_(held.place, false);
+    return true;
+  });
+  // Only now may neighbours become one: a free piece with a slab behind it has to stay as it is.
+  large_.coalesce();
+  return slabs_.size() != before;
+}
+
+}  // namespace troupe

@@ -1,0 +1,77 @@
+#include "worker/engine.hpp"
+
+#include "worker/backend.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe::worker {
+
+result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
+  std::unique_ptr<engine> made(new engine(c));
+  operation_table all;
+  if (!c.plugin.empty()) {
+    const wire::address_range& memory = c.ranges[static_cast<std::size_t>(memory_space::device)];
+    auto loaded = load_backend(
+        c.plugin,
+        {.device = c.device, .memory_base = memory.base, .memory_bytes = memory.mapped_bytes},
+        c.libraries, all);
+    if (!loaded) return std::move(loaded).error();
+    made->accelerator_ = *std::move(loaded);
+  }
+  if (c.add_own != nullptr) c.add_own(all);
+  made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
+  return made;
+}
+
+result<void> engine::check_range(memory_space space, std::uint64_t offset,
+                                 std::uint64_t bytes) const {
+  const std::uint64_t all = config_.ranges[static_cast<std::size_t>(space)].mapped_bytes;
+  if (offset <= all && bytes <= all - offset) return {};
+  return error{.code = errc::protocol_violation,
+               .message = fmt::format("{} bytes at {} of {}", bytes, offset, all)};
+}
+
+result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
+                         const os::unique_fd& memory) {
+  if (auto within = check_range(space, offset, bytes); !within) return within;
+  if (space == memory_space::device && accelerator_) {
+    return accelerator_->map(at(space, offset), bytes, memory.get());
+  }
+  if (!config_.in_process) return {};
+  auto reserved = os::reserve(at(space, offset), bytes);
+  if (!reserved) return std::move(reserved).error();
+  auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));
+  if (mapped) reserved->release();
+  return mapped;
+}
+
+result<void> engine::unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes) {
+  if (auto within = check_range(space, offset, bytes); !within) return within;
+  if (space == memory_space::device && accelerator_) {
+    return accelerator_->unmap(at(space, offset), bytes);
+  }
+  return error{.code = errc::protocol_violation, .message = "memory that is never unmapped"};
+}
+
+result<void> engine::share_up_to(std::uint64_t end) {
+  if (auto within = check_range(memory_space::host, 0, end); !within) return within;
+  if (end <= shared_end_ || !accelerator_) return {};
+  auto shared = accelerator_->share(at(memory_space::host, shared_end_), end - shared_end_);
+  if (shared) shared_end_ = end;
+  return shared;
+}
+
+result<void> engine::share(std::byte* at, std::uint64_t bytes) {
+  return accelerator_ ? accelerator_->share(at, bytes) : result<void>();
+}
+
+result<void> engine::protect(std::uint64_t offset, std::uint64_t bytes, bool read_only) {
+  if (auto within = check_range(memory_space::device, offset, bytes); !within) return within;
+  std::byte* const where = at(memory_space::device, offset);
+  if (accelerator_) return accelerator_->protect(where, bytes, read_only);
+  return os::protect(where, bytes, read_only ? os::protection::read : os::protection::read_write);
+}
+
+}  // namespace troupe::worker

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "worker/hazards.hpp"
+#include "worker/inbox.hpp"
+#include "worker/job.hpp"
+#include "worker/lane_runner.hpp"
+#include "worker/outbox.hpp"
+
+#include <troupe/backend/accelerator.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace troupe::worker {
+
+/// Runs requests on the queues of an accelerator: one thread reads the mailbox, enqueues what each
+/// request asks for, and a mark behind it, which the accelerator itself writes into shared memory.
+/// So a completion needs no thread of the worker, and outlives it.
+///
+/// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
+/// that lane's. At most `depth` requests of a lane are in its queue at once; the others wait here,
+/// where they can still be cancelled or expire.
+///
+/// While something is in the queues this thread also looks at the marks, to wake a program that
+/// sleeps, and asks lanes that make no progress how they are: a fault shows as an error of some
+/// call or not at all. The first sign of one ends this thread's work: everything not marked is then
+/// the supervisor's to settle.
+class stream_lanes final : public lane_runner {
+ public:
+  struct parts {
+    inbox& requests;
+    outbox& answers;
+    const operation_table& operations;
+    const wire::address_ranges& ranges;
+    const std::atomic<std::uint64_t>& memory_version;
+    accelerator& device;
+    wire::doorbells& bells;
+    std::uint64_t worker = 0;
+    bool in_process = true;  ///< a process of its own: keeps crash reports
+    /// Called once, when the context is lost.
+    std::function<void(error)> lost;
+  };
+
+  explicit stream_lanes(parts p);
+  ~stream_lanes() override;
+  stream_lanes(const stream_lanes&) = delete;
+  stream_lanes& operator=(const stream_lanes&) = delete;
+
+  void stop() noexcept override;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct lane {
+    std::unique_ptr<accelerator_lane> queue;
+    std::deque<job*> waiting;
+    std::uint64_t admitted = 0;
+    std::uint64_t submitted = 0;
+    clock::time_point moved{};  ///< when its mark last changed, or it became busy
+  };
+
+  void run() noexcept;
+  [[nodiscard]] result<void> serve();
+  [[nodiscard]] result<bool> take_up();
+  [[nodiscard]] result<bool> submit_waiting();
+  [[nodiscard]] result<void> submit(job& j);
+  [[nodiscard]] result<void> enqueue(job& j, lane& to);
+  [[nodiscard]] bool may_submit(const job& j);
+  [[nodiscard]] result<accelerator_lane*> queue_of(std::size_t number);
+  [[nodiscard]] bool look_at_marks();
+  [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
+  void wait(clock::time_point quiet_since);
+  [[nodiscard]] bool in_flight() const noexcept { return busy_lanes_ != 0; }
+
+  parts parts_;
+  std::atomic<bool> stopping_{false};
+
+  // The thread's own.
+  hazard_tracker::completed_counts completed_{};
+  hazard_tracker hazards_;
+  std::array<lane, wire::max_lanes> lanes_;
+  std::vector<std::unique_ptr<job>> jobs_;  // by slot
+  std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
+  std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
+  bool begun_ = false;
+
+  std::jthread thread_;
+};
+
+}  // namespace troupe::worker
