@@ -109,8 +109,10 @@ result<void> device_core::send(const request_type& type, void* request,
     }
     return why;
   };
-  if (supervisor_->gone()) [[unlikely]] return refuse(supervisor_->stop_reason());
-  if (auto why = not_enabled(type)) [[unlikely]] return refuse(std::move(*why));
+  if (supervisor_->gone()) [[unlikely]]
+    return refuse(supervisor_->stop_reason());
+  if (auto why = not_enabled(type)) [[unlikely]]
+    return refuse(std::move(*why));
   if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
@@ -152,8 +154,8 @@ result<void> device_core::send(const request_type& type, void* request,
       completions_->poll();
       record& sent = completions_->at(slot);
       if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
-        sent.stop = std::make_unique<stop_callback>(
-            stop, [this, slot, ticket] { cancel(slot, ticket); });
+        sent.stop =
+            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel(slot, ticket); });
       }
       completions_->leave_role();
     });

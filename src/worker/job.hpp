@@ -64,6 +64,15 @@ struct job {
   request_room request;
   std::vector<wire::operand> operands;
   dependencies waits;
+  /// The bytes that `request` and `operands` were decoded from and found valid, while they are
+  /// kept: a program that sends the same again, in the same slot, need not have it decoded again.
+  std::vector<std::byte> bytes;
+  bool kept = false;
+
+  /// After it has run.
+  void release_request() noexcept {
+    if (!kept) request.clear();
+  }
 };
 
 }  // namespace troupe::worker

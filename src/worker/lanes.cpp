@@ -255,7 +255,7 @@ void threaded_lanes::run_and_finish(job& first) {
 void threaded_lanes::run(job& j) noexcept {
   lane_state& lane = *lanes_[j.lane];
   const result<void> outcome = execute(j, lane);
-  j.request.clear();
+  j.release_request();
   const auto place = j.place;
   auto& count = completed_[j.lane];
   parts_.answers.complete(j, outcome);
