@@ -31,10 +31,11 @@ shape::shape(std::span<const std::int64_t> extents) noexcept
 }
 
 any_tensor any_tensor::unowned(std::byte* address, dtype type, const shape& extents,
-                               std::span<const std::int64_t> strides) noexcept {
+                               std::span<const std::int64_t> strides, memory_space space) noexcept {
   any_tensor view;
   view.address_ = address;
   view.type_ = type;
+  view.space_ = space;
   view.rank_ = static_cast<std::uint8_t>(extents.extents().size());
   std::copy(extents.extents().begin(), extents.extents().end(), view.extents_.begin());
   if (strides.empty()) {

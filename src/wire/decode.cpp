@@ -118,8 +118,9 @@ class decoder final : public field_visitor {
     }
     t = any_tensor::unowned(range.base + offset, static_cast<dtype>(type),
                             shape(std::span(extents, static_cast<std::size_t>(rank))),
-                            std::span(strides, static_cast<std::size_t>(rank)));
-    used.space = static_cast<memory_space>(space);
+                            std::span(strides, static_cast<std::size_t>(rank)),
+                            static_cast<memory_space>(space));
+    used.space = t.space();
     used.begin = offset;
     used.end = offset + bytes;
     operands_.push_back(used);

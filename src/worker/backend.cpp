@@ -104,10 +104,14 @@ result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
 operation_table choose_operations(const operation_table& all, std::string_view libraries,
                                   bool fault_injection) {
   operation_table chosen;
-  for (const operation& one : all.all()) {
-    if (libraries.empty() || listed(libraries, one.type->library())) chosen.insert(one);
-  }
+  // First, so that a backend's own, which knows its device's faults, take their place.
   add_built_in(chosen, fault_injection);
+  for (const operation& one : all.all()) {
+    const std::string_view library = one.type->library();
+    const bool wanted =
+        library == "fault" ? fault_injection : libraries.empty() || listed(libraries, library);
+    if (wanted) chosen.insert(one);
+  }
   return chosen;
 }
 

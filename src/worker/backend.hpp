@@ -20,8 +20,9 @@ namespace troupe::worker {
                                                                 std::string_view libraries,
                                                                 operation_table& operations);
 
-/// Keeps only the operations of `libraries` (names separated by spaces; empty keeps all) and adds
-/// those that the worker itself brings.
+/// Keeps only the operations of `libraries` (names separated by spaces; empty keeps all), and those
+/// of library `fault` where faults may be injected and nowhere else; adds those that the worker
+/// itself brings and a backend does not better.
 [[nodiscard]] operation_table choose_operations(const operation_table& all,
                                                 std::string_view libraries, bool fault_injection);
 

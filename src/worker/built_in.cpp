@@ -1,47 +1,84 @@
 #include "worker/built_in.hpp"
 
+#include "worker/process_fault.hpp"
+
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdlib>
+#include <atomic>
+#include <chrono>
 #include <new>
-#include <stdexcept>
+#include <thread>
 
 namespace troupe::worker {
 namespace {
 
-// Where no mapping can be: the first page is never mapped.
-std::byte* volatile nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{8});
-
 result<void> mark(const lane::marker&, lane_context&) { return {}; }
+
+/// Yields until `ended` says so or the time is over.
+template <class Ended>
+void spin(std::int64_t at_most_ns, Ended ended) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(at_most_ns);
+  while (!ended() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+}
+
+// Frames smaller than a page, so that none steps over the guard below the stack.
+[[gnu::noinline]] std::uint64_t descend(std::uint64_t levels) {
+  constexpr std::size_t size = 128;
+  volatile std::uint64_t frame[size];
+  frame[levels % size] = levels;
+  const std::uint64_t below = levels == 0 ? 0 : descend(levels - 1);
+  return below ^ frame[(below + levels) % size];  // after the call: this frame is needed until then
+}
 
 result<void> inject(const fault::inject& r, lane_context&) {
   switch (r.what) {
     case fault::kind::segmentation_fault:
-      *nowhere = std::byte{1};
-      break;
     case fault::kind::abort:
-      std::abort();
     case fault::kind::exit:
-      ::_exit(0);
     case fault::kind::kill:
-      ::kill(::getpid(), SIGKILL);
-      for (;;)
-        ::pause();
+    case fault::kind::exception:
+      fault_process(r.what);
+      break;
     case fault::kind::hang:
       for (;;)
         ::pause();
     case fault::kind::out_of_memory:
       throw std::bad_alloc();
-    case fault::kind::exception:
-      throw std::runtime_error("injected exception");
     case fault::kind::write_frozen:
       *reinterpret_cast<volatile std::byte*>(r.target.address()) = std::byte{1};
       break;
+    case fault::kind::spin:
+      spin(r.duration_ns, [] { return false; });
+      break;
+    case fault::kind::trap:
+      __builtin_trap();
+    case fault::kind::stack_overflow:
+      (void)descend(std::uint64_t{1} << 40);
+      break;
+    case fault::kind::unmapped_address:
+    case fault::kind::misaligned_address:
+    case fault::kind::failed_assertion:
+    case fault::kind::invalid_launch:
+      return error{.code = errc::unsupported,
+                   .message = fmt::format("{} is a fault of kernels, and this backend has none",
+                                          to_string(r.what))};
   }
+  return {};
+}
+
+result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
+  const std::atomic_ref flag(*r.flag.data<std::uint32_t>());
+  spin(r.at_most_ns, [&] { return flag.load(std::memory_order_acquire) != 0; });
+  if (r.output.null()) return {};
+  float* const output = r.output.data<float>();
+  for (std::int64_t i = 0; i < r.output.count(); ++i)
+    output[i] = static_cast<float>(r.value) + (r.add ? output[i] : 0.0F);
   return {};
 }
 
@@ -49,7 +86,9 @@ result<void> inject(const fault::inject& r, lane_context&) {
 
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
-  if (fault_injection) operations.add(&inject);
+  if (!fault_injection) return;
+  operations.add(&inject);
+  operations.add(&run_spin_until);
 }
 
 }  // namespace troupe::worker

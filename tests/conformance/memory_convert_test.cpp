@@ -3,6 +3,7 @@
 #include <troupe/ops/memory/convert.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -152,6 +153,104 @@ TEST(MemoryConvert, ConvertsEveryTypeToEveryTypeAtEveryEdge) {
       }
     }
   }
+}
+
+TEST(MemoryConvert, TreatsLongPackedTensorsAsItDoesShortOnes) {
+  constexpr std::int64_t repeats = 8;
+  for (int f = 0; f < dtype_count; ++f) {
+    for (int t = 0; t < dtype_count; ++t) {
+      const auto from = static_cast<dtype>(f);
+      const auto to = static_cast<dtype>(t);
+      // An odd number, so that no vector begins with the same element as the one before.
+      std::vector<number> values = edges(from);
+      while (values.size() < 4501)
+        values.insert(values.end(), values.begin(),
+                      values.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min(values.size(), 4501 - values.size())));
+      values.resize(4501);
+      const auto n = static_cast<std::int64_t>(values.size());
+      scene s;
+      s.name(std::string(to_string(from)) + " to " + std::string(to_string(to)));
+      auto& strided = s.vector(from, n, 2);
+      s.fill(strided, values);
+      auto& few = s.vector(to, n, 2);
+      s.run(memory::convert{.from = strided.view, .to = few.view});
+      const std::vector<std::byte> once = s.bytes_now(few);
+
+      scene longer;
+      auto& packed = longer.vector(from, n * repeats);
+      std::vector<number> again;
+      for (std::int64_t i = 0; i < repeats; ++i)
+        again.insert(again.end(), values.begin(), values.end());
+      longer.fill(packed, again);
+      auto& many = longer.vector(to, n * repeats);
+      longer.run(memory::convert{.from = packed.view, .to = many.view});
+      const std::vector<std::byte> all = longer.bytes_now(many);
+      for (std::size_t i = 0; i < repeats; ++i) {
+        ASSERT_TRUE(std::equal(once.begin(), once.end(),
+                               all.begin() + static_cast<std::ptrdiff_t>(i * once.size())))
+            << "repetition " << i << s.note();
+      }
+    }
+  }
+}
+
+template <class From, class To>
+void check_bits(runner& device, const std::vector<From>& patterns) {
+  const auto n = static_cast<std::int64_t>(patterns.size());
+  const any_tensor from = device.allocate(dtype_of<From>, n);
+  const any_tensor to = device.allocate(dtype_of<To>, n);
+  device.upload(from, std::as_bytes(std::span(patterns)));
+  ASSERT_TRUE(device(memory::convert{.from = from, .to = to}));
+  const auto bits_of = [](To value) {
+    return std::bit_cast<std::array<std::uint8_t, sizeof(To)>>(value);
+  };
+  std::vector<To> made(patterns.size());
+  device.download(to, std::as_writable_bytes(std::span(made)));
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const auto expected = static_cast<To>(static_cast<float>(patterns[i]));
+    ASSERT_EQ(bits_of(made[i]), bits_of(expected))
+        << to_string(dtype_of<From>) << " to " << to_string(dtype_of<To>) << ", element " << i
+        << ": " << static_cast<float>(patterns[i]) << " became " << static_cast<float>(made[i]);
+  }
+  device.release();
+}
+
+template <class From>
+void check_every_bit(const std::vector<From>& patterns) {
+  const auto device = make_runner();
+  check_bits<From, f16>(*device, patterns);
+  check_bits<From, bf16>(*device, patterns);
+  check_bits<From, e4m3>(*device, patterns);
+  check_bits<From, e5m2>(*device, patterns);
+  check_bits<From, float>(*device, patterns);
+}
+
+template <class Small>
+std::vector<Small> every_pattern() {
+  std::vector<Small> patterns;
+  for (std::uint32_t bits = 0; bits < 1u << (8 * sizeof(Small)); ++bits) {
+    Small one;
+    one.bits = static_cast<decltype(one.bits)>(bits);
+    patterns.push_back(one);
+  }
+  return patterns;
+}
+
+// NaNs keep their sign, zeros too, and every backend makes the same bits of them.
+TEST(MemoryConvert, MakesOfSmallFloatsWhatTheirDefinitionSays) {
+  check_every_bit(every_pattern<f16>());
+  check_every_bit(every_pattern<bf16>());
+  check_every_bit(every_pattern<e4m3>());
+  check_every_bit(every_pattern<e5m2>());
+  std::vector<float> floats;
+  for (std::uint32_t upper = 0; upper < 1u << 16; ++upper) {
+    for (const std::uint32_t lower : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x3000u, 0x7fffu,
+                                      0x8000u, 0x8001u, 0xefffu, 0xf000u, 0xffffu}) {
+      floats.push_back(std::bit_cast<float>(upper << 16 | lower));
+    }
+  }
+  check_every_bit(floats);
 }
 
 TEST(MemoryConvert, KeepsSixtyFourBits) {

@@ -35,17 +35,9 @@ void check_copy(dtype type, const extents& size, const extents& from_strides,
 }
 
 TEST(MemoryCopy, CopiesEveryTypeBetweenAnyStrides) {
-  const extents shapes[] = {{},
-                            {0},
-                            {1},
-                            {7},
-                            {100},
-                            {5, 3},
-                            {3, 0, 2},
-                            {70, 90},
-                            {2, 3, 4, 5},
-                            {1, 6, 1, 3},
-                            {2, 1, 2, 1, 2, 1, 2, 3}};
+  const extents shapes[] = {{},          {0},          {1},          {7},
+                            {100},       {5, 3},       {3, 0, 2},    {70, 90},
+                            {3, 40, 50}, {2, 3, 4, 5}, {1, 6, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}};
   for (int t = 0; t < dtype_count; ++t) {
     for (const extents& size : shapes) {
       std::vector<std::size_t> rows(size.size());
@@ -75,6 +67,25 @@ TEST(MemoryCopy, RepeatsWhereTheSourceHasStrideZero) {
   auto& to = s.tensor(dtype::i32, {4, 5}, {1, 4});
   s.run(memory::copy{.from = from.view, .to = to.view});
   EXPECT_EQ(s.elements_now(to), from.values);
+}
+
+// Rows long enough for whatever moves rows, and pieces of them that do not begin where vectors do.
+TEST(MemoryCopy, CopiesLongRows) {
+  for (const dtype type : {dtype::u8, dtype::bf16, dtype::f32, dtype::c128}) {
+    for (const std::int64_t gap : {0, 1, 8, 64}) {
+      for (const std::int64_t length : {640, 1027}) {
+        check_copy(type, {9, length}, {length + gap, 1}, {length, 1});
+        check_copy(type, {9, length}, {length, 1}, {length + gap, 1});
+        check_copy(type, {4, 3, length}, {3 * length + gap, length, 1}, {length, 4 * length, 1});
+      }
+    }
+  }
+  scene s;
+  auto& whole = s.vector(dtype::u8, 100'000);
+  auto& from = s.again(whole, whole.view.slice(0, 3, 90'000).value());
+  auto& to = s.vector(dtype::u8, 90'000 - 3);
+  s.run(memory::copy{.from = from.view, .to = to.view});
+  EXPECT_EQ(s.bytes_now(to), s.bytes_now(from));
 }
 
 TEST(MemoryCopy, MovesHugeStrides) {

@@ -8,7 +8,7 @@
 namespace troupe::conformance {
 namespace {
 
-const scene::extents shapes[] = {{}, {0}, {1}, {33}, {5, 3}, {2, 3, 4}};
+const scene::extents shapes[] = {{}, {0}, {1}, {33}, {5, 3}, {2, 3, 4}, {6, 800}};
 
 std::vector<number> all(const test_tensor& t, number value) {
   return std::vector<number>(static_cast<std::size_t>(t.view.count()), value);

@@ -3,6 +3,7 @@
 #include "operations.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <gtest/gtest.h>
@@ -80,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Standby, EachKind, ::testing::Bool());
 TEST_P(EachKind, OfDeathIsSurvivedAndBlamesItsRequest) {
   device gpu = system_.device(0, config());
   for (const fault::kind kind :
-       {fault::kind::segmentation_fault, fault::kind::abort, fault::kind::exit}) {
+       {fault::kind::segmentation_fault, fault::kind::abort, fault::kind::exit, fault::kind::trap,
+        fault::kind::stack_overflow}) {
     settle(gpu, GetParam());
     const std::uint64_t before = gpu.generation();
     auto output = gpu.tensor<float>({4}).value();
@@ -104,6 +106,61 @@ TEST_P(EachKind, OfErrorThatIsNotStickyKeepsTheWorker) {
   EXPECT_NE(thrown.error().message.find("injected exception"), std::string::npos);
   EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
   EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST_P(EachKind, OfKernelsIsRefusedByNameWhereThereAreNone) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  for (const fault::kind kind : {fault::kind::unmapped_address, fault::kind::misaligned_address,
+                                 fault::kind::failed_assertion, fault::kind::invalid_launch}) {
+    auto refused = ended(gpu.ask(fault::inject{.what = kind}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::unsupported);
+    EXPECT_NE(refused.error().message.find(to_string(kind)), std::string::npos)
+        << refused.error().message;
+  }
+  EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST_P(Fault, SpinTakesItsTimeAndSucceeds) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  const auto begin = std::chrono::steady_clock::now();
+  auto outcome =
+      ended(gpu.ask(fault::inject{.what = fault::kind::spin, .duration_ns = 50'000'000}));
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 50ms);
+  for (const std::int64_t wrong : {std::int64_t{-1}, fault::longest_spin_ns + 1}) {
+    auto refused = ended(gpu.ask(fault::inject{.what = fault::kind::spin, .duration_ns = wrong}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  }
+}
+
+TEST_P(Fault, SpinUntilEndsWithItsFlagAndWritesThen) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({1000}, initial::zero).value();
+  auto held = gpu.ask(fault::spin_until{.flag = flag.tensor(), .output = output, .value = 2});
+  auto more = gpu.ask(
+      fault::spin_until{.flag = flag.tensor(), .output = output, .value = 0.5, .add = true});
+  EXPECT_FALSE(held.wait_for(20ms));
+  flag.set();
+  EXPECT_TRUE(ended(std::move(held)));
+  EXPECT_TRUE(ended(std::move(more)));
+  EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 2500.0);
+}
+
+TEST_P(Fault, SpinUntilEndsWithoutItsFlagToo) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  EXPECT_TRUE(ended(gpu.ask(fault::spin_until{.flag = flag.tensor(), .at_most_ns = 1'000'000})));
+  auto column = gpu.tensor<float>({4, 4}).value().slice(1, 0, 1).value();
+  auto refused = ended(gpu.ask(fault::spin_until{.flag = flag.tensor(), .output = column}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::layout_unsupported);
 }
 
 TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {

@@ -5,6 +5,7 @@
 #include <troupe/ops/blas/batched.hpp>
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
@@ -116,6 +117,8 @@ TEST_F(Refusal, OfFaultInjectionWhereItIsNotAllowed) {
   config.fault_injection = false;
   device gpu = system_.device(2, config);
   EXPECT_EQ(gpu.ask(fault::inject{}).get_result().error().code, errc::unsupported);
+  auto flag = gpu.host_tensor<std::uint32_t>({1}).value();
+  EXPECT_EQ(gpu.ask(fault::spin_until{.flag = flag}).get_result().error().code, errc::unsupported);
 }
 
 TEST_F(Refusal, OfALibraryThatIsNotEnabledNamesIt) {

@@ -27,6 +27,8 @@ TEST_F(WireCodec, EveryKindOfFieldComesBackAsItWas) {
   EXPECT_TRUE(got.read.same_view(sent.read));
   EXPECT_TRUE(got.written.same_view(sent.written));
   EXPECT_TRUE(got.updated.same_view(sent.updated));
+  EXPECT_EQ(got.written.space(), memory_space::device);
+  EXPECT_EQ(got.updated.space(), memory_space::host);
   EXPECT_TRUE(got.absent.null());
   ASSERT_EQ(got.list.size(), 3u);
   EXPECT_TRUE(got.list[0].same_view(sent.list[0]));

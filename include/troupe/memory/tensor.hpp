@@ -50,7 +50,8 @@ class TROUPE_EXPORT any_tensor {
   /// A view of memory that somebody else keeps alive. What workers decode requests into; a device
   /// refuses it as an operand (`errc::foreign_buffer`). `strides` empty means packed row-major.
   [[nodiscard]] static any_tensor unowned(std::byte* address, dtype type, const shape& extents,
-                                          std::span<const std::int64_t> strides = {}) noexcept;
+                                          std::span<const std::int64_t> strides = {},
+                                          memory_space space = memory_space::device) noexcept;
   /// A packed row-major view of a whole buffer.
   [[nodiscard]] static any_tensor owned(detail::buffer_ref buffer, dtype type,
                                         const shape& extents) noexcept;

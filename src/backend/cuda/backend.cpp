@@ -53,5 +53,12 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& 
   }
 }
 
-TROUPE_EXPORT void troupe_backend_operations([[maybe_unused]] troupe::operation_table& table) {}
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe::cuda;
+  add_fault_inject(table);
+  add_fault_spin_until(table);
+  add_memory_convert(table);
+  add_memory_copy(table);
+  add_memory_fill(table);
+}
 }

@@ -5,6 +5,9 @@
 /// The executors of the CUDA backend, one function per operation family.
 namespace troupe::cuda {
 
+void add_fault_inject(operation_table& table);
+void add_fault_spin_until(operation_table& table);
+
 void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);
 void add_memory_fill(operation_table& table);
@@ -21,5 +24,9 @@ void add_blas_level2_symmetric(operation_table& table);
 void add_blas_level3(operation_table& table);
 void add_blas_level3_symmetric(operation_table& table);
 void add_blas_level3_triangular(operation_table& table);
+
+/// Loads the kernels of this plugin into the current context, ahead of their first use: one that is
+/// loaded only then may have to wait until those that run have ended.
+[[nodiscard]] result<void> load_kernels();
 
 }  // namespace troupe::cuda

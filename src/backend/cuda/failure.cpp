@@ -5,7 +5,30 @@
 
 namespace troupe::cuda {
 
+namespace {
+
+/// Codes of the runtime that the driver does not have: it refused the call before the driver saw
+/// it.
+bool refused_by_runtime(int code) noexcept {
+  switch (code) {
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidPitchValue:
+    case cudaErrorInvalidSymbol:
+    case cudaErrorInvalidHostPointer:
+    case cudaErrorInvalidDevicePointer:
+    case cudaErrorInvalidMemcpyDirection:
+    case cudaErrorMissingConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 severity severity_of(int code) noexcept {
+  if (refused_by_runtime(code)) return severity::request;
   switch (static_cast<CUresult>(code)) {
     case CUDA_SUCCESS:
       return severity::none;

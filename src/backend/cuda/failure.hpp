@@ -19,8 +19,8 @@ enum class severity : std::uint8_t {
   device_gone,  ///< the device itself does not answer
 };
 
-/// `code` is a `CUresult`; `cudaError_t` has the same numbers for what can happen here. A code that
-/// is not listed counts as `lost`.
+/// `code` is a `CUresult` or a `cudaError_t`: a number that both have means the same in both. One
+/// that is not listed counts as `lost`.
 [[nodiscard]] severity severity_of(int code) noexcept;
 
 /// The error for a code, with its name, the library and the call; success for 0. Codes of severity

@@ -1,6 +1,6 @@
 #include "backend/cpu/backend.hpp"
-#include "backend/cpu/memory/conversion.hpp"
-#include "backend/cpu/memory/strided.hpp"
+#include "backend/elementwise/conversion.hpp"
+#include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/convert.hpp>
 
@@ -9,6 +9,8 @@
 
 namespace troupe::cpu {
 namespace {
+
+using namespace elementwise;
 
 /// Elements that are converted at a time, through carriers on the stack.
 constexpr std::int64_t stretch = 256;

@@ -1,5 +1,5 @@
 #include "backend/cpu/backend.hpp"
-#include "backend/cpu/memory/strided.hpp"
+#include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/copy.hpp>
 
@@ -9,6 +9,8 @@
 
 namespace troupe::cpu {
 namespace {
+
+using namespace elementwise;
 
 template <std::size_t Bytes>
 void copy_row(const strided_loops::dimension& d, const std::byte* from, std::byte* to) {

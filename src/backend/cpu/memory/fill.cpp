@@ -1,40 +1,16 @@
 #include "backend/cpu/backend.hpp"
-#include "backend/cpu/memory/conversion.hpp"
-#include "backend/cpu/memory/strided.hpp"
+#include "backend/elementwise/element_bytes.hpp"
+#include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/fill.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace troupe::cpu {
 namespace {
 
-using element_bytes = std::array<std::byte, 16>;
-
-element_bytes element_of(dtype type, const scalar& value) {
-  element_bytes bytes{};
-  for_element_type(type, [&]<class To>(To) {
-    To element{};
-    switch (value.what()) {
-      case scalar::kind::integer:
-        element = narrowed<To>(value.as<std::int64_t>());
-        break;
-      case scalar::kind::unsigned_integer:
-        element = narrowed<To>(value.as<std::uint64_t>());
-        break;
-      case scalar::kind::real:
-        element = narrowed<To>(value.as<double>());
-        break;
-      case scalar::kind::complex:
-        element = narrowed<To>(value.as<std::complex<double>>());
-        break;
-    }
-    std::memcpy(bytes.data(), &element, sizeof element);
-  });
-  return bytes;
-}
+using namespace elementwise;
 
 template <std::size_t Bytes>
 void fill_rows(const strided_loops& loops, std::byte* to, const element_bytes& element) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace troupe::cpu {
+namespace troupe::elementwise {
 
 /// The loops over two views of the same extents, as few and as long as possible: dimensions of
 /// extent 1 are dropped, the rest ordered by the strides of `to`, outermost first, and neighbours
@@ -22,7 +22,30 @@ struct strided_loops {
   int rank = 0;        ///< at least 1: a single element is one loop of one step
   bool empty = false;  ///< no elements
 
-  strided_loops(const any_tensor& from, const any_tensor& to) noexcept;
+  strided_loops(const any_tensor& of, const any_tensor& into) noexcept {
+    for (int d = 0; d < into.rank(); ++d) {
+      if (into.extent(d) == 0) empty = true;
+      if (into.extent(d) <= 1) continue;
+      const dimension added{into.extent(d), of.stride(d) * size_of(of.type()),
+                            into.stride(d) * size_of(into.type())};
+      auto place = static_cast<std::size_t>(rank++);
+      for (; place > 0 && dimensions[place - 1].to < added.to; --place)
+        dimensions[place] = dimensions[place - 1];
+      dimensions[place] = added;
+    }
+    int last = 0;
+    for (int d = 1; d < rank; ++d) {
+      dimension& outer = dimensions[static_cast<std::size_t>(last)];
+      const dimension& inner = dimensions[static_cast<std::size_t>(d)];
+      if (outer.to == inner.to * inner.extent && outer.from == inner.from * inner.extent) {
+        outer = {outer.extent * inner.extent, inner.from, inner.to};
+      } else {
+        dimensions[static_cast<std::size_t>(++last)] = inner;
+      }
+    }
+    if (rank == 0) dimensions[0] = {1, size_of(of.type()), size_of(into.type())};
+    rank = last + 1;
+  }
 
   [[nodiscard]] const dimension& innermost() const noexcept {
     return dimensions[static_cast<std::size_t>(rank - 1)];
@@ -51,4 +74,4 @@ struct strided_loops {
   }
 };
 
-}  // namespace troupe::cpu
+}  // namespace troupe::elementwise

@@ -1,0 +1,65 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/fault/kernels.hpp"
+#include "worker/process_fault.hpp"
+
+#include <troupe/ops/fault/inject.hpp>
+
+namespace troupe::cuda {
+namespace {
+
+// No card has as much.
+constexpr std::size_t too_many_bytes = std::size_t{1} << 50;
+
+/// Enqueues `kernel` with memory of the lane's, `offset` bytes into it.
+result<void> with_scratch(result<void> (*kernel)(std::byte*, cudaStream_t), std::size_t offset,
+                          lane& where) {
+  constexpr std::size_t scratch_bytes = 256;
+  auto scratch = where.workspace(scratch_bytes);
+  if (!scratch) return std::move(scratch).error();
+  return kernel(scratch->data() + offset, where.stream());
+}
+
+result<void> run_inject(const fault::inject& r, lane& where) {
+  switch (r.what) {
+    case fault::kind::segmentation_fault:
+    case fault::kind::abort:
+    case fault::kind::exit:
+    case fault::kind::kill:
+    case fault::kind::exception:
+      worker::fault_process(r.what);
+      return {};
+    case fault::kind::hang:
+      return enqueue_spin(fault::longest_spin_ns, where.stream());
+    case fault::kind::out_of_memory: {
+      auto room = where.workspace(too_many_bytes);
+      if (!room) return std::move(room).error();
+      return error{.code = errc::library_error,
+                   .message = "was given more memory than any device has"};
+    }
+    case fault::kind::write_frozen:
+      return enqueue_write(r.target.address(), where.stream());
+    case fault::kind::spin:
+      return enqueue_spin(r.duration_ns, where.stream());
+    case fault::kind::trap:
+      return enqueue_trap(where.stream());
+    case fault::kind::stack_overflow:
+      return with_scratch(enqueue_stack_overflow, 0, where);
+    case fault::kind::unmapped_address:
+      return enqueue_write(reinterpret_cast<std::byte*>(worker::address_of_nothing),
+                           where.stream());
+    case fault::kind::misaligned_address:
+      return with_scratch(enqueue_write_word, 1, where);
+    case fault::kind::failed_assertion:
+      return enqueue_failed_assertion(where.stream());
+    case fault::kind::invalid_launch:
+      return enqueue_invalid_launch(where.stream());
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_fault_inject(operation_table& table) { add<fault::inject>(table, run_inject); }
+
+}  // namespace troupe::cuda

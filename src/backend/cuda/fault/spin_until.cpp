@@ -1,0 +1,21 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/fault/kernels.hpp"
+
+#include <troupe/ops/fault/spin_until.hpp>
+
+namespace troupe::cuda {
+namespace {
+
+result<void> run_spin_until(const fault::spin_until& r, lane& where) {
+  return enqueue_spin_until(r.flag.data<std::uint32_t>(), r.at_most_ns,
+                            r.output.null() ? nullptr : r.output.data<float>(),
+                            r.output.null() ? 0 : r.output.count(), static_cast<float>(r.value),
+                            r.add, where.stream());
+}
+
+}  // namespace
+
+void add_fault_spin_until(operation_table& table) { add<fault::spin_until>(table, run_spin_until); }
+
+}  // namespace troupe::cuda
