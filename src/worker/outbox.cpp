@@ -36,18 +36,20 @@ void outbox::complete(job& j, const result<void>& outcome) noexcept {
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
   // the count.
   mark.completed.store(place, std::memory_order_release);
-  completions_seen();
+  // Without a fence this look may come before the mark is visible, and so miss whoever goes to
+  // sleep in that moment.
+  wake_sleepers();
 }
 
 void outbox::completions_seen() noexcept {
-  // Orders the mark before the look at who waits; the program's side announces its sleep, fences,
+  // Orders the marks before the look at who waits; the program's side announces its sleep, fences,
   // and looks at the marks once more, so one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
-  if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
+  wake_sleepers();
 }
 
 void outbox::wake(std::uint32_t waits) noexcept {
+  if (woken_.load(std::memory_order_relaxed) == waits) return;
   if (woken_.exchange(waits, std::memory_order_relaxed) == waits) return;
   if ((waits & wire::wait_thread) != 0) {
     bells_->completion.fetch_add(1, std::memory_order_release);

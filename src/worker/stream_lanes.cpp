@@ -200,7 +200,7 @@ result<void> stream_lanes::submit(job& j) {
   busy_lanes_ |= 1u << j.lane;
 
   result<void> outcome = enqueue(j, to);
-  j.request.clear();
+  j.release_request();
   if (is_loss(outcome)) return outcome;
   if (!outcome) {
     // A refusal, or the first word of a fault that another request has caused?
