@@ -345,7 +345,7 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
     const lane& l = lanes_[number];
     if (l.count == 0 || given(number) <= l.first) continue;
     if (suspect) return std::nullopt;
-    suspect = records_[l.slots[(l.first + 1) % l.slots.size()]].ticket;
+    suspect = records_[l.slots[(l.first + 1) & lane_ring_mask_]].ticket;
   }
   return suspect;
 }
