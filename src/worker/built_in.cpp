@@ -1,6 +1,7 @@
 #include "worker/built_in.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/launch.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <unistd.h>
@@ -17,6 +18,8 @@ namespace {
 std::byte* volatile nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{8});
 
 result<void> mark(const lane::marker&, lane_context&) { return {}; }
+
+result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
 
 result<void> inject(const fault::inject& r, lane_context&) {
   switch (r.what) {
@@ -49,6 +52,9 @@ result<void> inject(const fault::inject& r, lane_context&) {
 
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
+  if (operations.find(request_type_of<lane::launch>().id) == nullptr) {
+    operations.add(&launch_nothing, effort::by_size);
+  }
   if (fault_injection) operations.add(&inject);
 }
 

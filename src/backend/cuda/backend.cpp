@@ -53,5 +53,8 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& 
   }
 }
 
-TROUPE_EXPORT void troupe_backend_operations([[maybe_unused]] troupe::operation_table& table) {}
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe::cuda;
+  add_lane_launch(table);
+}
 }

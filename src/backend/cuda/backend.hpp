@@ -5,6 +5,8 @@
 /// The executors of the CUDA backend, one function per operation family.
 namespace troupe::cuda {
 
+void add_lane_launch(operation_table& table);
+
 void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);
 void add_memory_fill(operation_table& table);
