@@ -4,6 +4,7 @@
 #include "programs.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/launch.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <fcntl.h>
@@ -30,6 +31,14 @@ TEST(Life, RequestsSentBeforeTheFirstWorkerIsReadyAreAnswered) {
   for (auto& one : answers)
     EXPECT_TRUE(one.get_result());
   EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST(Life, ALaunchIsAnsweredWhicheverLibrariesAreEnabled) {
+  troupe::system system;
+  device_config config = permissive();
+  EXPECT_TRUE(system.device(0, config).ask(lane::launch{}).get_result());
+  config.libraries = {"memory"};
+  EXPECT_TRUE(system.device(1, config).ask(lane::launch{}).get_result());
 }
 
 TEST(Life, StopFailsWhatWaitsAndWhatComes) {
