@@ -26,8 +26,8 @@ constexpr std::size_t window = 64;  // products in flight
 template <class T>
 class operands {
  public:
-  operands(device gpu, raw::stream& stream, std::int64_t n)
-      : gpu_(std::move(gpu)),
+  operands(const device& gpu, raw::stream& stream, std::int64_t n)
+      : gpu_(gpu),
         count_(static_cast<std::size_t>(n * n)),
         raw_a(raw::memory::place::device, count_ * sizeof(T)),
         raw_b(raw::memory::place::device, count_ * sizeof(T)),
@@ -88,6 +88,7 @@ void measure_sgemm(report& out, const device& gpu, const sgemm_case& what) {
   raw::stream stream;
   raw::cublas handle(stream);
   std::vector<std::unique_ptr<operands<float>>> sets;
+  sets.reserve(4);
   for (int i = 0; i < 4; ++i)
     sets.push_back(std::make_unique<operands<float>>(gpu, stream, what.n));
   const library_actor blas = gpu.blas();

@@ -48,8 +48,8 @@ void measure_allocation(report& out, device gpu, std::int64_t bytes) {
 /// Copies of one size, to the device and back.
 class copies {
  public:
-  copies(device gpu, std::int64_t bytes)
-      : gpu_(std::move(gpu)),
+  copies(const device& gpu, std::int64_t bytes)
+      : gpu_(gpu),
         bytes_(static_cast<std::size_t>(bytes)),
         name_(size_of_bytes(bytes)),
         data_(random_numbers<float>(bytes_ / sizeof(float))),

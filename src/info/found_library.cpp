@@ -9,7 +9,7 @@ result<found_library> found_library::open(const std::string& name) {
   // As a worker does it, so that what is said here is what happens there.
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* words = ::dlerror();  // NOLINT(concurrency-mt-unsafe): the only thread that loads
+    const char* words = ::dlerror();
     return error{.code = errc::library_missing,
                  .message = words != nullptr ? words : "the loader does not say why"};
   }

@@ -37,7 +37,7 @@ void what_to_do(std::string_view remedy) { fmt::print("              -> {}\n", r
 
 void show_environment() {
   for (const char* name : {"TROUPE_BACKEND", "CUDA_VISIBLE_DEVICES"}) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
+    const char* value = std::getenv(name);
     if (value != nullptr) fmt::print("  {}=\"{}\"\n", name, value);
   }
 }

@@ -52,7 +52,8 @@ std::string remedy(const plugin& p) {
   if (fs::exists(p.path, failed)) {
     return p.name.find('-') == std::string::npos
                ? "install Troupe anew; no device has this backend until then"
-               : "requests of this library fail, all others run; the vendor libraries below say what is "
+               : "requests of this library fail, all others run; the vendor libraries below say "
+                 "what is "
                  "there";
   }
   if (p.name == "cuda") {

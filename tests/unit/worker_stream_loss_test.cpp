@@ -30,12 +30,12 @@ class WorkerStreamLanesLoss : public WorkerStreamLanes {
     std::array<int, 4> counts{};
     for (std::size_t lane = 0; lane < counts.size(); ++lane)
       counts[lane] = enqueued[lane];
-    for (std::uint8_t lane = 0; lane < counts.size(); ++lane)
-      stage_.send({.number = 2}, lane);
+    for (std::size_t lane = 0; lane < counts.size(); ++lane)
+      stage_.send({.number = 2}, static_cast<std::uint8_t>(lane));
     std::this_thread::sleep_for(20ms);
-    for (std::uint8_t lane = 0; lane < counts.size(); ++lane) {
-      EXPECT_EQ(completed(lane), lane == 0 ? 1u : 0u) << "lane " << int{lane};
-      EXPECT_EQ(enqueued[lane], counts[lane]) << "lane " << int{lane};
+    for (std::size_t lane = 0; lane < counts.size(); ++lane) {
+      EXPECT_EQ(completed(lane), lane == 0 ? 1u : 0u) << "lane " << lane;
+      EXPECT_EQ(enqueued[lane], counts[lane]) << "lane " << lane;
     }
     stage_.lanes->stop();
     EXPECT_EQ(losses_, 1);
