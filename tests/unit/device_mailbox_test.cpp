@@ -28,7 +28,7 @@ TEST(DeviceMailbox, SlotsThatComeBackTogetherAreTakenInTheirOrder) {
     ASSERT_TRUE(box->take_slot());
   box->give_back_slots(std::array<std::uint16_t, 1>{6});
   box->give_back_slots(std::array<std::uint16_t, 3>{3, 1, 2});
-  for (const std::uint16_t expected : {3, 1, 2, 6})
+  for (const int expected : {3, 1, 2, 6})
     EXPECT_EQ(box->take_slot(), expected);
   EXPECT_FALSE(box->take_slot());
 }
