@@ -26,6 +26,11 @@ foreach(backend IN ITEMS cpu cuda)
   endif()
 endforeach()
 
+# What an install copies, without tests, benchmarks and examples.
+add_custom_target(troupe_installed)
+add_dependencies(troupe_installed troupe)
+troupe_add_companions(troupe_installed)
+
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake.in ${PROJECT_BINARY_DIR}/troupeConfig.cmake
