@@ -33,6 +33,11 @@ foreach(plugin IN LISTS plugins)
   install(TARGETS ${plugin} LIBRARY DESTINATION lib/troupe)
 endforeach()
 
+# What an install copies, without tests, benchmarks and examples.
+add_custom_target(troupe_installed)
+add_dependencies(troupe_installed troupe)
+troupe_add_companions(troupe_installed)
+
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake.in ${PROJECT_BINARY_DIR}/troupeConfig.cmake
