@@ -31,7 +31,14 @@ std::string signal_name(int signal) {
 
 void supervisor::start_next() {
   next_start_ = clock::time_point::min();
-  auto started = incarnation::start(plan_, ++last_number_, frozen_);
+  // A standby that shares the doorbells of the worker in service would be woken in its place.
+  const auto shares_bells = [this](const incarnation* other) {
+    return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
+  };
+  do {
+    ++last_number_;
+  } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
+  auto started = incarnation::start(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);
 }
