@@ -28,7 +28,8 @@ void add_both(report& out, const std::string& name, samples& ours, const std::st
   out.add({name + ", p99", ours.p99(), "us", floor, p99});
 }
 
-void measure_requests(report& out, device gpu, const std::string& where, const process_hop& floor) {
+void measure_requests(report& out, const device& gpu, const std::string& where,
+                      const process_hop& floor) {
   const library_actor lane = gpu.library("lane");
   samples asks;
   asks.take(200'000, [&] { lane.ask(lane::marker{}).get(); });

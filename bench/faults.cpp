@@ -54,8 +54,9 @@ void measure_failover(report& out, device gpu, bool standby) {
 }
 
 // A thousand requests in flight, of which one crashes.
-void measure_losses(report& out, device gpu) {
+void measure_losses(report& out, const device& gpu) {
   std::vector<future<void>> answers;
+  answers.reserve(1000);
   for (int i = 0; i < 1000; ++i) {
     answers.push_back(
         i == 500 ? gpu.library("lane").ask(fault::inject{.what = fault::kind::segmentation_fault})

@@ -15,7 +15,6 @@ namespace troupe::bench {
 namespace {
 
 constexpr std::size_t ring_size = 1024;
-constexpr std::uint64_t last = ~std::uint64_t{0};
 
 struct alignas(128) slot {
   std::atomic<std::uint64_t> number{0};

@@ -1,10 +1,28 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe::bench {
+
+/// What a number has to be.
+struct target {
+  enum class subject : std::uint8_t { value, ratio };
+  subject what = subject::value;
+  bool at_most = true;  ///< else at least
+  double limit = 0;
+};
+[[nodiscard]] constexpr target at_most(double limit) {
+  return {target::subject::value, true, limit};
+}
+[[nodiscard]] constexpr target ratio_at_most(double limit) {
+  return {target::subject::ratio, true, limit};
+}
+[[nodiscard]] constexpr target ratio_at_least(double limit) {
+  return {target::subject::ratio, false, limit};
+}
 
 /// One measured number beside what it is measured against.
 struct measurement {
@@ -13,11 +31,13 @@ struct measurement {
   std::string unit;                         ///< "us", "1/s", "GiB/s", …
   std::string reference{};                  ///< the floor or the peer; "" when there is none
   std::optional<double> reference_value{};  ///< in the same unit
+  std::optional<bench::target> target{};
 };
 
 /// What a benchmark found: prints each line as it comes, and at the end writes the file that
 /// `./dev bench` asked for (`TROUPE_BENCH_JSON`), a list of
 /// `{name, value, unit, reference, reference_value, ratio}`; ratio is value / reference_value.
+/// A line with a target also has `target` ("ratio <= 1.1") and `met`, true or false.
 class report {
  public:
   /// Prints the title and the table's head.
@@ -26,12 +46,17 @@ class report {
   /// Prints one line of the table and keeps it.
   void add(measurement m);
 
-  /// Writes the JSON file where one is asked for. The benchmark's exit status: 0, or 1 when the
-  /// file could not be written or nothing was measured.
+  /// Notes that something could not be measured, and why; the benchmark then ends with status 1.
+  void could_not_measure(const std::string& name, const std::string& why);
+
+  /// Says how many targets are missed, and writes the JSON file where one is asked for. The
+  /// benchmark's exit status: 0, missed targets or not, and 1 when something could not be measured
+  /// or the file not be written.
   [[nodiscard]] int finish() const;
 
  private:
   std::vector<measurement> lines_;
+  bool incomplete_ = false;
 };
 
 }  // namespace troupe::bench

@@ -44,7 +44,7 @@ struct link {
 class ring_node final : public troupe::actor {
  public:
   explicit ring_node(std::shared_ptr<std::atomic<bool>> done) : done_(std::move(done)) {}
-  void handle(link m) { next_ = troupe::actor_ref<ring_node>(m.next.cell()); }
+  void handle(const link& m) { next_ = troupe::actor_ref<ring_node>(m.next.cell()); }
   void handle(token t) {
     if (t.left == 0) {
       done_->store(true);
@@ -68,6 +68,7 @@ double tell_rate(int producers, troupe::spawn_options options) {
   const std::int64_t each = messages / producers;
   const auto begin = clock::now();
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(producers));
   for (int p = 0; p < producers; ++p) {
     threads.emplace_back([&target, each] {
       for (std::int64_t i = 0; i < each; ++i)
@@ -99,6 +100,7 @@ double ring_rate() {
   troupe::system system;
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::vector<troupe::actor_ref<ring_node>> nodes;
+  nodes.reserve(ring_size);
   for (int i = 0; i < ring_size; ++i)
     nodes.push_back(system.spawn<ring_node>(done));
   for (int i = 0; i < ring_size; ++i) {

@@ -46,6 +46,7 @@ double tell_rate(int producers) {
   const std::int64_t each = messages / producers;
   const auto begin = clock::now();
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(producers));
   for (int p = 0; p < producers; ++p) {
     threads.emplace_back([&target, each] {
       for (std::int64_t i = 0; i < each; ++i) {
@@ -88,6 +89,7 @@ double ring_rate() {
   caf::actor_system system(config);
   std::atomic<bool> done{false};
   std::vector<caf::actor> nodes;
+  nodes.reserve(ring_size);
   for (int i = 0; i < ring_size; ++i)
     nodes.push_back(system.spawn(ring_node, &done));
   for (std::size_t i = 0; i < nodes.size(); ++i) {

@@ -2,6 +2,8 @@
 #   core   the library and its headers (always there)
 #   worker the worker process, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
+#   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
+# and the program bin/troupe, which says what of all this a machine lacks.
 # A component is there when its target was built. The layout is fixed, so that the library finds
 # its worker and the worker its plugins relative to itself, wherever the tree is moved.
 
@@ -18,12 +20,17 @@ if(TARGET troupe-worker)
   set_target_properties(troupe-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
   install(TARGETS troupe-worker RUNTIME DESTINATION libexec/troupe)
 endif()
+set_target_properties(troupe-info PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+install(TARGETS troupe-info RUNTIME DESTINATION bin)
 foreach(backend IN ITEMS cpu cuda)
   if(TARGET troupe-${backend})
     list(APPEND TROUPE_COMPONENTS ${backend})
-    set_target_properties(troupe-${backend} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
-    install(TARGETS troupe-${backend} LIBRARY DESTINATION lib/troupe)
   endif()
+endforeach()
+get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
+foreach(plugin IN LISTS plugins)
+  set_target_properties(${plugin} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+  install(TARGETS ${plugin} LIBRARY DESTINATION lib/troupe)
 endforeach()
 
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})

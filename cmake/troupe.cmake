@@ -40,9 +40,10 @@ function(troupe_component name)
   target_sources(troupe_objects PRIVATE ${arg_SOURCES})
 endfunction()
 
-# troupe_add_companions(<target>): whatever worker and backends are built are built with it.
+# troupe_add_companions(<target>): whatever worker and plugins are built are built with it.
 function(troupe_add_companions target)
-  foreach(companion IN ITEMS troupe-worker troupe-cpu troupe-cuda)
+  get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
+  foreach(companion IN ITEMS troupe-worker ${plugins})
     if(TARGET ${companion})
       add_dependencies(${target} ${companion})
     endif()

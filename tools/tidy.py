@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """clang-tidy over every source of ours, skipping those that passed before.
 
-A source has passed when its preprocessed text, its flags and .clang-tidy are what they were: the
+A source has passed when every file that it reads, its flags and .clang-tidy are what they were: the
 mark is an empty file named by their hash in BUILD/tidy.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import pathlib
@@ -35,26 +36,48 @@ def arguments_of(entry):
     return kept
 
 
-def fingerprint(entry, salt):
-    command = arguments_of(entry)
-    text = subprocess.run(command + ["-E", "-P", "-C"], cwd=entry["directory"],
-                          capture_output=True, check=False)
-    if text.returncode != 0:
+@functools.cache
+def digest_of(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def files_read(entry):
+    """The source and every header that it includes, the system's too; None if there is no saying."""
+    rule = subprocess.run([*arguments_of(entry), "-M", "-MT", "x"], cwd=entry["directory"],
+                          capture_output=True, text=True, check=False)
+    if rule.returncode != 0:
         return None
-    digest = hashlib.sha256(salt)
-    digest.update(" ".join(command).encode())
-    digest.update(text.stdout)
-    # -P drops comments' places but -C keeps them: a NOLINT counts as a change.
-    digest.update(pathlib.Path(entry["file"]).read_bytes())
-    return digest.hexdigest()
+    paths = shlex.split(rule.stdout.replace("\\\n", " "))[1:]  # without the target
+    return [str(pathlib.Path(entry["directory"]) / path) for path in paths]
+
+
+def mark_of(entry, files, salt):
+    """Names this state of the source; None when a file is gone."""
+    state = hashlib.sha256(salt)
+    state.update(" ".join(arguments_of(entry)).encode())
+    try:
+        for path in files:
+            state.update(f"{path} {digest_of(path)}\n".encode())
+    except OSError:
+        return None
+    return state.hexdigest()
 
 
 def check(entry, build, passed, salt):
-    """The source's name and what clang-tidy has against it; None when nothing."""
+    """The source's name, what clang-tidy has against it (None when nothing), was it known."""
     name = str(pathlib.Path(entry["file"]).relative_to(ROOT))
-    mark = fingerprint(entry, salt)
-    if mark is not None and (passed / mark).exists():
-        return name, None, True
+    # What it read last time is enough to know that nothing changed, without a preprocessor: it can
+    # only include something else once one of these files is another.
+    listed = passed / (name.replace("/", "-") + ".files")
+    files = listed.read_text().splitlines() if listed.exists() else []
+    mark = mark_of(entry, files, salt) if files else None
+    if mark is None or not (passed / mark).exists():
+        files = files_read(entry)
+        mark = mark_of(entry, files, salt) if files else None
+    if mark is not None:
+        listed.write_text("\n".join(files))
+        if (passed / mark).exists():
+            return name, None, True
     run = subprocess.run([TIDY, "--quiet", "-p", str(build), entry["file"]],
                          capture_output=True, text=True, check=False)
     if run.returncode == 0:

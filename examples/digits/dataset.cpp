@@ -29,7 +29,10 @@ bool parse(std::string_view line, std::span<int> row) {
   const char* at = line.data();
   const char* const end = at + line.size();
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (i > 0 && (at == end || *at++ != ',')) return false;
+    if (i > 0) {
+      if (at == end || *at != ',') return false;
+      ++at;
+    }
     const auto [next, status] = std::from_chars(at, end, row[i]);
     if (status != std::errc{} || row[i] < 0 || row[i] > 16) return false;
     at = next;

@@ -2,9 +2,8 @@
 
 #include <troupe/ops/fault/inject.hpp>
 
-#include <signal.h>
-
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace digits {

@@ -82,11 +82,34 @@ class actor_cell final : public completion_driver, public turn_home {
   static constexpr std::uint32_t queued_bit = 4;
   static constexpr std::uint32_t dead_bit = 8;
 
-  enum class phase : std::uint8_t { starting, active, failed, restarting, stopping, stopped };
+  /// `restarting`: the old incarnation's children stop. `between`: there is none, until the
+  /// siblings are as far.
+  enum class phase : std::uint8_t {
+    starting,
+    active,
+    failed,
+    restarting,
+    between,
+    stopping,
+    stopped
+  };
 
   struct child {
     any_actor_ref ref;
     std::vector<future_state_base::time_point> restarts;
+  };
+
+  /// Children that are restarted together: first all are ended, from the last to the first, then
+  /// all begin anew, from the first to the last. Owned by the supervisor's turn. It asks one child
+  /// at a time, by a call that carries the number of the step; the child does its part in a turn of
+  /// its own and posts the number back, so that whatever answers a step that was overtaken (by
+  /// another failure, by a stop) is known by its number. One that stops for good answers by that.
+  struct sibling_restart {
+    error reason;
+    std::size_t nth;                     ///< of the restarts within the window
+    std::vector<any_actor_ref> members;  ///< in the order in which they were spawned
+    std::size_t up;                      ///< members before this one have an incarnation
+    enum class stage : std::uint8_t { ending, waiting, beginning } now = stage::ending;
   };
 
   ~actor_cell() override;
@@ -104,7 +127,11 @@ class actor_cell final : public completion_driver, public turn_home {
   bool make_incarnation(const error* restarted_for);
   void resume();
   void begin_restart(error reason);
-  void finish_restart();
+  void end_with_siblings(const error& reason, std::uint64_t step);
+  void begin_with_siblings(std::uint64_t step);
+  void end_incarnation(error reason);
+  void finish_end();
+  void begin_anew();
   void finish_stop() noexcept;
   bool stop_children(bool drain);
   void abandon_tasks(const error& reason) noexcept;
@@ -113,7 +140,13 @@ class actor_cell final : public completion_driver, public turn_home {
   void child_failed(actor_cell& failed, error e, bool resumable);
   void child_stopped(actor_cell& gone);
   bool admit_restart(std::vector<future_state_base::time_point>& history);
-  void restart_later(const any_actor_ref& who, const error& reason, std::size_t nth);
+  void post_after_backoff(const any_actor_ref& who, std::size_t nth,
+                          unique_function<void(actor_cell&)> call);
+  void restart_siblings(std::vector<any_actor_ref> members, error reason, std::size_t nth);
+  [[nodiscard]] bool ends_anyway(const actor_cell& member) const noexcept;
+  void next_sibling();
+  void sibling_step_done(std::uint64_t step);
+  void sibling_gone(const actor_cell& gone);
   [[nodiscard]] directive decide(const error& e) const;
 
   alignas(64) std::atomic<std::uint32_t> state_{blocked};
@@ -146,6 +179,9 @@ class actor_cell final : public completion_driver, public turn_home {
   std::optional<error> reason_;           ///< of the restart or stop in progress
   std::vector<any_actor_ref> escalated_;  ///< children that wait for our supervisor
   std::vector<future_state_base::time_point> group_restarts_;
+  std::unique_ptr<sibling_restart> siblings_;    ///< of our children, while one is going on
+  std::uint64_t sibling_step_ = 0;               ///< the last that we asked of a child
+  std::optional<std::uint64_t> asked_to_end_{};  ///< the step our supervisor waits for
 
   std::mutex tree_mutex_;  ///< guards what follows
   std::vector<child> children_;

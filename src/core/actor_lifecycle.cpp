@@ -40,6 +40,8 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
     return false;
   }
   phase_ = phase::active;
+  // It failed in the last coroutine that stopping waited for.
+  if (draining_ && tasks_ == nullptr) begin_stop(std::nullopt, true);
   return true;
 }
 
@@ -63,25 +65,37 @@ void actor_cell::resume() {
 }
 
 void actor_cell::begin_restart(error reason) {
-  if (phase_ != phase::active && phase_ != phase::failed) return;
+  if (phase_ == phase::active || phase_ == phase::failed) end_incarnation(std::move(reason));
+}
+
+void actor_cell::end_incarnation(error reason) {
   phase_ = phase::restarting;
   abandon_tasks(reason);
   cancel_timers();
   unstash_all();
   escalated_.clear();
   reason_ = std::move(reason);
-  if (stop_children(false)) finish_restart();
+  if (stop_children(false)) finish_end();
 }
 
-void actor_cell::finish_restart() {
-  const error reason = std::exchange(reason_, std::nullopt).value();
-  if (actor_ != nullptr) actor_->pre_restart(reason);
+void actor_cell::finish_end() {
+  if (actor_ != nullptr) actor_->pre_restart(*reason_);
   actor_.reset();
   {
     const std::lock_guard lock(tree_mutex_);
     childless_ = false;
   }
-  make_incarnation(&reason);
+  if (!asked_to_end_) return begin_anew();
+  phase_ = phase::between;
+  parent_->post_call([step = *std::exchange(asked_to_end_, std::nullopt)](actor_cell& parent) {
+    parent.sibling_step_done(step);
+  });
+}
+
+void actor_cell::begin_anew() {
+  phase_ = phase::restarting;
+  const std::optional<error> reason = std::exchange(reason_, std::nullopt);
+  make_incarnation(reason ? &*reason : nullptr);  // without: it had not started when it was ended
 }
 
 void actor_cell::stop_now() noexcept {
@@ -174,8 +188,9 @@ void actor_cell::child_stopped(actor_cell& gone) {
     none_left = children_.empty();
   }
   std::erase_if(escalated_, [&](const any_actor_ref& r) { return &r.cell() == &gone; });
+  sibling_gone(gone);
   if (!none_left) return;
-  if (phase_ == phase::restarting) finish_restart();
+  if (phase_ == phase::restarting) finish_end();
   if (phase_ == phase::stopping) finish_stop();
 }
 

@@ -80,24 +80,30 @@ bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& histo
   return true;
 }
 
-void actor_cell::restart_later(const any_actor_ref& who, const error& reason, std::size_t nth) {
+void actor_cell::post_after_backoff(const any_actor_ref& who, std::size_t nth,
+                                    unique_function<void(actor_cell&)> call) {
   const backoff& b = supervision_.backoff;
   double wait = static_cast<double>(b.initial.count()) *
                 std::pow(b.factor, static_cast<double>(nth == 0 ? 0 : nth - 1));
   wait = std::min(wait, static_cast<double>(b.longest.count()));
   wait *= 1 + b.jitter * core_->jitter();
-  auto restart = [reason](actor_cell& c) { c.begin_restart(reason); };
-  if (wait < 1) return who.cell().post_call(std::move(restart));
+  if (wait < 1) return who.cell().post_call(std::move(call));
   core_->timers()->add(
       core_->timers()->now() + std::chrono::nanoseconds(static_cast<std::int64_t>(wait)),
-      [who, restart = std::move(restart)]() mutable { who.cell().post_call(std::move(restart)); });
+      [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); });
 }
 
 void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
-  if (phase_ != phase::active && phase_ != phase::failed) return;  // all children stop anyway
+  // Else all children stop anyway; while we stop they may still have their mailboxes to handle.
+  if (phase_ != phase::active && phase_ != phase::failed && phase_ != phase::stopping) return;
+  if (ends_anyway(failed)) return;
   directive d = decide(e);
   // What failed to start has no state to go on with.
   if (d == directive::resume && !resumable) d = directive::restart;
+  if (d == directive::escalate && phase_ == phase::stopping) {
+    // Nobody above can have us go on; the others still handle their mailboxes.
+    return failed.post_call([e = std::move(e)](actor_cell& c) { c.begin_stop(e, false); });
+  }
   std::vector<any_actor_ref> concerned;
   std::size_t nth = 0;
   {
@@ -132,8 +138,12 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
       }
       return;
     case directive::restart:
-      for (const any_actor_ref& who : concerned)
-        restart_later(who, e, nth);
+      if (supervision_.strategy != strategy::one_for_one) {
+        return restart_siblings(std::move(concerned), std::move(e), nth);
+      }
+      post_after_backoff(any_actor_ref(failed), nth, [e = std::move(e)](actor_cell& c) mutable {
+        c.begin_restart(std::move(e));
+      });
       return;
   }
 }

@@ -26,13 +26,17 @@ class spin_wait {
  public:
   using clock = std::chrono::steady_clock;
 
-  explicit spin_wait(clock::duration budget) noexcept : budget_(budget) {}
+  /// `pauses` is how long a step is. Few make what is waited for be seen sooner, and take the cache
+  /// line that is looked at from whoever is about to write it more often.
+  explicit spin_wait(clock::duration budget, int pauses = pauses_per_yield) noexcept
+      : budget_(budget), pauses_(pauses) {}
 
   /// Spends a little time; false once the budget is used.
   bool step() noexcept {
     ++steps_;
-    for (int i = 0; i < pauses_per_step; ++i)
+    for (int i = 0; i < pauses_; ++i)
       pause_cpu();
+    paused_ += pauses_;
     if (steps_ < steps_without_clock) return true;
     const auto now = clock::now();
     if (steps_ == steps_without_clock) began_ = now;
@@ -40,16 +44,21 @@ class spin_wait {
     if (used > budget_) return false;
     // Whoever is waited for may need this very processor; an answer that takes no longer than this
     // comes from another one.
-    if (used > before_yield) ::sched_yield();
+    if (used > before_yield && paused_ >= pauses_per_yield) {
+      paused_ = 0;
+      ::sched_yield();
+    }
     return true;
   }
 
  private:
   static constexpr std::chrono::nanoseconds before_yield{2'000};
-  static constexpr int pauses_per_step = 8;
+  static constexpr int pauses_per_yield = 8;
   static constexpr std::uint32_t steps_without_clock = 8;
 
   clock::duration budget_;
+  int pauses_;
+  int paused_ = 0;
   clock::time_point began_{};
   std::uint32_t steps_ = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/backend/provider.hpp>
+#include <troupe/core/export.hpp>
 #include <troupe/core/result.hpp>
 #include <troupe/device/config.hpp>
 
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+// Exported for `troupe info`.
 namespace troupe {
 
 /// What serves a device: a backend's plugin and, where that brings devices of its own, which one.
@@ -21,10 +23,10 @@ struct chosen_backend {
 /// else the CPU, unless the environment variable TROUPE_BACKEND says "cpu" or "cuda".
 /// \errors `invalid_argument` for another value of that variable; why CUDA cannot be had, where it
 /// was asked for
-[[nodiscard]] result<chosen_backend> choose_backend(std::int32_t ordinal,
-                                                    const device_config& config);
+[[nodiscard]] TROUPE_EXPORT result<chosen_backend> choose_backend(std::int32_t ordinal,
+                                                                  const device_config& config);
 
 /// The devices of the CUDA backend. \errors why there are none, with what was tried
-[[nodiscard]] result<std::vector<device_description>> cuda_devices();
+[[nodiscard]] TROUPE_EXPORT result<std::vector<device_description>> cuda_devices();
 
 }  // namespace troupe

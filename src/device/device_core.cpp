@@ -5,6 +5,7 @@
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ namespace troupe {
 namespace {
 
 using clock = std::chrono::steady_clock;
+using stop_callback = std::stop_callback<std::function<void()>>;
 
 // A page: what the rights of can be changed, so that any buffer can be frozen by itself.
 constexpr std::uint64_t device_granule_bytes = 4096;
@@ -94,12 +96,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
 }
 
 result<void> device_core::send(const request_type& type, void* request,
-                               const request_options& options, std::uint8_t lane, completion done) {
+                               const request_options& options, std::uint8_t lane,
+                               completion&& done) {
   const auto refuse = [&](error why) -> result<void> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
     if (why.request.empty()) why.request = wire::print(type, request);
-    sent_.fetch_add(1, std::memory_order_relaxed);
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (done) {
       error copy = why;
@@ -107,10 +109,17 @@ result<void> device_core::send(const request_type& type, void* request,
     }
     return why;
   };
-  if (auto admitted = admit(type); !admitted) return refuse(std::move(admitted).error());
+  if (supervisor_->gone()) [[unlikely]]
+    return refuse(supervisor_->stop_reason());
+  if (auto why = not_enabled(type)) [[unlikely]]
+    return refuse(std::move(*why));
   if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
-  auto taken = take_slot(options);
-  if (!taken) return refuse(std::move(taken).error());
+  std::optional<std::uint16_t> taken = requests_->take_slot();
+  if (!taken) [[unlikely]] {
+    auto awaited = await_slot(options);
+    if (!awaited) return refuse(std::move(awaited).error());
+    taken = *awaited;
+  }
   const std::uint16_t slot = *taken;
   if (auto filled = fill(slot, type, request); !filled) {
     abandon_slot(slot);
@@ -134,7 +143,6 @@ result<void> device_core::send(const request_type& type, void* request,
   const std::int64_t deadline_ns = r.deadline_ns;
   const bool cancellable = options.stop.stop_possible();
 
-  sent_.fetch_add(1, std::memory_order_relaxed);
   // From here on the record belongs to the reactor's role.
   const std::uint64_t ticket = requests_->publish(slot, lane);
   if (deadline_ns != 0) supervisor_->note_deadline(deadline_ns);
@@ -146,22 +154,21 @@ result<void> device_core::send(const request_type& type, void* request,
       completions_->poll();
       record& sent = completions_->at(slot);
       if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
-        sent.stop.emplace(stop, [this, slot, ticket] { cancel(slot, ticket); });
+        sent.stop =
+            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel(slot, ticket); });
       }
       completions_->leave_role();
     });
   }
-  if (ticket % requests_per_look == 0 && completions_->try_take_role()) {
-    completions_->poll();
-    completions_->leave_role();
-  }
+  if (ticket % requests_per_look == 0) completions_->try_poll();
   return {};
 }
 
-result<void> device_core::admit(const request_type& type) const {
-  const device_state state = supervisor_->state();
-  if (state == device_state::stopped || state == device_state::condemned) [[unlikely]] {
-    return supervisor_->stop_reason();
+// Why requests of this type are not taken, if so.
+inline std::optional<error> device_core::not_enabled(const request_type& type) const {
+  if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
+    return error{.code = errc::unsupported,
+                 .message = "the device was made without fault_injection"};
   }
   if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
       std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
@@ -169,30 +176,28 @@ result<void> device_core::admit(const request_type& type) const {
         .code = errc::library_missing,
         .message = fmt::format("library {} is not enabled on this device", type.library())};
   }
-  if (type.library() == "fault" && !config_.fault_injection) {
-    return error{.code = errc::unsupported,
-                 .message = "the device was made without fault_injection"};
-  }
-  return {};
+  return std::nullopt;
 }
 
-result<std::uint16_t> device_core::take_slot(const request_options& options) {
-  if (auto slot = requests_->take_slot()) return *slot;
+// When there was none.
+result<std::uint16_t> device_core::await_slot(const request_options& options) {
   const auto patience =
       options.deadline ? clock::now() + *options.deadline : clock::time_point::max();
   detail::spin_wait spin(std::chrono::microseconds(50));
-  for (;;) {
-    if (completions_->try_take_role()) {
-      completions_->poll();
-      completions_->leave_role();
-    }
+  for (bool given_way = false;;) {
+    completions_->try_poll();
     if (auto slot = requests_->take_slot()) return *slot;
     if (config_.full == when_full::reject) {
+      // A sender that tries again and again may keep the very processor that the worker needs.
+      if (!std::exchange(given_way, true)) {
+        ::sched_yield();
+        continue;
+      }
       return error{.code = errc::mailbox_full,
                    .message = fmt::format("{} requests are waiting or running, its capacity",
                                           requests_->capacity())};
     }
-    if (auto open = admit(request_type{}); !open) return std::move(open).error();
+    if (supervisor_->gone()) return supervisor_->stop_reason();
     if (clock::now() >= patience) {
       return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
     }
@@ -315,7 +320,7 @@ device_statistics device_core::statistics() const {
   s.failed =
       totals.failed.load(std::memory_order_relaxed) + refused_.load(std::memory_order_relaxed);
   s.replayed = supervisor_->replayed();
-  s.sent = sent_.load(std::memory_order_relaxed);
+  s.sent = requests_->next_ticket() + refused_.load(std::memory_order_relaxed);
   s.in_flight = s.sent - std::min(s.sent, s.answered + s.failed);
   const pool_statistics memory = device_memory_->statistics();
   s.memory_used_bytes = memory.used_bytes;

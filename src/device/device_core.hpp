@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -31,7 +32,7 @@ class device_core {
   /// when the request is refused. An empty `done` makes it a `tell`.
   /// \returns why it was refused, when it was
   result<void> send(const request_type& type, void* request, const request_options& options,
-                    std::uint8_t lane, completion done);
+                    std::uint8_t lane, completion&& done);
 
   /// The lanes of a library, by the device's policy; the same for the same name.
   [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
@@ -55,8 +56,8 @@ class device_core {
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
 
-  [[nodiscard]] result<void> admit(const request_type& type) const;
-  [[nodiscard]] result<std::uint16_t> take_slot(const request_options& options);
+  [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
+  [[nodiscard]] result<std::uint16_t> await_slot(const request_options& options);
   [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request);
   void abandon_slot(std::uint16_t slot) noexcept;
   void complete_error(std::uint16_t slot, error& failure);
@@ -69,7 +70,6 @@ class device_core {
   any_actor_ref guard_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
-  std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> refused_{0};
 
   std::mutex lanes_mutex_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/core/export.hpp>
 #include <troupe/device/config.hpp>
 
 #include <string>
@@ -8,13 +9,13 @@
 namespace troupe {
 
 // The files beside this library: `../libexec/troupe` and `troupe/` from the folder of the shared
-// library, or of the program that it is linked into.
+// library, or of the program that it is linked into. Exported for `troupe info`.
 
 /// The worker that the config names, else the program itself where it has operations of its own,
 /// else the one beside this library.
-[[nodiscard]] std::string worker_executable(const device_config& config);
+[[nodiscard]] TROUPE_EXPORT std::string worker_executable(const device_config& config);
 
 /// The plugin of a backend, by its name ("cpu", "cuda").
-[[nodiscard]] std::string backend_plugin(std::string_view backend);
+[[nodiscard]] TROUPE_EXPORT std::string backend_plugin(std::string_view backend);
 
 }  // namespace troupe

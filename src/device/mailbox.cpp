@@ -1,5 +1,6 @@
 #include "device/mailbox.hpp"
 
+#include "core/fetch_ahead.hpp"
 #include "os/futex.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::uint16_t no_slot = 0xffff;
 constexpr std::uint64_t heap_granule_bytes = 1024;
+constexpr std::uint64_t entries_per_line = wire::cache_line / sizeof(std::uint64_t);
 
 wire::mailbox_geometry layout(std::uint32_t capacity, std::uint64_t heap_bytes) {
   const auto aligned = [](std::uint64_t offset) {
@@ -66,6 +68,7 @@ mailbox::mailbox(std::uint32_t capacity, os::unique_fd memory, os::mapping pages
       bells_(reinterpret_cast<wire::doorbells*>(bell_pages_.address())),
       ring_mask_(shared_->geometry.ring_size - 1),
       next_free_(capacity),
+      lines_(capacity),
       free_top_(0),
       heap_arena_(heap_granule_bytes) {
   for (std::uint32_t i = 0; i < capacity; ++i) {
@@ -90,11 +93,18 @@ std::optional<std::uint16_t> mailbox::take_slot() noexcept {
   }
 }
 
-void mailbox::give_back_slot(std::uint16_t slot) noexcept {
+void mailbox::give_back_slots(std::span<const std::uint16_t> slots) noexcept {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    // The next request in a slot is often as long as the last one.
+    const std::byte* begin = slots_ + slots[i] * wire::slot_bytes;
+    for (std::size_t line = 0; line < lines_[slots[i]]; ++line)
+      detail::fetch_for_writing(begin + line * wire::cache_line);
+    if (i > 0) next_free_[slots[i - 1]].store(slots[i], std::memory_order_relaxed);
+  }
   std::uint64_t top = free_top_.load(std::memory_order_relaxed);
   do {
-    next_free_[slot].store(static_cast<std::uint16_t>(top), std::memory_order_relaxed);
-  } while (!free_top_.compare_exchange_weak(top, ((top >> 16) + 1) << 16 | slot,
+    next_free_[slots.back()].store(static_cast<std::uint16_t>(top), std::memory_order_relaxed);
+  } while (!free_top_.compare_exchange_weak(top, ((top >> 16) + 1) << 16 | slots.front(),
                                             std::memory_order_release, std::memory_order_relaxed));
 }
 
@@ -129,7 +139,14 @@ void mailbox::give_back_heap(arena::piece piece) {
 
 std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane) noexcept {
   const std::uint64_t ticket = tail_.fetch_add(1, std::memory_order_relaxed);
-  header(slot).ticket = ticket;
+  wire::slot_header& h = header(slot);
+  h.ticket = ticket;
+  const std::size_t used = sizeof(wire::slot_header) + h.payload_bytes;
+  lines_[slot] = static_cast<std::uint8_t>(
+      (std::min(used, wire::slot_bytes) + wire::cache_line - 1) / wire::cache_line);
+  if (ticket % entries_per_line == 0) {
+    detail::fetch_for_writing(&ring_[(ticket + entries_per_line) & ring_mask_]);
+  }
   ring_[ticket & ring_mask_].store(
       wire::ring_entry{.ticket = ticket, .slot = slot, .lane = lane}.packed(),
       std::memory_order_release);

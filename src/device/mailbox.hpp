@@ -28,6 +28,9 @@ namespace troupe {
 ///    one release store; readers recognise by the ticket in it that it is there. The ring has at
 ///    least twice as many places as there are slots, so an entry is never overwritten before both
 ///    readers (worker and reactor) have passed it.
+///  - The worker has read the cache lines that the next request will write, so they must be fetched
+///    back from its processor. That is asked for as early as can be known: a slot's when it comes
+///    back, the ring's a line ahead. Otherwise each request would wait for it.
 class mailbox {
  public:
   [[nodiscard]] static result<std::unique_ptr<mailbox>> create(std::uint32_t capacity,
@@ -35,7 +38,9 @@ class mailbox {
 
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::optional<std::uint16_t> take_slot() noexcept;
-  void give_back_slot(std::uint16_t slot) noexcept;
+  void give_back_slot(std::uint16_t slot) noexcept { give_back_slots({&slot, 1}); }
+  /// Several at once, for the price of one. The first is the first to be taken again.
+  void give_back_slots(std::span<const std::uint16_t> slots) noexcept;
 
   [[nodiscard]] wire::slot_header& header(std::uint16_t slot) noexcept {
     return *reinterpret_cast<wire::slot_header*>(slots_ + slot * wire::slot_bytes);
@@ -109,10 +114,12 @@ class mailbox {
   std::uint64_t ring_mask_;
 
   std::vector<std::atomic<std::uint16_t>> next_free_;
+  std::vector<std::uint8_t> lines_;  // of a slot's request, for whoever has the slot
   alignas(wire::cache_line) std::atomic<std::uint64_t> free_top_;  // count << 16 | slot
   alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
-  std::atomic<std::uint64_t> active_{0};
 
+  // Changed with each worker only.
+  alignas(wire::cache_line) std::atomic<std::uint64_t> active_{0};
   std::mutex heap_mutex_;
   arena heap_arena_;
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace troupe {
@@ -40,7 +41,9 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
     : mailbox_(std::move(requests)),
       device_wakes_(std::move(device_wakes)),
       requests_(*mailbox_),
-      records_(std::make_unique<record[]>(requests_.capacity())) {
+      records_(std::make_unique<record[]>(requests_.capacity())),
+      lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
+      freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
   set_waits(wire::wait_lazy);
 }
 
@@ -71,6 +74,15 @@ void reactor::take_role() noexcept {
     ::sched_yield();
   }
   wanted_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void reactor::try_poll() {
+  if (has_role()) {
+    poll();
+  } else if (try_take_role()) {
+    poll();
+    leave_role();
+  }
 }
 
 void reactor::leave_role() noexcept {
@@ -116,7 +128,7 @@ void reactor::continuation_attached() noexcept {
 }
 
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
-  detail::spin_wait spin(waiter_spins);
+  detail::spin_wait spin(waiter_spins, 1);
   while (!state.ready()) {
     if (has_role()) {
       // A continuation of this thread's own waits: go on driving below it.
@@ -143,12 +155,12 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
 
 // True once the state is ready; false when the role is wanted or the deadline has passed.
 bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
-  detail::spin_wait spin(waiter_spins);
+  detail::spin_wait spin(waiter_spins, 1);
   for (;;) {
     const bool progress = poll();
     if (state.ready()) return true;
     if (wanted_.load(std::memory_order_relaxed) != 0) return false;
-    if (progress) spin = detail::spin_wait(waiter_spins);
+    if (progress) spin = detail::spin_wait(waiter_spins, 1);
     if (spin.step()) continue;
     if (passed(deadline)) return false;
 
@@ -164,26 +176,29 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
       }
     }
     set_waits(wire::wait_lazy);
-    spin = detail::spin_wait(waiter_spins);
+    spin = detail::spin_wait(waiter_spins, 1);
   }
 }
 
 void reactor::walk() {
-  while (const std::uint64_t entry = requests_.entry(cursor_)) {
+  std::uint64_t ticket = cursor_;
+  while (const std::uint64_t entry = requests_.entry(ticket)) {
     const std::uint16_t slot = wire::ring_entry::slot_of(entry);
-    records_[slot].ticket = cursor_++;
+    records_[slot].ticket = ticket++;
     records_[slot].in_flight = true;
-    ++in_flight_count_;
     place_in_lane(slot);
   }
+  in_flight_count_ += ticket - cursor_;
+  cursor_ = ticket;
 }
 
-void reactor::place_in_lane(std::uint16_t slot) {
+inline void reactor::place_in_lane(std::uint16_t slot) {
   record& r = records_[slot];
   lane& l = lanes_[r.lane];
-  if (l.slots.empty()) l.slots.resize(requests_.capacity());
+  if (!l.slots) [[unlikely]]
+    l.slots = std::make_unique<std::uint16_t[]>(lane_ring_mask_ + 1);
   r.place = l.first + ++l.count;
-  l.slots[r.place % l.slots.size()] = slot;
+  slot_at(l, r.place) = slot;
   busy_lanes_ |= 1u << r.lane;
 }
 
@@ -216,83 +231,92 @@ bool reactor::poll() {
       ++l.first;
       --l.count;
       if (l.count == 0) busy_lanes_ &= ~(1u << number);
-      finish(l.slots[l.first % l.slots.size()], replied >= l.first);
-      if (segment_ == nullptr) return true;
+      finish(slot_at(l, l.first), replied >= l.first);
+      if (segment_ == nullptr) break;
     }
+    if (segment_ == nullptr) break;
   }
+  give_back_freed();
   if (in_flight_count_ == 0) prompt_.store(false, std::memory_order_relaxed);
   return progress;
 }
 
-void reactor::finish(std::uint16_t slot, bool may_have_reply) {
-  answer_from(segment_, slot, may_have_reply);
-  free_slot(slot);
+inline void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+  if (!may_have_reply && records_[slot].type->reply_bytes == 0) [[likely]] {
+    return end(slot, nullptr, nullptr, slot_is::freed);
+  }
+  end_as_left(segment_, slot, may_have_reply, slot_is::freed);
 }
 
 void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by,
                                bool may_have_reply) {
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
-  answer_from(by, slot, may_have_reply);
+  end_as_left(by, slot, may_have_reply, slot_is::kept);
 }
 
-void reactor::answer_from(const wire::worker_header* segment, std::uint16_t slot,
-                          bool may_have_reply) {
-  record& r = records_[slot];
+// Ends a completed request as a worker has left word in its segment.
+void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
+                          bool may_have_reply, slot_is what) {
+  const record& r = records_[slot];
   const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
   const wire::reply_slot& reply = replies[slot];
   if (may_have_reply && reply.ticket == r.ticket) {
     // Copied before it is looked at: the worker can still write there.
     wire::reply_slot copy;
     std::memcpy(&copy, &reply, sizeof(copy));
-    if (auto failure = wire::read_failure(copy)) {
-      complete_error_(slot, *failure);
-      answer(r, nullptr, &*failure);
-    } else {
-      answer(r, copy.bytes, nullptr);
-    }
-  } else if (r.type->reply_bytes != 0) {
-    error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
-    complete_error_(slot, failure);
-    answer(r, nullptr, &failure);
-  } else {
-    answer(r, nullptr, nullptr);
+    if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure, what);
+    return end(slot, copy.bytes, nullptr, what);
   }
+  if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
+  error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
+  end(slot, nullptr, &failure, what);
 }
 
-void reactor::answer(record& r, const std::byte* reply, error* failure) {
-  if (r.answered) return;
+// Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
+void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what) {
+  record& r = records_[slot];
+  completion done;
+  if (!r.answered) {
+    if (failure != nullptr) complete_error_(slot, *failure);
+    note_answered(r, failure != nullptr);
+    if (r.done) done = std::move(r.done);
+  }
+  if (what == slot_is::freed) free_slot(slot);
+  if (!done) return;
+  give_back_freed();
+  done(reply, failure);
+}
+
+inline void reactor::note_answered(record& r, bool failed) {
   r.answered = true;
-  r.stop.reset();
-  auto& count = failure != nullptr ? counts_.failed : counts_.answered;
-  count.fetch_add(1, std::memory_order_relaxed);
-  if (r.done) {
-    completion done = std::move(r.done);
-    done(reply, failure);
-  }
+  if (r.stop) r.stop.reset();
+  // Only the role counts, so nothing can come between the load and the store.
+  auto& count = failed ? counts_.failed : counts_.answered;
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void reactor::free_slot(std::uint16_t slot) {
+inline void reactor::free_slot(std::uint16_t slot) {
   record& r = records_[slot];
   r.operands.clear();
   if (r.heap) requests_.give_back_heap(*std::exchange(r.heap, std::nullopt));
   r.in_flight = false;
   --in_flight_count_;
-  requests_.give_back_slot(slot);
+  freed_[freed_count_++] = slot;
+}
+
+void reactor::give_back_freed() noexcept {
+  if (freed_count_ == 0) return;
+  requests_.give_back_slots({freed_.get(), std::exchange(freed_count_, 0)});
 }
 
 void reactor::answer_early(std::uint16_t slot, error why) {
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
-  complete_error_(slot, why);
-  answer(records_[slot], nullptr, &why);
+  end(slot, nullptr, &why, slot_is::kept);
 }
 
 void reactor::drop(std::uint16_t slot, error why) {
-  record& r = records_[slot];
-  if (!r.answered) {
-    complete_error_(slot, why);
-    answer(r, nullptr, &why);
-  }
-  free_slot(slot);
+  end(slot, nullptr, &why, slot_is::freed);
+  give_back_freed();
 }
 
 std::vector<std::uint16_t> reactor::in_flight() const {
@@ -312,6 +336,18 @@ std::uint64_t reactor::started(std::uint8_t number) const noexcept {
   // A queue is given requests ahead of time; it runs one after the other.
   const std::uint64_t begun = mark.completed.load(std::memory_order_acquire) + 1;
   return std::min(begun, mark.started.load(std::memory_order_acquire));
+}
+
+std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
+  std::optional<std::uint64_t> suspect;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
+    const lane& l = lanes_[number];
+    if (l.count == 0 || given(number) <= l.first) continue;
+    if (suspect) return std::nullopt;
+    suspect = records_[l.slots[(l.first + 1) & lane_ring_mask_]].ticket;
+  }
+  return suspect;
 }
 
 std::uint64_t reactor::progress() const noexcept {

@@ -23,7 +23,8 @@ namespace troupe {
 /// The role is `owner_`, taken with acquire and given up with release; everything below the line
 /// "with the role" is touched only by its holder. The holder may answer a request whose
 /// continuation waits for another one: `poll` may be entered again by the same thread, and is
-/// written so that each completion is taken off its list before its answer runs.
+/// written so that each completion is taken off its list, and its slot is free, before its answer
+/// runs. Slots of requests that nobody waits for are given back together, at the end of a poll.
 ///
 /// Who hears of a completion while nobody spins is written in `waits` (see `wire::wait_bits`): a
 /// waiting thread that holds the role sleeps on the worker's bell; the device thread sleeps on its
@@ -62,6 +63,8 @@ class reactor final : public completion_driver {
   /// to be woken by the next one.
   void leave_role() noexcept;
   [[nodiscard]] bool has_role() const noexcept;
+  /// Answers what has completed, unless another thread is about it.
+  void try_poll();
 
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
@@ -83,6 +86,8 @@ class reactor final : public completion_driver {
     return segment_ == nullptr ? 0
                                : segment_->lanes[number].started.load(std::memory_order_acquire);
   }
+  /// The ticket of the request that runs, when that is one of one lane only.
+  [[nodiscard]] std::optional<std::uint64_t> only_suspect() const noexcept;
   /// All marks added up: changes whenever a request starts or completes.
   [[nodiscard]] std::uint64_t progress() const noexcept;
 
@@ -121,16 +126,23 @@ class reactor final : public completion_driver {
   ~reactor() override;
 
   struct lane {
-    std::vector<std::uint16_t> slots;  // a ring of the lane's requests in flight
-    std::uint64_t first = 0;           // place of the oldest, minus one: completed so far
+    std::unique_ptr<std::uint16_t[]> slots;  // a ring of its requests in flight, by place
+    std::uint64_t first = 0;                 // place of the oldest, minus one: completed so far
     std::uint64_t count = 0;
   };
 
   void place_in_lane(std::uint16_t slot);
+  [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
+    return of.slots[place & lane_ring_mask_];
+  }
   void finish(std::uint16_t slot, bool may_have_reply);
-  void answer_from(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply);
-  void answer(record& r, const std::byte* reply, error* failure);
+  enum class slot_is : bool { kept, freed };
+  void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
+                   slot_is what);
+  void end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what);
+  void note_answered(record& r, bool failed);
   void free_slot(std::uint16_t slot);
+  void give_back_freed() noexcept;
   bool drive_with_role(const future_state_base& state,
                        std::chrono::steady_clock::time_point deadline);
   void set_waits(std::uint32_t bits) noexcept;
@@ -155,7 +167,10 @@ class reactor final : public completion_driver {
   std::uint64_t in_flight_count_ = 0;
   std::uint32_t busy_lanes_ = 0;
   std::uint32_t epoch_ = 0;
+  const std::uint64_t lane_ring_mask_;
   std::array<lane, wire::max_lanes> lanes_;
+  std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
+  std::size_t freed_count_ = 0;
   std::optional<error> violation_;
   unique_function<void(std::uint16_t, error&)> complete_error_;
 };

@@ -74,8 +74,7 @@ supervisor::~supervisor() {
 
 void supervisor::stop(error reason) {
   execute([this, why = std::move(reason)]() mutable {
-    const bool gone = state() == device_state::stopped || state() == device_state::condemned;
-    if (!gone) stop_requested_.store(true, std::memory_order_relaxed);
+    if (!gone()) stop_requested_.store(true, std::memory_order_relaxed);
     give_up(std::move(why));
     stopping_ = true;
   });
@@ -98,10 +97,10 @@ error supervisor::stop_reason() const {
 void supervisor::watch(generation_watcher watcher) {
   auto shared = std::make_shared<generation_watcher>(std::move(watcher));
   const bool taken = execute([this, shared] {
-    const bool gone = state() == device_state::stopped || state() == device_state::condemned;
-    (*shared)(gone ? std::nullopt : std::optional(generation()));
+    const bool ended = gone();
+    (*shared)(ended ? std::nullopt : std::optional(generation()));
     const std::lock_guard lock(mutex_);
-    if (!gone) watchers_.push_back(shared);
+    if (!ended) watchers_.push_back(shared);
   });
   if (!taken) (*shared)(std::nullopt);
 }
@@ -277,7 +276,7 @@ void supervisor::run_commands() {
 
 void supervisor::tick() {
   const clock::time_point now = clock::now();
-  if (state() == device_state::stopped || state() == device_state::condemned) return;
+  if (gone()) return;
   if (next_ && next_->where() == incarnation::stage::starting &&
       now >= next_->started_at() + parts_.config.start_timeout) {
     next_failed({.code = errc::device_unavailable,

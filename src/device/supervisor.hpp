@@ -62,11 +62,16 @@ class supervisor {
   [[nodiscard]] device_state state() const noexcept {
     return state_.load(std::memory_order_acquire);
   }
+  /// True once the device takes no more requests.
+  [[nodiscard]] bool gone() const noexcept {
+    const device_state now = state();
+    return now == device_state::stopped || now == device_state::condemned;
+  }
   [[nodiscard]] std::uint64_t generation() const noexcept {
     return generation_.load(std::memory_order_acquire);
   }
   [[nodiscard]] device_health health() const;
-  /// Why the device does not take requests. Precondition: stopped or condemned.
+  /// Why the device does not take requests. Precondition: gone.
   [[nodiscard]] error stop_reason() const;
   // Optional, because a pid of −1 or 0 in a careless `kill` would be every process or the own
   // group.

@@ -349,7 +349,7 @@ void supervisor::bury() {
 // only hundreds of milliseconds later.
 void supervisor::on_alarm() {
   // The end of a lost worker raises alarms of its own.
-  constexpr auto aftermath = 200ms;
+  constexpr auto aftermath = 20ms;
   constexpr auto standing_still = 1ms;
   if (!active_ || !active_->is_process() || dying_ || clock::now() - buried_at_ < aftermath) return;
   reactor& completions = parts_.completions;
@@ -369,7 +369,11 @@ void supervisor::on_alarm() {
   std::vector<std::int32_t> own{active_->pid()};
   if (next_) own.push_back(next_->pid());
   if (!parts_.backend.source->used_only_by(own)) return;
-  lose_active({.why = {.code = errc::device_fault,
+  completions.take_role();
+  const std::optional<std::uint64_t> culprit = completions.only_suspect();
+  completions.leave_role();
+  lose_active({.what = {.culprit_ticket = culprit},
+               .why = {.code = errc::device_fault,
                        .message = "the device reported a fault (Xid) while the worker, which alone "
                                   "uses it, made no progress"},
                .at = sign});

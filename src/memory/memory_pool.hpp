@@ -47,10 +47,10 @@ struct pool_statistics {
   std::uint64_t buffers = 0;
 };
 
-/// Owns the memory of one space, which every process maps at the same addresses: one piece of shared
-/// memory of `limit_bytes`, whose pages exist once touched, or slabs of a device. Allocation is
-/// local: no message, and no system call unless a slab is added. It lives until the last buffer is
-/// given back, so a tensor may outlive its device.
+/// Owns the memory of one space, which every process maps at the same addresses: one piece of
+/// shared memory of `limit_bytes`, whose pages exist once touched, or slabs of a device. Allocation
+/// is local: no message, and no system call unless a slab is added. It lives until the last buffer
+/// is given back, so a tensor may outlive its device.
 ///
 /// One mutex guards everything but `buffer::references`, `buffer::state` and `closed_`, which are
 /// read without it on the path of every request.

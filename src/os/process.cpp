@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <csignal>
 
-extern char** environ;
-
 namespace troupe::os {
 namespace {
 

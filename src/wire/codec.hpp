@@ -19,6 +19,23 @@ namespace troupe::wire {
 /// in memory, so the length of the bytes alone bounds too little.
 inline constexpr std::uint64_t max_list_tensors = 65'536;
 
+/// Where a tensor that is there has its parts, in bytes after the one that holds its rank plus one.
+/// Its extents follow, then its strides.
+struct tensor_layout {
+  static constexpr std::size_t type = 0;
+  static constexpr std::size_t space = 1;
+  static constexpr std::size_t buffer = 2;
+  static constexpr std::size_t offset = 6;
+  static constexpr std::size_t extents = 14;
+
+  [[nodiscard]] static constexpr std::size_t strides(int rank) noexcept {
+    return extents + static_cast<std::size_t>(rank) * sizeof(std::int64_t);
+  }
+  [[nodiscard]] static constexpr std::size_t bytes(int rank) noexcept {
+    return strides(rank) + static_cast<std::size_t>(rank) * sizeof(std::int64_t);
+  }
+};
+
 /// Where the tensors of a space lie: the same addresses in every process.
 struct address_range {
   std::byte* base = nullptr;

@@ -65,39 +65,40 @@ class decoder final : public field_visitor {
     std::uint8_t present = 0;
     if (!take(name, &present, sizeof(present)) || present == 0) return;
     const int rank = present - 1;
-    std::uint8_t type = 0;
-    std::uint8_t space = 0;
+    if (rank > max_rank) return fail(name, fmt::format("rank {}", rank));
+    const std::byte* const at = claim(name, tensor_layout::bytes(rank));
+    if (at == nullptr) return;
+    const auto type = static_cast<std::uint8_t>(at[tensor_layout::type]);
+    const auto space = static_cast<std::uint8_t>(at[tensor_layout::space]);
     operand used;
     std::uint64_t offset = 0;
-    std::int64_t extents[max_rank];
-    std::int64_t strides[max_rank];
-    if (rank > max_rank) return fail(name, fmt::format("rank {}", rank));
-    const std::size_t dimensions = static_cast<std::size_t>(rank) * sizeof(std::int64_t);
-    if (!take(name, &type, 1) || !take(name, &space, 1) ||
-        !take(name, &used.buffer, sizeof(used.buffer)) || !take(name, &offset, sizeof(offset)) ||
-        !take(name, extents, dimensions) || !take(name, strides, dimensions)) {
-      return;
-    }
+    std::memcpy(&used.buffer, at + tensor_layout::buffer, sizeof(used.buffer));
+    std::memcpy(&offset, at + tensor_layout::offset, sizeof(offset));
     if (type >= dtype_count) return fail(name, fmt::format("element type {}", type));
     if (space >= ranges_.size()) return fail(name, fmt::format("memory space {}", space));
 
-    // The farthest element and the number of elements, with no step that can overflow: each factor
-    // is at most 2^56 and products are taken in 128 bits. Both are bounded even where an extent of
-    // 0 leaves no elements, because whoever handles the view multiplies before it meets the 0.
-    constexpr auto limit = static_cast<unsigned __int128>(max_elements);
-    unsigned __int128 last = 0;
-    unsigned __int128 elements = 1;
+    // The farthest element and the number of elements, with no step that can overflow unseen. Both
+    // are bounded even where an extent of 0 leaves no elements, because whoever handles the view
+    // multiplies before it meets the 0.
+    std::int64_t extents[max_rank];
+    std::int64_t strides[max_rank];
+    std::int64_t last = 0;
+    std::int64_t elements = 1;
     bool no_elements = false;
     for (int i = 0; i < rank; ++i) {
+      const std::size_t step = static_cast<std::size_t>(i) * sizeof(std::int64_t);
+      std::memcpy(&extents[i], at + tensor_layout::extents + step, sizeof(extents[i]));
+      std::memcpy(&strides[i], at + tensor_layout::strides(rank) + step, sizeof(strides[i]));
       if (extents[i] < 0 || extents[i] > max_elements || strides[i] < 0 ||
           strides[i] > max_elements) {
         return fail(name, fmt::format("extent {} with stride {}", extents[i], strides[i]));
       }
       no_elements = no_elements || extents[i] == 0;
-      const auto extent = static_cast<unsigned __int128>(extents[i] == 0 ? 1 : extents[i]);
-      elements *= extent;
-      last += (extent - 1) * static_cast<unsigned __int128>(strides[i]);
-      if (elements > limit || last > limit) {
+      const std::int64_t extent = extents[i] == 0 ? 1 : extents[i];
+      std::int64_t reached = 0;
+      if (__builtin_mul_overflow(elements, extent, &elements) || elements > max_elements ||
+          __builtin_mul_overflow(extent - 1, strides[i], &reached) ||
+          __builtin_add_overflow(last, reached, &last) || last > max_elements) {
         return fail(name, fmt::format("extent {} with stride {} in dimension {}: more elements "
                                       "than can be",
                                       extents[i], strides[i], i));
@@ -109,7 +110,8 @@ class decoder final : public field_visitor {
       return fail(name, fmt::format("offset {} is no multiple of {}", offset, alignment));
     }
     const address_range& range = ranges_[space];
-    const unsigned __int128 bytes = no_elements ? 0 : (last + 1) * element_bytes;
+    const std::uint64_t bytes =
+        no_elements ? 0 : (static_cast<std::uint64_t>(last) + 1) * element_bytes;
     if (offset > range.mapped_bytes || bytes > range.mapped_bytes - offset) {
       return fail(name, fmt::format("offset {} is outside the {} mapped bytes", offset,
                                     range.mapped_bytes));
@@ -120,7 +122,7 @@ class decoder final : public field_visitor {
                             static_cast<memory_space>(space));
     used.space = t.space();
     used.begin = offset;
-    used.end = offset + static_cast<std::uint64_t>(bytes);
+    used.end = offset + bytes;
     operands_.push_back(used);
   }
   void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
@@ -139,14 +141,21 @@ class decoder final : public field_visitor {
   }
 
   bool take(std::string_view name, void* to, std::size_t bytes) {
-    if (failure_) return false;
+    const std::byte* const at = claim(name, bytes);
+    if (at != nullptr && bytes != 0) std::memcpy(to, at, bytes);
+    return at != nullptr;
+  }
+
+  // Where the next bytes are, or null once that many are not there.
+  [[nodiscard]] const std::byte* claim(std::string_view name, std::size_t bytes) {
+    if (failure_) return nullptr;
     if (bytes > bytes_.size() - used_) {
       fail(name, fmt::format("needs {} bytes, {} are left", bytes, bytes_.size() - used_));
-      return false;
+      return nullptr;
     }
-    if (bytes != 0) std::memcpy(to, bytes_.data() + used_, bytes);
+    const std::byte* const at = bytes_.data() + used_;
     used_ += bytes;
-    return true;
+    return at;
   }
 
   // A length that the bytes left can hold, so that nothing is allocated on the word of the sender.

@@ -48,13 +48,21 @@ class encoder final : public field_visitor {
       failure_ = std::move(place).error();
       return;
     }
-    put(static_cast<std::uint8_t>(t.rank() + 1));
-    put(static_cast<std::uint8_t>(t.type()));
-    put(static_cast<std::uint8_t>(place->space));
-    put(place->buffer);
-    put(place->offset);
-    put_bytes(t.extents().data(), t.extents().size_bytes());
-    put_bytes(t.strides().data(), t.strides().size_bytes());
+    const int rank = t.rank();
+    put(static_cast<std::uint8_t>(rank + 1));
+    std::byte* const at = claim(tensor_layout::bytes(rank));
+    if (at == nullptr) return;
+    at[tensor_layout::type] = static_cast<std::byte>(t.type());
+    at[tensor_layout::space] = static_cast<std::byte>(place->space);
+    std::memcpy(at + tensor_layout::buffer, &place->buffer, sizeof(place->buffer));
+    std::memcpy(at + tensor_layout::offset, &place->offset, sizeof(place->offset));
+    for (int d = 0; d < rank; ++d) {
+      const std::size_t step = static_cast<std::size_t>(d) * sizeof(std::int64_t);
+      const std::int64_t extent = t.extent(d);
+      const std::int64_t stride = t.stride(d);
+      std::memcpy(at + tensor_layout::extents + step, &extent, sizeof(extent));
+      std::memcpy(at + tensor_layout::strides(rank) + step, &stride, sizeof(stride));
+    }
   }
   void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
     if (failure_) return;
@@ -72,13 +80,17 @@ class encoder final : public field_visitor {
 
   template <class T>
   void put(const T& v) noexcept {
-    put_bytes(&v, sizeof(v));
+    if (std::byte* const at = claim(sizeof(v))) std::memcpy(at, &v, sizeof(v));
   }
   void put_bytes(const void* from, std::size_t bytes) noexcept {
-    if (bytes != 0 && used_ + bytes <= room_.size()) {
-      std::memcpy(room_.data() + used_, from, bytes);
-    }
+    std::byte* const at = claim(bytes);
+    if (at != nullptr && bytes != 0) std::memcpy(at, from, bytes);
+  }
+  // Room for the next bytes, or null once there is none; what they take is counted in any case.
+  [[nodiscard]] std::byte* claim(std::size_t bytes) noexcept {
+    std::byte* const at = used_ + bytes <= room_.size() ? room_.data() + used_ : nullptr;
     used_ += bytes;
+    return at;
   }
 
   std::span<std::byte> room_;

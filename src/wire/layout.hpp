@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -26,8 +26,9 @@ inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t slot_bytes = 512;
 
 /// Where a request starts. Slots are handed out by the program and given back when their request
-/// has completed, so what a slot says is stable from the moment its ring entry is visible.
-struct alignas(cache_line) slot_header {
+/// has completed, so what a slot says is stable from the moment its ring entry is visible. The
+/// payload follows at once, so that a short request takes one cache line in all.
+struct slot_header {
   std::uint64_t operation = 0;     ///< `request_type::id`
   std::uint64_t ticket = 0;        ///< place in the order of all requests
   std::int64_t deadline_ns = 0;    ///< CLOCK_MONOTONIC; 0 for none

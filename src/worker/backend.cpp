@@ -79,25 +79,30 @@ std::vector<std::string> companions_of(const std::string& plugin, std::string_vi
 
 }  // namespace
 
-result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
-                                                  const accelerator_config& device,
-                                                  std::string_view libraries,
-                                                  operation_table& operations) {
+result<loaded_backend> load_backend(const std::string& plugin, const accelerator_config& device,
+                                    std::string_view libraries, operation_table& operations) {
   auto backend = plugin_library::open(plugin);
   if (!backend) return std::move(backend).error();
-  std::unique_ptr<accelerator> made;
+  loaded_backend made;
   if (auto* make = backend->find<make_accelerator>("troupe_backend_accelerator")) {
     result<void> outcome;
-    make(device, made, outcome);
+    make(device, made.accelerator, outcome);
     if (!outcome) return std::move(outcome).error();
   }
   if (auto added = backend->add_operations(operations); !added) return std::move(added).error();
+  const auto note_warm_up = [&](const plugin_library& library) {
+    if (auto* warm_up = library.find<warm_up_lane>("troupe_backend_warm_up")) {
+      made.warm_ups.push_back(warm_up);
+    }
+  };
+  note_warm_up(*backend);
   for (const std::string& path : companions_of(plugin, libraries)) {
     // A library that cannot be loaded is missing, and its requests say so; the others go on.
     auto library = plugin_library::open(path);
-    if (library) (void)library->add_operations(operations);
+    if (!library) continue;
+    (void)library->add_operations(operations);
+    note_warm_up(*library);
   }
-  if (auto* warm_up = backend->find<void()>("troupe_backend_warm_up")) warm_up();
   return made;
 }
 

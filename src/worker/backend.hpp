@@ -7,18 +7,25 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::worker {
 
+/// A backend in this process.
+struct loaded_backend {
+  std::unique_ptr<troupe::accelerator> accelerator;  ///< null where it brings none
+  std::vector<warm_up_lane*> warm_ups;               ///< of it and of the libraries beside it
+};
+
 /// Loads a backend plugin for the rest of the process's life, makes its accelerator where it brings
-/// one (else answers null), and lists its operations: its own, and those of each plugin beside it
+/// one, and lists its operations: its own, and those of each plugin beside it
 /// that is named after it and one of `libraries` (`libtroupe-cuda-blas.so` for "blas" beside
 /// `libtroupe-cuda.so`).
 /// \errors `library_missing` with the path and the loader's own words; those of the accelerator
-[[nodiscard]] result<std::unique_ptr<accelerator>> load_backend(const std::string& plugin,
-                                                                const accelerator_config& device,
-                                                                std::string_view libraries,
-                                                                operation_table& operations);
+[[nodiscard]] result<loaded_backend> load_backend(const std::string& plugin,
+                                                  const accelerator_config& device,
+                                                  std::string_view libraries,
+                                                  operation_table& operations);
 
 /// Keeps only the operations of `libraries` (names separated by spaces; empty keeps all), and those
 /// of library `fault` where faults may be injected and nowhere else; adds those that the worker

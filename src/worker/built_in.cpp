@@ -4,6 +4,7 @@
 
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
+#include <troupe/ops/lane/launch.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ void spin(std::int64_t at_most_ns, Ended ended) {
   const std::uint64_t below = levels == 0 ? 0 : descend(levels - 1);
   return below ^ frame[(below + levels) % size];  // after the call: this frame is needed until then
 }
+result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
 
 result<void> inject(const fault::inject& r, lane_context&) {
   switch (r.what) {
@@ -86,6 +88,7 @@ result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
 
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
+  operations.add(&launch_nothing, effort::by_size);
   if (!fault_injection) return;
   operations.add(&inject);
   operations.add(&run_spin_until);

@@ -18,11 +18,30 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
         {.device = c.device, .memory_base = memory.base, .memory_bytes = memory.mapped_bytes},
         c.libraries, all);
     if (!loaded) return std::move(loaded).error();
-    made->accelerator_ = *std::move(loaded);
+    made->accelerator_ = std::move(loaded->accelerator);
+    made->warm_ups_ = std::move(loaded->warm_ups);
   }
   if (c.add_own != nullptr) c.add_own(all);
   made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
   return made;
+}
+
+result<void> engine::warm_up() {
+  // The lanes that programs use first: one for each library.
+  constexpr int warm_lanes = 4;
+  if (!accelerator_) return {};
+  for (int number = 0; number < warm_lanes; ++number) {
+    auto made = accelerator_->make_lane(number);
+    if (!made) return std::move(made).error();
+    for (warm_up_lane* run : warm_ups_) {
+      result<void> outcome;
+      run(**made, outcome);
+      if (!outcome) return outcome;
+    }
+    if (auto done = (*made)->finish(); !done) return done;
+    lanes_.push_back(*std::move(made));
+  }
+  return {};
 }
 
 result<void> engine::check_range(memory_space space, std::uint64_t offset,

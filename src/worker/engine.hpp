@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::worker {
 
@@ -57,6 +59,13 @@ class engine {
 
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
+  /// Makes lanes and has every library do a little work on each, so that the first requests find
+  /// everything loaded. Nothing without an accelerator.
+  [[nodiscard]] result<void> warm_up();
+  /// The lanes that are warm, by number.
+  [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
+    return std::move(lanes_);
+  }
   /// Null for a backend whose calls return when the work is done.
   [[nodiscard]] troupe::accelerator* accelerator() const noexcept { return accelerator_.get(); }
 
@@ -71,6 +80,8 @@ class engine {
   config config_;
   operation_table operations_;
   std::unique_ptr<troupe::accelerator> accelerator_;
+  std::vector<warm_up_lane*> warm_ups_;
+  std::vector<std::unique_ptr<accelerator_lane>> lanes_;
   std::uint64_t shared_end_ = 0;
   std::atomic<std::uint64_t> memory_version_{0};
 };

@@ -13,6 +13,7 @@ result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine
     auto* const segment = reinterpret_cast<std::byte*>(p.segment);
     auto shared = backend->share(segment, wire::worker_segment_bytes(requests->capacity()));
     if (!shared) return std::move(shared).error();
+    if (auto warm = backend->warm_up(); !warm) return std::move(warm).error();
   }
   return std::unique_ptr<host>(new host(p, *std::move(requests), std::move(backend)));
 }
@@ -29,6 +30,7 @@ host::host(const parts& p, inbox requests, std::unique_ptr<engine> backend)
                             .ranges = engine_->ranges(),
                             .memory_version = engine_->memory_version(),
                             .device = *device,
+                            .lanes = engine_->take_lanes(),
                             .bells = *p.bells,
                             .worker = p.worker,
                             .in_process = p.in_process,

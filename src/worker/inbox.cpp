@@ -1,5 +1,7 @@
 #include "worker/inbox.hpp"
 
+#include "core/fetch_ahead.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +17,9 @@ constexpr std::uint64_t large_bytes = 65'536;
 
 // More buffers than any program has; bounds what a hostile number can make the hazards allocate.
 constexpr std::uint32_t max_buffers = 1u << 22;
+
+// Bytes of a request from which on it is compared faster than decoded.
+constexpr std::uint32_t worth_keeping = 64;
 
 }  // namespace
 
@@ -55,22 +60,35 @@ inbox::inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& 
       replay_(reinterpret_cast<const std::uint64_t*>(at(g.replay_offset))) {}
 
 void inbox::begin() noexcept {
+  taken_ = found_ = 0;
   replay_next_ = 0;
   replay_count_ = std::min(mailbox_->active.replay_count, geometry_.capacity);
   next_ticket_ = mailbox_->active.first_ticket;
 }
 
-std::uint64_t inbox::poll() noexcept {
-  if (replay_next_ < replay_count_) return replay_[replay_next_++];
-  const std::uint64_t entry =
-      ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
-  if (!wire::ring_entry::is_for(entry, next_ticket_)) return 0;
-  ++next_ticket_;
-  return entry;
+// Fills `ahead_` with what there is, at most to the end of a line.
+bool inbox::look() noexcept {
+  taken_ = found_ = 0;
+  while (replay_next_ < replay_count_ && found_ < ahead_.size())
+    take_up(replay_[replay_next_++]);
+  if (found_ > 0) return true;
+  do {
+    const std::uint64_t entry =
+        ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire);
+    if (!wire::ring_entry::is_for(entry, next_ticket_)) break;
+    take_up(entry);
+  } while (++next_ticket_ % entries_per_line != 0);
+  return found_ > 0;
+}
+
+void inbox::take_up(std::uint64_t entry) noexcept {
+  ahead_[found_++] = entry;
+  detail::fetch_for_reading(&header_of(
+      static_cast<std::uint16_t>(wire::ring_entry::slot_of(entry) % geometry_.capacity)));
 }
 
 bool inbox::has_more() const noexcept {
-  return replay_next_ < replay_count_ ||
+  return taken_ < found_ || replay_next_ < replay_count_ ||
          wire::ring_entry::is_for(
              ring_[next_ticket_ & (geometry_.ring_size - 1)].load(std::memory_order_acquire),
              next_ticket_);
@@ -89,50 +107,60 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.memory_version = header.memory_version;
   to.held = header.held.load(std::memory_order_relaxed) != 0;
   to.refused.reset();
-  to.operands.clear();
-  to.large = false;
 
   const std::uint64_t id = header.operation;
   const std::uint32_t bytes = header.payload_bytes;
   const std::uint64_t spill = header.spill_offset;
-  to.op = operations.find(id);
-  const auto refuse = [&](errc code, std::string message) {
-    to.refused = error{.code = code, .message = std::move(message)};
+  const bool same_operation = to.op != nullptr && to.op->type->id == id;
+  const bool known = std::exchange(to.kept, false) && same_operation;
+  if (!same_operation) to.op = operations.find(id);
+  const auto refuse = [&](error why) {
+    to.operands.clear();
+    to.large = false;
+    to.refused = std::move(why);
   };
   if (named != slot || lane != to.lane) {
-    return refuse(errc::protocol_violation,
-                  fmt::format("slot {} of {} in lane {}", named, geometry_.capacity, lane));
+    return refuse(
+        {.code = errc::protocol_violation,
+         .message = fmt::format("slot {} of {} in lane {}", named, geometry_.capacity, lane)});
   }
   if (to.op == nullptr) {
-    return refuse(errc::unsupported, "this worker does not know the operation");
+    return refuse(
+        {.code = errc::unsupported, .message = "this worker does not know the operation"});
   }
   const bool spilled = bytes > wire::slot_payload_bytes;
   if (spilled && (spill > geometry_.heap_bytes || bytes > geometry_.heap_bytes - spill)) {
-    return refuse(errc::protocol_violation, fmt::format("{} bytes at {} of a heap of {}", bytes,
-                                                        spill, geometry_.heap_bytes));
+    return refuse({.code = errc::protocol_violation,
+                   .message = fmt::format("{} bytes at {} of a heap of {}", bytes, spill,
+                                          geometry_.heap_bytes)});
   }
   if (payload_.size() < bytes) payload_.resize(bytes);
   const std::byte* from = spilled ? at(geometry_.heap_offset + spill)
                                   : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
   if (bytes != 0) std::memcpy(payload_.data(), from, bytes);
-
-  void* request = to.request.emplace(*to.op->type);
-  auto decoded =
-      wire::decode(*to.op->type, request, std::span(payload_).first(bytes), ranges, to.operands);
-  if (decoded) decoded = to.op->type->validate(request);
-  if (!decoded) {
-    to.operands.clear();
-    to.refused = std::move(decoded).error();
+  const std::span payload = std::span(payload_).first(bytes);
+  if (known && std::ranges::equal(payload, to.bytes)) {
+    to.kept = true;
     return;
   }
+
+  void* request = to.request.emplace(*to.op->type);
+  auto decoded = wire::decode(*to.op->type, request, payload, ranges, to.operands);
+  if (decoded) decoded = to.op->type->validate(request);
+  if (!decoded) return refuse(std::move(decoded).error());
   std::uint64_t touched = 0;
   for (const wire::operand& o : to.operands) {
     touched += o.end - o.begin;
     if (o.buffer >= max_buffers) {
-      return refuse(errc::protocol_violation, fmt::format("buffer number {}", o.buffer));
+      return refuse(
+          {.code = errc::protocol_violation, .message = fmt::format("buffer number {}", o.buffer)});
     }
   }
   to.large = to.op->effort == effort::unknown || touched > large_bytes;
+  if (bytes >= worth_keeping && !spilled) {
+    to.bytes.assign(payload.begin(), payload.end());
+    to.kept = true;
+  }
 }
 
 }  // namespace troupe::worker

@@ -3,6 +3,7 @@
 #include "wire/layout.hpp"
 #include "worker/job.hpp"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace troupe::worker {
 /// The worker's end of the mailbox: reads entries in order and turns slots into jobs. Touched only
 /// by the thread that has the reader's role. The mailbox is mapped read-only, and each slot is
 /// copied before it is looked at, so what was checked is what is run.
+///
+/// Entries are taken up a cache line of the ring at a time: the program can then write the next
+/// ones undisturbed, and the slots of the later ones are on their way while the first one runs.
 class inbox {
  public:
   /// `bytes` is the size of the mapping at `mailbox`.
@@ -24,7 +28,9 @@ class inbox {
   void begin() noexcept;
 
   /// The next entry, or 0 when there is none yet.
-  [[nodiscard]] std::uint64_t poll() noexcept;
+  [[nodiscard]] std::uint64_t poll() noexcept {
+    return taken_ < found_ || look() ? ahead_[taken_++] : 0;
+  }
   /// True when `poll` would find one.
   [[nodiscard]] bool has_more() const noexcept;
 
@@ -45,7 +51,12 @@ class inbox {
   [[nodiscard]] std::uint32_t capacity() const noexcept { return geometry_.capacity; }
 
  private:
+  static constexpr std::size_t entries_per_line = wire::cache_line / sizeof(std::uint64_t);
+
   inbox(const wire::mailbox_header* mailbox, const wire::mailbox_geometry& g) noexcept;
+
+  [[nodiscard]] bool look() noexcept;
+  void take_up(std::uint64_t entry) noexcept;
 
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
     return reinterpret_cast<const std::byte*>(mailbox_) + offset;
@@ -62,6 +73,9 @@ class inbox {
   std::uint32_t replay_next_ = 0;
   std::uint32_t replay_count_ = 0;
   std::uint64_t next_ticket_ = 0;
+  std::array<std::uint64_t, entries_per_line> ahead_{};  // found and not polled yet, from `taken_`
+  std::size_t taken_ = 0;
+  std::size_t found_ = 0;
   std::vector<std::byte> payload_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <troupe/worker/executor.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -64,6 +65,20 @@ struct job {
   request_room request;
   std::vector<wire::operand> operands;
   dependencies waits;
+  /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the
+  /// slot's next request. The mark, and what the program does when it sees it, order the two
+  /// already; this says so where this process, and ThreadSanitizer, can see it.
+  std::atomic<bool> handed_back{true};
+
+  /// The bytes that `request` and `operands` were decoded from and found valid, while they are
+  /// kept: a program that sends the same again, in the same slot, need not have it decoded again.
+  std::vector<std::byte> bytes;
+  bool kept = false;
+
+  /// After it has run.
+  void release_request() noexcept {
+    if (!kept) request.clear();
+  }
 };
 
 }  // namespace troupe::worker

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -18,6 +19,12 @@ using clock = std::chrono::steady_clock;
 
 // A hop to a sleeping thread costs some 50 µs, so spinning for as long at most doubles the cost.
 constexpr clock::duration reader_spins = 50us;
+
+// Short requests in a row whose completions are announced to sleepers together.
+constexpr int most_unannounced = 16;
+
+// Pauses of the processor, some 50 to 80 ns each.
+constexpr int longest_pause = 4;
 
 std::int64_t now_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch())
@@ -119,9 +126,15 @@ bool threaded_lanes::left_unread() noexcept {
   return more;
 }
 
+// With the role.
+void threaded_lanes::announce_completed() noexcept {
+  if (std::exchange(ran_alone_, 0) > 0) parts_.answers.completions_seen();
+}
+
 // With the role on entry and without it on return. True when there may be something to do at once.
 bool threaded_lanes::read_for_a_while() {
-  detail::spin_wait spin(reader_spins);
+  detail::spin_wait spin(reader_spins, 1);
+  int in_a_row = 0;  // requests found without a gap
   for (;;) {
     if (stopping_.load(std::memory_order_acquire)) {
       give_up_role();
@@ -133,18 +146,27 @@ bool threaded_lanes::read_for_a_while() {
     }
     const std::uint64_t entry = begun_ ? parts_.requests.poll() : 0;
     if (entry == 0) {
+      announce_completed();
+      // Whoever has sent several in a row is about to send more, and writes the very line that is
+      // looked at here.
+      for (int i = 1; i < in_a_row; ++i)
+        detail::pause_cpu();
+      in_a_row = 0;
       if (begun_ && spin.step()) continue;
       if (begun_ && queued_.load(std::memory_order_acquire) == 0) parts_.answers.idle();
       give_up_role();
       return false;
     }
-    spin = detail::spin_wait(reader_spins);
+    spin = detail::spin_wait(reader_spins, 1);
+    in_a_row = std::min(in_a_row + 1, longest_pause);
     job& j = admit(entry);
     if (queued_.load(std::memory_order_acquire) == 0 && !j.large) {
       // Alone: nothing that it could depend on is unfinished.
       run(j);
+      if (++ran_alone_ == most_unannounced) announce_completed();
       continue;
     }
+    announce_completed();
     job* ready = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -170,6 +192,7 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   std::unique_ptr<job>& place = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
   if (!place) place = std::make_unique<job>();
   job& j = *place;
+  (void)j.handed_back.load(std::memory_order_acquire);
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
   j.place = ++admitted_[j.lane];
   hazards_.admit(j.lane, j.place, j.operands, j.waits);
@@ -208,6 +231,7 @@ void threaded_lanes::run_and_finish(job& first) {
   for (job* j = &first; j != nullptr;) {
     const std::uint8_t lane = j->lane;
     run(*j);
+    parts_.answers.completions_seen();
     bool more = false;
     {
       const std::lock_guard lock(mutex_);
@@ -232,11 +256,10 @@ void threaded_lanes::run_and_finish(job& first) {
 void threaded_lanes::run(job& j) noexcept {
   lane_state& lane = *lanes_[j.lane];
   const result<void> outcome = execute(j, lane);
-  j.request.clear();
+  j.release_request();
   const auto place = j.place;
   auto& count = completed_[j.lane];
   parts_.answers.complete(j, outcome);
-  // Last: from here on the slot, and with it the job, may be used again.
   count.store(place, std::memory_order_release);
 }
 

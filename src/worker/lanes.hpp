@@ -69,6 +69,7 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] job* take_ready_locked();
   [[nodiscard]] bool may_run(const job& j) const noexcept;
   void run_and_finish(job& j);
+  void announce_completed() noexcept;
   void run(job& j) noexcept;
   [[nodiscard]] result<void> execute(job& j, lane_state& lane);
 
@@ -83,6 +84,7 @@ class threaded_lanes final : public lane_runner {
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
   std::array<std::uint64_t, wire::max_lanes> admitted_{};
   bool begun_ = false;
+  int ran_alone_ = 0;  // and not announced yet
 
   std::array<std::unique_ptr<lane_state>, wire::max_lanes> lanes_;
 

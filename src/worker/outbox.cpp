@@ -28,23 +28,28 @@ void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   }
 }
 
-void outbox::complete(const job& j, const result<void>& outcome) noexcept {
+void outbox::complete(job& j, const result<void>& outcome) noexcept {
   write_reply(j, outcome);
+  wire::lane_mark& mark = segment_->lanes[j.lane];
+  const std::uint64_t place = j.place;
+  j.handed_back.store(true, std::memory_order_release);
   // Release: the reply, `replied` and everything the executor stored are visible to whoever sees
   // the count.
-  segment_->lanes[j.lane].completed.store(j.place, std::memory_order_release);
-  completions_seen();
+  mark.completed.store(place, std::memory_order_release);
+  // Without a fence this look may come before the mark is visible, and so miss whoever goes to
+  // sleep in that moment.
+  wake_sleepers();
 }
 
 void outbox::completions_seen() noexcept {
-  // Orders the mark before the look at who waits; the program's side announces its sleep, fences,
+  // Orders the marks before the look at who waits; the program's side announces its sleep, fences,
   // and looks at the marks once more, so one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
-  if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
+  wake_sleepers();
 }
 
 void outbox::wake(std::uint32_t waits) noexcept {
+  if (woken_.load(std::memory_order_relaxed) == waits) return;
   if (woken_.exchange(waits, std::memory_order_relaxed) == waits) return;
   if ((waits & wire::wait_thread) != 0) {
     bells_->completion.fetch_add(1, std::memory_order_release);

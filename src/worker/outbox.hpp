@@ -30,8 +30,10 @@ class outbox {
   /// Where the executor writes the reply of a job.
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
 
-  /// Publishes the outcome: the reply first, then the mark, then the wake.
-  void complete(const job& j, const result<void>& outcome) noexcept;
+  /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
+  /// sleeps is woken at once if it was seen to sleep, else by the next `completions_seen`. From the
+  /// mark on the slot, and with it the job, may be used again.
+  void complete(job& j, const result<void>& outcome) noexcept;
 
   // The same in steps, for a mark that an accelerator writes.
 
@@ -50,13 +52,19 @@ class outbox {
   [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {
     return segment_->lanes[lane].completed.load(std::memory_order_acquire);
   }
-  /// Called when marks were seen to have moved: wakes whoever waits for one.
+  /// Wakes whoever sleeps over a mark that has moved. To be called after `complete` and before the
+  /// calling thread does anything that may take long; it costs as much as the rest of a short
+  /// request, so several are seen to together.
   void completions_seen() noexcept;
 
   /// Called when there is nothing left to do: wakes a program that let completions pile up.
   void idle() noexcept;
 
  private:
+  void wake_sleepers() noexcept {
+    const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
+    if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
+  }
   void wake(std::uint32_t waits) noexcept;
   void ring_program() noexcept;
 

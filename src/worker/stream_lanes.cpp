@@ -46,6 +46,8 @@ bool is_loss(const result<void>& outcome) noexcept {
 
 stream_lanes::stream_lanes(parts p) : parts_(std::move(p)), hazards_(completed_) {
   jobs_.resize(parts_.requests.capacity());
+  for (std::size_t i = 0; i < parts_.lanes.size() && i < lanes_.size(); ++i)
+    lanes_[i].queue = std::move(parts_.lanes[i]);
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -198,7 +200,7 @@ result<void> stream_lanes::submit(job& j) {
   busy_lanes_ |= 1u << j.lane;
 
   result<void> outcome = enqueue(j, to);
-  j.request.clear();
+  j.release_request();
   if (is_loss(outcome)) return outcome;
   if (!outcome) {
     // A refusal, or the first word of a fault that another request has caused?

@@ -41,6 +41,7 @@ class stream_lanes final : public lane_runner {
     const wire::address_ranges& ranges;
     const std::atomic<std::uint64_t>& memory_version;
     accelerator& device;
+    std::vector<std::unique_ptr<accelerator_lane>> lanes;  ///< the first ones, ready
     wire::doorbells& bells;
     std::uint64_t worker = 0;
     bool in_process = true;  ///< a process of its own: keeps crash reports

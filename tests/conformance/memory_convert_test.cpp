@@ -3,6 +3,7 @@
 #include <troupe/ops/memory/convert.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -105,7 +106,7 @@ std::vector<number> edges(dtype type) {
       reals.push_back(v);
     for (const double v : reals) {
       const double beyond = std::ldexp(1.0, is_signed ? bits - 1 : bits);
-      if (v == std::trunc(v) && v < beyond && v >= (is_signed ? -beyond : 0)) kept.push_back(v);
+      if (v == std::trunc(v) && v < beyond && v >= (is_signed ? -beyond : 0)) kept.emplace_back(v);
     }
     return kept;
   }
@@ -118,6 +119,7 @@ std::vector<number> edges(dtype type) {
   }
   reals.insert(reals.end(), {nan, infinity, -infinity, 1e300, -1e300, 0x1p63, -0x1p63, 0x1p64});
   std::vector<number> values;
+  values.reserve(reals.size());
   for (const double v : reals)
     values.emplace_back(v, is_complex(type) ? -v / 2 : 0);
   return values;
@@ -201,11 +203,14 @@ void check_bits(runner& device, const std::vector<From>& patterns) {
   const any_tensor to = device.allocate(dtype_of<To>, n);
   device.upload(from, std::as_bytes(std::span(patterns)));
   ASSERT_TRUE(device(memory::convert{.from = from, .to = to}));
+  const auto bits_of = [](To value) {
+    return std::bit_cast<std::array<std::uint8_t, sizeof(To)>>(value);
+  };
   std::vector<To> made(patterns.size());
   device.download(to, std::as_writable_bytes(std::span(made)));
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const auto expected = static_cast<To>(static_cast<float>(patterns[i]));
-    ASSERT_EQ(std::memcmp(&made[i], &expected, sizeof(To)), 0)
+    ASSERT_EQ(bits_of(made[i]), bits_of(expected))
         << to_string(dtype_of<From>) << " to " << to_string(dtype_of<To>) << ", element " << i
         << ": " << static_cast<float>(patterns[i]) << " became " << static_cast<float>(made[i]);
   }

@@ -56,6 +56,7 @@ TEST(BlasLanes, SeveralLanesCallTheLibraryAtOnce) {
   std::vector<double> worst(4, 0.0);
   {
     std::vector<std::jthread> lanes;
+    lanes.reserve(worst.size());
     for (std::size_t lane = 0; lane < worst.size(); ++lane) {
       lanes.emplace_back([&, lane] {
         const auto mine = make_runner();

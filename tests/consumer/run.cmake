@@ -14,3 +14,4 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G ${GENERATOR}
     -D COMPONENTS=${COMPONENTS})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${CMAKE_COMMAND} -E env --unset=TROUPE_WORKER ${SCRATCH}/build/consumer)
+run(${SCRATCH}/moved/bin/troupe info)

@@ -4,6 +4,7 @@
 #include "programs.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/launch.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <fcntl.h>
@@ -24,6 +25,7 @@ TEST(Life, RequestsSentBeforeTheFirstWorkerIsReadyAreAnswered) {
   troupe::system system;
   device gpu = system.device(0, permissive());
   std::vector<future<void>> answers;
+  answers.reserve(100);
   for (int i = 0; i < 100; ++i)
     answers.push_back(gpu.ask(lane::marker{}));
   for (auto& one : answers)
@@ -31,11 +33,20 @@ TEST(Life, RequestsSentBeforeTheFirstWorkerIsReadyAreAnswered) {
   EXPECT_EQ(gpu.generation(), 1u);
 }
 
+TEST(Life, ALaunchIsAnsweredWhicheverLibrariesAreEnabled) {
+  troupe::system system;
+  device_config config = permissive();
+  EXPECT_TRUE(system.device(0, config).ask(lane::launch{}).get_result());
+  config.libraries = {"memory"};
+  EXPECT_TRUE(system.device(1, config).ask(lane::launch{}).get_result());
+}
+
 TEST(Life, StopFailsWhatWaitsAndWhatComes) {
   troupe::system system;
   device gpu = system.device(0, permissive());
   shared_flag flag(gpu);
   std::vector<future<void>> answers;
+  answers.reserve(50);
   for (int i = 0; i < 50; ++i)
     answers.push_back(gpu.ask(hold{.flag = flag.tensor()}));
   gpu.stop();

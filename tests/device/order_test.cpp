@@ -90,6 +90,7 @@ TEST_P(Order, OneLaneRunsInTheOrderSent) {
   open.set();
   const library_actor lane = gpu_.library("test");
   std::vector<future<void>> answers;
+  answers.reserve(300);
   for (int i = 0; i < 300; ++i) {
     answers.push_back(lane.ask(hold{
         .flag = open.tensor(), .output = t, .value = static_cast<double>(i), .add = i % 2 == 1}));
@@ -132,6 +133,7 @@ TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
   constexpr int threads = 4;
   constexpr int each = 2000;
   std::vector<std::jthread> senders;
+  senders.reserve(threads);
   std::atomic<int> wrong = 0;
   for (int s = 0; s < threads; ++s) {
     senders.emplace_back([&, s] {

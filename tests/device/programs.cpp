@@ -8,12 +8,11 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
-
-extern char** environ;
 
 namespace troupe::test {
 namespace {
@@ -37,11 +36,18 @@ int condemned() {
   device_config config = permissive();
   config.isolation = isolation::thread;
   device gpu = system.device(0, config);
-  auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.deadline = 20ms}).get_result();
+  if (!gpu.wait_until_ready()) return 1;
+  // Long enough that the request begins before it, however busy the machine is.
+  auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.deadline = 200ms}).get_result();
   auto later = gpu.ask(lane::marker{}).get_result();
   const bool right = !hung && hung.error().code == errc::device_condemned && !later &&
                      later.error().code == errc::device_condemned &&
                      gpu.health().state == device_state::condemned;
+  if (!right) {
+    std::fprintf(stderr, "hung: %s\nlater: %s\n",
+                 hung ? "answered" : hung.error().to_string().c_str(),
+                 later ? "answered" : later.error().to_string().c_str());
+  }
   ::_exit(right ? 0 : 1);
 }
 

@@ -156,8 +156,38 @@ TEST_F(Refusal, WaitingForRoomEndsWhenThereIsRoom) {
   config.full = when_full::wait;
   device gpu = system_.device(2, config);
   std::vector<future<void>> answers;
+  answers.reserve(200);
   for (int i = 0; i < 200; ++i)
     answers.push_back(gpu.ask(lane::marker{}));
+  for (auto& one : answers)
+    EXPECT_TRUE(one.get_result());
+}
+
+TEST_F(Refusal, AnAnswerMaySendTheNextRequestIntoItsOwnRoom) {
+  for (const when_full full : {when_full::reject, when_full::wait}) {
+    device_config config = permissive();
+    config.mailbox_capacity = 1;
+    config.full = full;
+    device gpu = system_.device(full == when_full::wait ? 3 : 2, config);
+    auto last = gpu.ask(lane::marker{});
+    for (int i = 0; i < 20; ++i) {
+      last = std::move(last).then([&gpu] { return gpu.ask(lane::marker{}); });
+    }
+    ASSERT_TRUE(last.wait_for(20s));
+    EXPECT_TRUE(last.get_result());
+  }
+}
+
+TEST_F(Refusal, WaitingForRoomWorksWithSomeLibrariesOnly) {
+  device_config config = permissive();
+  config.mailbox_capacity = 1;
+  config.libraries = {"memory"};
+  config.full = when_full::wait;
+  device gpu = system_.device(2, config);
+  auto t = gpu.tensor<float>({4}).value();
+  std::vector<future<void>> answers;
+  for (int i = 0; i < 20; ++i)
+    answers.push_back(gpu.ask(memory::fill{.to = t, .value = 1}));
   for (auto& one : answers)
     EXPECT_TRUE(one.get_result());
 }

@@ -72,8 +72,8 @@ moves mapped(const strided_map& map) {
       }
       continue;
     }
-    constexpr std::int64_t elements = block_threads * thread_elements;
-    for (std::int64_t i = block * elements; i < std::min((block + 1) * elements, map.count); ++i) {
+    for (std::int64_t i = block * block_elements;
+         i < std::min((block + 1) * block_elements, map.count); ++i) {
       const auto at = map.place_of(i);
       add(at.from, at.to);
     }

@@ -82,6 +82,7 @@ outcome run_program(std::uint64_t seed) {
     config.supervision.decider = [](const error& e) noexcept {
       return e.code == errc::system_error ? directive::stop : directive::restart;
     };
+    config.supervision.strategy = static_cast<strategy>(seed % 3);
     test_kit kit(seed, config);
     std::vector<actor_ref<worker>> actors;
     for (const auto policy : {overflow::wait, overflow::reject, overflow::drop_oldest}) {
@@ -119,7 +120,7 @@ outcome run_program(std::uint64_t seed) {
         case 7:
           kit.advance(std::chrono::milliseconds(random() % 2'000));
           break;
-        case 8:
+        default:
           for (auto n = random() % 5; n > 0; --n)
             kit.step();
           break;

@@ -62,6 +62,7 @@ void audit(spawn_options options, int threads) {
   constexpr int senders = 4;
   constexpr int each = 3'000 * scale;
   std::vector<std::thread> all;
+  all.reserve(senders);
   for (int sender = 0; sender < senders; ++sender) {
     all.emplace_back([&a, sender] {
       for (int n = 0; n < each; ++n) {
@@ -95,6 +96,7 @@ TEST(Stress, EveryAskIsAnsweredWhileTheActorStops) {
         spawn_options{.run_by = round % 8 == 0 ? dispatcher::pinned : dispatcher::pool});
     std::atomic<int> started{0};
     std::vector<std::thread> askers;
+    askers.reserve(2);
     for (int i = 0; i < 2; ++i) {
       askers.emplace_back([&a, &started] {
         ++started;
@@ -119,7 +121,7 @@ struct sum_of {
 };
 class blocking_asker : public actor {
  public:
-  std::int64_t handle(sum_of m) { return m.target.ask(tally{}).get().messages; }
+  std::int64_t handle(const sum_of& m) { return m.target.ask(tally{}).get().messages; }
 };
 
 TEST(Helping, AHandlerThatBlocksOnAnotherActorRunsItOnAPoolOfOneThread) {
@@ -183,6 +185,72 @@ TEST(Stress, PinnedActorsLeaveNoThreadsBehind) {
   }
 }
 
+struct give_way {};
+struct life {
+  std::array<std::atomic<bool>, 4> alive{};
+  std::atomic<int> out_of_order{0};
+  std::atomic<int> restarts{0};
+};
+// Fails at every message that is told; notes when later siblings live as it ends or begins again.
+class sibling : public actor {
+ public:
+  sibling(std::shared_ptr<life> shared, std::size_t place)
+      : shared_(std::move(shared)), place_(place) {}
+  void pre_start() override { shared_->alive[place_] = true; }
+  void pre_restart(const error&) noexcept override {
+    look();
+    shared_->alive[place_] = false;
+  }
+  void post_restart(const error&) override {
+    look();
+    shared_->alive[place_] = true;
+    ++shared_->restarts;
+  }
+  void handle(give_way) { throw failure(error{.code = errc::device_fault}); }
+  int handle(tally) { return 1; }
+
+ private:
+  void look() noexcept {
+    for (std::size_t later = place_ + 1; later < shared_->alive.size(); ++later)
+      if (shared_->alive[later]) ++shared_->out_of_order;
+  }
+  std::shared_ptr<life> shared_;
+  std::size_t place_;
+};
+
+TEST(Stress, SiblingsEndInReverseAndBeginInOrderHoweverTheyFail) {
+  for (const strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
+    auto shared = std::make_shared<life>();
+    system s({.threads = 3,
+              .supervision = {.strategy = how,
+                              .budget = {.restarts = INT32_MAX, .window = 1ms},
+                              .backoff = {.initial = 10us, .longest = 10us}}});
+    std::vector<actor_ref<sibling>> all;
+    for (std::size_t place = 0; place < shared->alive.size(); ++place) {
+      all.push_back(s.spawn<sibling>(shared, place));
+      EXPECT_EQ(all.back().ask(tally{}).get(), 1);
+    }
+    std::vector<std::jthread> senders;
+    senders.reserve(2);
+    for (std::size_t sender = 0; sender < 2; ++sender) {
+      senders.emplace_back([&, sender] {
+        for (std::size_t n = 0; n < 200 * scale; ++n) {
+          auto& target = all[(n * (sender + 1)) % all.size()];
+          EXPECT_TRUE(target.tell(give_way{}));
+          if (n % 4 == sender) {
+            EXPECT_EQ(target.ask(tally{}).get(), 1);
+          }
+        }
+      });
+    }
+    senders.clear();
+    for (auto& one : all)
+      EXPECT_EQ(one.ask(tally{}).get(), 1);
+    EXPECT_GT(shared->restarts, 0);
+    EXPECT_EQ(shared->out_of_order, 0);
+  }
+}
+
 class restless : public actor {
  public:
   explicit restless(std::shared_ptr<std::atomic<int>> l) : live_(std::move(l)) { ++*live_; }
@@ -226,7 +294,7 @@ struct block_on {
 };
 class blocker : public actor {
  public:
-  void handle(block_on m) {
+  void handle(const block_on& m) {
     while (!*m.open)
       std::this_thread::yield();
   }
@@ -260,7 +328,7 @@ TEST(Services, AreMadeOnceAndStoppedLastFirst) {
   std::vector<std::string> log;
   {
     system s({.threads = 1});
-    const auto make = [&](std::string name) {
+    const auto make = [&](const std::string& name) {
       return [&log, name] { return std::make_shared<noting_service>(log, name); };
     };
     auto a = s.service("a", make("a"));

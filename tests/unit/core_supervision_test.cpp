@@ -1,3 +1,6 @@
+#include "supervised.hpp"
+
+#include <troupe/core/task.hpp>
 #include <troupe/testing/test_kit.hpp>
 
 #include <gtest/gtest.h>
@@ -9,44 +12,8 @@
 namespace troupe {
 namespace {
 
-using namespace std::chrono_literals;
+using namespace supervised;
 using testing::test_kit;
-using log = std::shared_ptr<std::vector<std::string>>;
-
-log new_log() { return std::make_shared<std::vector<std::string>>(); }
-
-struct poke {};
-struct raise {
-  errc code;
-};
-struct count {};
-
-// Writes down its life; fails on demand.
-class child : public actor {
- public:
-  explicit child(log l, std::string name = "c") : log_(std::move(l)), name_(std::move(name)) {}
-  void pre_start() override { log_->push_back(name_ + " start"); }
-  void post_stop() noexcept override { log_->push_back(name_ + " stop"); }
-
-  int handle(poke) { return ++pokes_; }
-  int handle(raise r) { throw failure(error{.code = r.code}); }
-
- private:
-  log log_;
-  std::string name_;
-  int pokes_ = 0;
-};
-
-system_config deciding(directive (*decider)(const error&) noexcept, restart_budget budget = {},
-                       backoff wait = {.initial = 0ns}) {
-  return {.supervision = {.decider = decider, .budget = budget, .backoff = wait}};
-}
-
-directive always_restart(const error&) noexcept { return directive::restart; }
-directive always_resume(const error&) noexcept { return directive::resume; }
-directive always_stop(const error&) noexcept { return directive::stop; }
-directive always_escalate(const error&) noexcept { return directive::escalate; }
-
 TEST(Supervision, DefaultDeciderFollowsTheKindOfError) {
   EXPECT_EQ(default_decider({.code = errc::device_fault}), directive::restart);
   EXPECT_EQ(default_decider({.code = errc::out_of_memory}), directive::resume);
@@ -136,62 +103,62 @@ TEST(Supervision, BackoffGrowsAndMessagesWaitMeanwhile) {
   EXPECT_TRUE(longer.ready());
 }
 
-// Has three children and forwards by position.
-struct to_child {
-  std::size_t index;
-  errc code;
-};
-struct poke_child {
-  std::size_t index;
-};
-class parent : public actor {
- public:
-  parent(log l, supervision s) : log_(std::move(l)), supervision_(s) {}
-  void pre_start() override {
-    log_->push_back("parent start");
-    for (const char* name : {"a", "b", "c"})
-      children_.push_back(spawn<child>(log_, name));
+TEST(Supervision, ActorsThatFailWhileTheSystemDrainsStillHandleTheirMailboxes) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    auto config = deciding(&always_restart);
+    config.supervision.strategy = static_cast<strategy>(seed % 3);
+    test_kit kit(seed, config);
+    auto a = kit.system().spawn<child>(new_log(), "a");
+    auto b = kit.system().spawn<child>(new_log(), "b");
+    auto failing = a.ask(raise{errc::numerical});
+    auto of_a = a.ask(poke{});
+    auto of_b = b.ask(poke{});
+    auto done = kit.system().shutdown(10s);
+    kit.run_until_idle();
+    ASSERT_TRUE(done.ready()) << seed;
+    EXPECT_EQ(failing.get_result().error().code, errc::numerical);
+    EXPECT_EQ(of_a.get(), 1);
+    EXPECT_EQ(of_b.get(), 1);
   }
-  void handle(to_child m) { children_[m.index].tell(raise{m.code}); }
-  future<int> handle(poke_child m) { return children_[m.index].ask(poke{}); }
+}
 
- protected:
-  supervision supervise() const override { return supervision_; }
+TEST(Supervision, AFailureThatWouldEscalateWhileTheSystemDrainsEndsItsActorAlone) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    test_kit kit(seed);
+    auto l = new_log();
+    auto p = kit.system().spawn<parent>(
+        l, supervision{.strategy = strategy::one_for_all, .decider = &always_escalate});
+    kit.run_until_idle();
+    p.tell(to_child{0, errc::numerical});
+    auto answer = p.ask(poke_child{1});
+    auto done = kit.system().shutdown(10s);
+    kit.run_until_idle();
+    ASSERT_TRUE(done.ready()) << seed;
+    ASSERT_TRUE(answer.ready()) << seed;
+  }
+}
 
- private:
-  log log_;
-  supervision supervision_;
-  std::vector<actor_ref<child>> children_;
+struct wait_for {
+  future<int> gate;
+};
+class waiter : public actor {
+ public:
+  task<int> handle(wait_for m) { co_return co_await m.gate; }
 };
 
-std::vector<std::string> after_failure_of_b(strategy how) {
-  test_kit kit;
-  auto l = new_log();
-  auto p = kit.system().spawn<parent>(
-      l, supervision{.strategy = how, .decider = &always_restart, .backoff = {.initial = 0ns}});
+TEST(Supervision, AnActorWhoseLastCoroutineFailsWhileItDrainsStops) {
+  test_kit kit(0, deciding(&always_restart));
+  promise<int> gate;
+  auto a = kit.system().spawn<waiter>();
+  auto waiting = a.ask(wait_for{gate.get_future()});
   kit.run_until_idle();
-  l->clear();
-  p.tell(to_child{1, errc::numerical});
+  auto done = kit.system().shutdown(10s);
   kit.run_until_idle();
-  auto seen = *l;
-  std::sort(seen.begin(), seen.end());
-  return seen;
-}
-
-TEST(Supervision, OneForOneRestartsOnlyTheFailedChild) {
-  EXPECT_EQ(after_failure_of_b(strategy::one_for_one),
-            (std::vector<std::string>{"b start", "b stop"}));
-}
-
-TEST(Supervision, RestForOneRestartsTheFailedChildAndThoseAfterIt) {
-  EXPECT_EQ(after_failure_of_b(strategy::rest_for_one),
-            (std::vector<std::string>{"b start", "b stop", "c start", "c stop"}));
-}
-
-TEST(Supervision, OneForAllRestartsAllChildren) {
-  EXPECT_EQ(
-      after_failure_of_b(strategy::one_for_all),
-      (std::vector<std::string>{"a start", "a stop", "b start", "b stop", "c start", "c stop"}));
+  EXPECT_FALSE(done.ready());
+  gate.set_error(error{.code = errc::numerical});
+  kit.run_until_idle();
+  EXPECT_FALSE(waiting.get_result());
+  EXPECT_TRUE(done.ready());
 }
 
 TEST(Supervision, EscalateRestartsTheParentWithFreshChildren) {
@@ -238,7 +205,7 @@ TEST(Supervision, EscalateAtTheRootAsksTheHookAndStopsByDefault) {
 
 class fails_to_start : public actor {
  public:
-  explicit fails_to_start(std::shared_ptr<int> attempts) {
+  explicit fails_to_start(const std::shared_ptr<int>& attempts) {
     if (++*attempts < 3) throw failure(error{.code = errc::out_of_memory});
   }
   int handle(poke) { return 1; }
@@ -271,7 +238,7 @@ class watcher : public actor {
  public:
   watcher(log l, any_actor_ref target) : log_(std::move(l)), target_(std::move(target)) {}
   void pre_start() override { watch(this, target_); }
-  void handle(const terminated& t) { log_->push_back(t.id == target_.id() ? "gone" : "wrong"); }
+  void handle(const terminated& t) { log_->emplace_back(t.id == target_.id() ? "gone" : "wrong"); }
   void handle(poke) { unwatch(target_); }
 
  private:

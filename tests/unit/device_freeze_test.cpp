@@ -21,7 +21,8 @@ class DeviceFreeze : public testing::Test {
   static constexpr std::int64_t count = 1024;  // a page, the whole of the device's memory but one
   system system_;
   device device_ = system_.device(
-      0, {.memory_limit_bytes = 2 * 4096, .lane_threads = 2, .fault_injection = true});
+      0,
+      {.memory_limit_bytes = std::uint64_t{2} * 4096, .lane_threads = 2, .fault_injection = true});
 };
 
 TEST_F(DeviceFreeze, AStrayWriteEndsItsWorkerAndChangesNothing) {

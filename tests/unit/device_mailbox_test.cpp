@@ -22,6 +22,17 @@ TEST(DeviceMailbox, HandsOutEverySlotOnceAndThenNone) {
   EXPECT_EQ(box->take_slot(), 42);
 }
 
+TEST(DeviceMailbox, SlotsThatComeBackTogetherAreTakenInTheirOrder) {
+  const auto box = mailbox::create(8, 0).value();
+  for (int i = 0; i < 8; ++i)
+    ASSERT_TRUE(box->take_slot());
+  box->give_back_slots(std::array<std::uint16_t, 1>{6});
+  box->give_back_slots(std::array<std::uint16_t, 3>{3, 1, 2});
+  for (const int expected : {3, 1, 2, 6})
+    EXPECT_EQ(box->take_slot(), expected);
+  EXPECT_FALSE(box->take_slot());
+}
+
 TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
   constexpr std::uint32_t capacity = 8;  // few slots, so that threads meet at the same ones
   const auto box = mailbox::create(capacity, 0).value();
@@ -42,10 +53,9 @@ TEST(DeviceMailbox, NoSlotIsEverInTwoHands) {
               mine.push_back(*slot);
             }
           } else {
-            for (const std::uint16_t slot : mine) {
+            for (const std::uint16_t slot : mine)
               held[slot].store(0);
-              box->give_back_slot(slot);
-            }
+            box->give_back_slots(mine);
             mine.clear();
           }
         }

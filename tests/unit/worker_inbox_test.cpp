@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -59,6 +60,72 @@ TEST_F(WorkerInbox, SeesAnEntryOnlyOnceItIsThere) {
   stage_.send({.number = 5}, 0);
   EXPECT_NE(inbox.poll(), 0u);
   EXPECT_EQ(inbox.poll(), 0u) << "an entry is taken once";
+}
+
+TEST_F(WorkerInbox, TakesUpSeveralAheadAndLosesNone) {
+  stage_.requests->activate(1, {}, 0);
+  worker::inbox inbox = open();
+  inbox.begin();
+  std::int64_t sent = 0;
+  std::int64_t seen = 0;
+  // More than a round of the ring, in bursts that end anywhere in a cache line of it.
+  for (const int burst : {1, 3, 8, 20, 7, 30, 2, 41, 9, 60, 5}) {
+    for (int i = 0; i < burst; ++i)
+      stage_.send({.number = sent++}, 0);
+    while (inbox.has_more()) {
+      const std::uint64_t entry = inbox.poll();
+      ASSERT_NE(entry, 0u);
+      ASSERT_FALSE(read(inbox, entry));
+      ASSERT_EQ(number(), seen++);
+      stage_.requests->give_back_slot(job_.slot);
+    }
+    ASSERT_EQ(inbox.poll(), 0u);
+    ASSERT_EQ(seen, sent);
+  }
+}
+
+TEST_F(WorkerInbox, KeepsWhatIsSentAgainAndSeesEveryOtherByte) {
+  const std::uint16_t slot = stage_.send({.writes = stage_.kib(0, 1), .number = 4}, 0);
+  worker::inbox inbox = open();
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  ASSERT_TRUE(job_.kept);
+  const void* const first = job_.request.get();
+  job_.release_request();
+  stage_.requests->header(slot).ticket = 70;
+  stage_.requests->header(slot).deadline_ns = 71;
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_TRUE(job_.kept);
+  EXPECT_EQ(job_.request.get(), first);
+  EXPECT_EQ(number(), 4);
+  EXPECT_EQ(job_.operands.size(), 1u);
+  EXPECT_EQ(job_.ticket, 70u) << "what the header says is always new";
+  EXPECT_EQ(job_.deadline_ns, 71);
+
+  // Any byte that differs is decoded and checked like one that was never seen.
+  const std::span<std::byte> payload = stage_.requests->payload(slot);
+  for (std::size_t i = 0; i < stage_.requests->header(slot).payload_bytes; ++i) {
+    const std::byte was = std::exchange(payload[i], payload[i] ^ std::byte{0x80});
+    const std::optional<error> refused = read(inbox, stage_.requests->entry(0));
+    EXPECT_TRUE(refused || number() != 4 || job_.operands.front().buffer != 1 ||
+                job_.operands.front().begin != 0 || job_.operands.front().end != 1024)
+        << "byte " << i;
+    if (refused) {
+      EXPECT_TRUE(job_.operands.empty()) << "what is refused must hold nobody up";
+    }
+    payload[i] = was;
+    ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+    ASSERT_EQ(number(), 4);
+  }
+}
+
+TEST_F(WorkerInbox, ARequestThatIsRefusedUsesNothing) {
+  const std::uint16_t slot = stage_.send({.writes = stage_.kib(0, 1), .number = 4}, 0);
+  worker::inbox inbox = open();
+  ASSERT_FALSE(read(inbox, stage_.requests->entry(0)));
+  stage_.requests->header(slot).operation = 12'345;
+  ASSERT_TRUE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_TRUE(job_.operands.empty());
+  EXPECT_FALSE(job_.large);
 }
 
 TEST_F(WorkerInbox, TakesLongRequestsFromTheHeap) {

@@ -174,6 +174,26 @@ TEST_F(WorkerLanes, SleepUntilTheyAreActivatedAndRung) {
   }
 }
 
+TEST_F(WorkerLanes, WakeAThreadThatSleepsOverAnyCompletion) {
+  stage_.start(2);
+  const std::atomic<std::uint32_t>& bell = stage_.requests->bells(1).completion;
+  for (std::uint32_t i = 1; i <= 200; ++i) {
+    // Short ones, whose completions are seen to together, and long ones, one by one.
+    stage_.send({.reads = stage_.kib(0, i % 5 == 0 ? 100 : 1), .number = i % 50}, 0);
+    const std::uint32_t seen = bell.load();
+    stage_.requests->waits().store(i * wire::wait_epoch | wire::wait_thread);
+    // As in the reactor: announce, fence, look once more, sleep.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (stage_.segment->lanes[0].completed.load() < i) {
+      while (bell.load() == seen)
+        std::this_thread::yield();
+    }
+    stage_.await(0, i);
+    stage_.requests->waits().store(i * wire::wait_epoch);
+    stage_.requests->give_back_slot(wire::ring_entry::slot_of(stage_.requests->entry(i - 1)));
+  }
+}
+
 TEST_F(WorkerLanes, EveryRequestOfManySendersRunsOnce) {
   constexpr int senders = 3;
   constexpr int rounds = 300;

@@ -7,11 +7,13 @@
 #include "worker/inbox.hpp"
 #include "worker/lanes.hpp"
 #include "worker/outbox.hpp"
+#include "worker/stream_lanes.hpp"
 
 #include <sys/eventfd.h>
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -99,10 +101,10 @@ class stage {
   static constexpr std::uint64_t space_bytes = std::uint64_t{8} << 20;
   static constexpr std::uint32_t capacity = 64;
 
-  stage() {
+  explicit stage(std::uint32_t slots = capacity) {
     current = &steps;
-    requests = mailbox::create(capacity, 1 << 16).value();
-    const std::size_t bytes = wire::worker_segment_bytes(capacity);
+    requests = mailbox::create(slots, 1 << 16).value();
+    const std::size_t bytes = wire::worker_segment_bytes(slots);
     segment_memory_ = os::create_shared_memory("segment", bytes).value();
     segment_pages_ = os::map(segment_memory_, bytes, os::protection::read_write).value();
     segment = reinterpret_cast<wire::worker_header*>(segment_pages_.address());
@@ -125,8 +127,7 @@ class stage {
 
   /// The operations run until the stage goes; `threads` run them.
   void start(int threads, const std::vector<std::uint64_t>& replay = {}, std::uint64_t first = 0) {
-    inbox.emplace(worker::inbox::open(requests->shared(), requests->total_bytes()).value());
-    outbox.emplace(segment, requests->shared(), &requests->bells(1), wakes_.get());
+    open();
     lanes = std::make_unique<worker::threaded_lanes>(
         worker::threaded_lanes::parts{.requests = *inbox,
                                       .answers = *outbox,
@@ -139,6 +140,31 @@ class stage {
     requests->activate(1, replay, first);
   }
 
+  /// The same on the queues of an accelerator, which outlives the stage; `lost` is called when it
+  /// is lost. Without `released`, held requests wait for `requests->release_held()`.
+  void start_on(accelerator& device, std::function<void(error)> lost, bool released = true) {
+    open();
+    ranges_ = ranges();
+    lanes = std::make_unique<worker::stream_lanes>(
+        worker::stream_lanes::parts{.requests = *inbox,
+                                    .answers = *outbox,
+                                    .operations = operations,
+                                    .ranges = ranges_,
+                                    .memory_version = memory_version,
+                                    .device = device,
+                                    .bells = requests->bells(1),
+                                    .worker = 1,
+                                    .in_process = false,
+                                    .lost = std::move(lost)});
+    requests->activate(1, {}, 0, released);
+  }
+
+  /// The bytes behind `kib`, made readable and writable.
+  [[nodiscard]] std::span<std::byte> memory() {
+    (void)os::protect(space_.address(), space_bytes, os::protection::read_write);
+    return {space_.address(), space_bytes};
+  }
+
   /// A view of so many KiB of device memory from a place in KiB. Above 64 KiB the worker has
   /// another thread read the mailbox while it runs.
   [[nodiscard]] any_tensor kib(std::int64_t begin, std::int64_t count) const {
@@ -146,7 +172,9 @@ class stage {
   }
 
   /// Puts a request into a slot as a device does, without publishing it.
-  std::uint16_t prepare(step r) {
+  std::uint16_t prepare(step r) { return prepare_request(std::move(r)); }
+  template <request R>
+  std::uint16_t prepare_request(R r) {
     struct source final : wire::operand_source {
       std::byte* base = nullptr;
       result<place> locate(std::string_view, any_tensor& t, access) override {
@@ -158,7 +186,7 @@ class stage {
     operands.base = space_.address();
     const std::uint16_t slot = requests->take_slot().value();
     wire::slot_header& header = requests->header(slot);
-    const auto& type = request_type_of<step>();
+    const auto& type = request_type_of<R>();
     const std::size_t used = wire::encode(type, &r, requests->payload(slot), operands).value();
     if (used > wire::slot_payload_bytes) {
       const arena::piece piece = requests->take_heap(used).value();
@@ -168,6 +196,8 @@ class stage {
     header.operation = type.id;
     header.payload_bytes = static_cast<std::uint32_t>(used);
     header.deadline_ns = 0;
+    header.memory_version = 0;
+    header.held.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
     return slot;
   }
@@ -192,9 +222,16 @@ class stage {
   operation_table operations;
   std::optional<worker::inbox> inbox;
   std::optional<worker::outbox> outbox;
-  std::unique_ptr<worker::threaded_lanes> lanes;
+  std::atomic<std::uint64_t> memory_version{0};
+  std::unique_ptr<worker::lane_runner> lanes;
 
  private:
+  void open() {
+    inbox.emplace(worker::inbox::open(requests->shared(), requests->total_bytes()).value());
+    outbox.emplace(segment, requests->shared(), &requests->bells(1), wakes_.get());
+  }
+
+  wire::address_ranges ranges_;
   os::unique_fd segment_memory_;
   os::mapping segment_pages_;
   os::mapping space_;

@@ -29,6 +29,8 @@ class accelerator_lane : public lane_context {
   [[nodiscard]] virtual result<void> mark(std::uint64_t* where, std::uint64_t value) = 0;
   /// Asks how the queue is, without waiting. \errors `device_fault`
   [[nodiscard]] virtual result<void> check() = 0;
+  /// Waits until all that was enqueued has run. Used before a worker is ready, never after.
+  [[nodiscard]] virtual result<void> finish() = 0;
 };
 
 /// The accelerator as one worker sees it. Control calls come from one thread, lanes are used by
@@ -63,5 +65,10 @@ struct accelerator_config {
 /// Signature of `troupe_backend_accelerator`: fills `made`, or `outcome` with why not.
 using make_accelerator = void(const accelerator_config& config, std::unique_ptr<accelerator>& made,
                               result<void>& outcome);
+
+/// Signature of `troupe_backend_warm_up`, which any plugin may export: enqueues a small request of
+/// each kind of work it does, so that libraries, handles and code are loaded before they are
+/// needed.
+using warm_up_lane = void(accelerator_lane& lane, result<void>& outcome);
 
 }  // namespace troupe

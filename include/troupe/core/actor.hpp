@@ -40,11 +40,12 @@ actor_factory factory_of(Args&&... args) {
   static_assert(std::is_constructible_v<A, std::decay_t<Args>...>,
                 "spawn: the actor cannot be constructed from these arguments");
   return [kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)] {
+    auto copies = kept;
     return std::apply(
-        [](auto... copies) -> std::unique_ptr<actor> {
-          return std::make_unique<A>(std::move(copies)...);
+        [](auto&... copy) -> std::unique_ptr<actor> {
+          return std::make_unique<A>(std::move(copy)...);
         },
-        kept);
+        copies);
   };
 }
 

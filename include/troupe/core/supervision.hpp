@@ -16,7 +16,12 @@ enum class directive : std::uint8_t {
   escalate,  ///< fails itself with the same error: its own supervisor decides
 };
 
-/// Whom a decision concerns.
+/// Whom a decision to restart or to stop concerns.
+///
+/// Several children are restarted together: first the incarnations of all are ended, from the last
+/// spawned to the first, each once its own children have stopped; after the backoff all begin, from
+/// the first to the last, each once the one before it has begun. Their messages wait meanwhile. One
+/// that fails to begin is a failure like any other; one that is stopped stays so.
 enum class strategy : std::uint8_t {
   one_for_one,   ///< the child that failed
   one_for_all,   ///< all children

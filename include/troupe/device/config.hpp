@@ -52,7 +52,7 @@ struct device_config {
   backend_kind backend = backend_kind::automatic;
   /// Requests that may be waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
-  /// Room for requests that do not fit a slot of 448 bytes, such as long lists of tensors.
+  /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;
   /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's.

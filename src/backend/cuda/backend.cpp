@@ -55,10 +55,17 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& 
 
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   using namespace troupe::cuda;
+  add_lane_launch(table);
   add_fault_inject(table);
   add_fault_spin_until(table);
   add_memory_convert(table);
   add_memory_copy(table);
   add_memory_fill(table);
+}
+
+// Before the worker says that it is ready, once for each lane that is to be fast at once.
+TROUPE_EXPORT void troupe_backend_warm_up(troupe::accelerator_lane& lane,
+                                          troupe::result<void>& outcome) {
+  outcome = troupe::cuda::warm_up_memory(static_cast<troupe::cuda::lane&>(lane));
 }
 }

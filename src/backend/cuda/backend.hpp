@@ -1,5 +1,7 @@
 #pragma once
 
+#include "backend/cuda/lane.hpp"
+
 #include <troupe/worker/executor.hpp>
 
 /// The executors of the CUDA backend, one function per operation family.
@@ -7,6 +9,7 @@ namespace troupe::cuda {
 
 void add_fault_inject(operation_table& table);
 void add_fault_spin_until(operation_table& table);
+void add_lane_launch(operation_table& table);
 
 void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);
@@ -28,5 +31,10 @@ void add_blas_level3_triangular(operation_table& table);
 /// Loads the kernels of this plugin into the current context, ahead of their first use: one that is
 /// loaded only then may have to wait until those that run have ended.
 [[nodiscard]] result<void> load_kernels();
+
+/// Enqueues a little of what a first request would otherwise wait for on this lane: handles,
+/// workspace, and kernels that are loaded when they are first used. Uses the lane's workspace only.
+[[nodiscard]] result<void> warm_up_memory(lane& where);
+[[nodiscard]] result<void> warm_up_blas(lane& where);
 
 }  // namespace troupe::cuda

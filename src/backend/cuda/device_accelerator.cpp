@@ -1,5 +1,6 @@
 #include "backend/cuda/device_accelerator.hpp"
 
+#include "backend/cuda/backend.hpp"
 #include "backend/cuda/device_list.hpp"
 #include "backend/cuda/stream_lane.hpp"
 
@@ -59,6 +60,8 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
                  .library = "cuda",
                  .call = "cuMemAddressReserve"};
   }
+  // While kernels run, loading others may wait for them.
+  if (auto loaded_code = load_kernels(); !loaded_code) return std::move(loaded_code).error();
   return made;
 }
 

@@ -11,19 +11,42 @@
 namespace troupe::cuda {
 
 // Every driver function that is called, by the name that cuda.h maps to its current version.
-#define TROUPE_CUDA_DRIVER_FUNCTIONS(each)                                                       \
-  each(cuInit) each(cuDriverGetVersion) each(cuGetErrorName) each(cuGetErrorString)              \
-      each(cuDeviceGetCount) each(cuDeviceGet) each(cuDeviceGetName) each(cuDeviceGetUuid)       \
-          each(cuDeviceGetAttribute) each(cuDeviceTotalMem) each(cuDevicePrimaryCtxRetain)       \
-              each(cuCtxSetCurrent) each(cuMemGetAllocationGranularity) each(cuMemCreate)        \
-                  each(cuMemRelease) each(cuMemExportToShareableHandle)                          \
-                      each(cuMemImportFromShareableHandle) each(cuMemAddressReserve)             \
-                          each(cuMemMap) each(cuMemUnmap) each(cuMemSetAccess)                   \
-                              each(cuMemHostRegister) each(cuMemAllocAsync) each(cuMemFreeAsync) \
-                                  each(cuStreamCreateWithPriority) each(cuStreamDestroy)         \
-                                      each(cuStreamQuery) each(cuStreamWaitEvent)                \
-                                          each(cuStreamWriteValue64) each(cuEventCreate)         \
-                                              each(cuEventRecord) each(cuEventDestroy)
+// clang-format off
+#define TROUPE_CUDA_DRIVER_FUNCTIONS(each) \
+  each(cuInit) \
+  each(cuDriverGetVersion) \
+  each(cuGetErrorName) \
+  each(cuGetErrorString) \
+  each(cuDeviceGetCount) \
+  each(cuDeviceGet) \
+  each(cuDeviceGetName) \
+  each(cuDeviceGetUuid) \
+  each(cuDeviceGetAttribute) \
+  each(cuDeviceTotalMem) \
+  each(cuDevicePrimaryCtxRetain) \
+  each(cuCtxSetCurrent) \
+  each(cuMemGetAllocationGranularity) \
+  each(cuMemCreate) \
+  each(cuMemRelease) \
+  each(cuMemExportToShareableHandle) \
+  each(cuMemImportFromShareableHandle) \
+  each(cuMemAddressReserve) \
+  each(cuMemMap) \
+  each(cuMemUnmap) \
+  each(cuMemSetAccess) \
+  each(cuMemHostRegister) \
+  each(cuMemAllocAsync) \
+  each(cuMemFreeAsync) \
+  each(cuStreamCreateWithPriority) \
+  each(cuStreamDestroy) \
+  each(cuStreamQuery) \
+  each(cuStreamSynchronize) \
+  each(cuStreamWaitEvent) \
+  each(cuStreamWriteValue64) \
+  each(cuEventCreate) \
+  each(cuEventRecord) \
+  each(cuEventDestroy)
+// clang-format on
 
 /// The driver's functions, found at run time: nothing here needs a driver to be built or loaded.
 struct driver {

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 namespace {
 
 // An event ends the wait at once; this is how long the watcher takes to notice its own end.
-constexpr std::chrono::milliseconds watch_interval{100};
+constexpr std::chrono::milliseconds watch_interval{200};
 
 class exported_memory final : public memory_slab {
  public:
@@ -104,6 +104,12 @@ void memory_source::on_fault(alarm raise) {
 
 void memory_source::watch() noexcept {
   while (!ending_.load(std::memory_order_relaxed)) {
+    // Seen beforehand: while a fault is handled the question takes hundreds of milliseconds.
+    auto processes = management_->processes();
+    {
+      const std::lock_guard lock(mutex_);
+      processes_ = std::move(processes);
+    }
     if (!management_->wait_for_xid(watch_interval)) continue;
     const std::lock_guard lock(mutex_);
     if (alarm_) alarm_();
@@ -111,8 +117,8 @@ void memory_source::watch() noexcept {
 }
 
 bool memory_source::used_only_by(const std::vector<std::int32_t>& pids) {
-  const auto there = management_ ? management_->processes() : std::nullopt;
-  return there && std::ranges::all_of(*there, [&](std::int32_t pid) {
+  const std::lock_guard lock(mutex_);
+  return processes_ && std::ranges::all_of(*processes_, [&](std::int32_t pid) {
            return std::ranges::find(pids, pid) != pids.end();
          });
 }

@@ -40,7 +40,8 @@ class memory_source final : public device_source {
   std::unique_ptr<nvml_device> management_;  // may be null
 
   std::mutex mutex_;
-  alarm alarm_;  // under the mutex
+  alarm alarm_;                                         // under the mutex
+  std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
   std::atomic<bool> ending_{false};
   std::jthread watcher_;
 };

@@ -71,4 +71,8 @@ result<void> stream_lane::check() {
   return cuda::check(code, "cuStreamQuery");
 }
 
+result<void> stream_lane::finish() {
+  return cuda::check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
 }  // namespace troupe::cuda

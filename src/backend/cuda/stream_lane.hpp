@@ -22,6 +22,7 @@ class stream_lane final : public lane {
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
+  [[nodiscard]] result<void> finish() override;
 
   [[nodiscard]] cudaStream_t stream() const noexcept override { return stream_; }
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {

@@ -52,6 +52,14 @@ constexpr To float_cast(From value) noexcept {
   return static_cast<To>(value);
 }
 
+constexpr int leading_zeros(std::uint64_t value) noexcept {
+#ifdef __CUDA_ARCH__
+  return __clzll(static_cast<long long>(value));  // std::countl_zero gives a wrong count there
+#else
+  return std::countl_zero(value);
+#endif
+}
+
 /// `value` as float, rounded to odd: towards zero, with the last bit set where something was lost.
 /// Rounding that to fewer bits gives what rounding `value` itself would.
 constexpr float odd_float(double value) noexcept {
@@ -75,7 +83,7 @@ constexpr float odd_float(Integer value) noexcept {
     if (negative) magnitude = 0 - magnitude;
   }
   // f32 holds 24 bits; the ones below go, and leave the last one set.
-  const int dropped = magnitude >> 24 == 0 ? 0 : 40 - std::countl_zero(magnitude);
+  const int dropped = magnitude >> 24 == 0 ? 0 : 40 - leading_zeros(magnitude);
   const std::uint64_t rest = magnitude & ((std::uint64_t{1} << dropped) - 1);
   const auto kept =
       static_cast<std::int32_t>(magnitude >> dropped) | static_cast<std::int32_t>(rest != 0);

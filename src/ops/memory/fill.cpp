@@ -20,8 +20,8 @@ bool holds(const scalar& value) {
     case scalar::kind::complex: {
       // 2^bits is exact in f64 where the type's maximum may not be.
       const double number = value.as<double>();
-      constexpr double limit =
-          2.0 * static_cast<double>(std::numeric_limits<Integer>::max() / 2 + 1);
+      constexpr Integer half = std::numeric_limits<Integer>::max() / 2 + 1;
+      constexpr double limit = 2.0 * static_cast<double>(half);
       return number >= static_cast<double>(std::numeric_limits<Integer>::min()) && number < limit &&
              number == static_cast<double>(static_cast<Integer>(number));
     }

@@ -37,7 +37,8 @@ struct TROUPE_EXPORT getrf_batched {
 ///
 /// a is [batch, n, n], pivots [batch, n]; b is [batch, n, nrhs], column-major, and becomes x.
 /// A singular factor is not looked for: it gives infinities and NaNs. Pivots outside 1 … n are
-/// `invalid_argument`, found when the request runs. Source: LAPACK xGETRS.
+/// `invalid_argument`, found when the request runs: what the outputs then hold is undefined, but
+/// nothing else is read or written. Source: LAPACK xGETRS.
 struct TROUPE_EXPORT getrs_batched {
   static constexpr std::string_view name = "blas.getrs_batched";
   using reply = void;

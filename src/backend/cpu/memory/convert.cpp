@@ -28,6 +28,7 @@ void widen(const std::byte* from, std::int64_t stride, std::int64_t n, void* to)
     } else {
       From value;
       std::memcpy(&value, from + i * stride, sizeof value);
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): i8 is a number here, no character.
       carriers[i] = static_cast<carrier_of<From>>(value);
     }
   }

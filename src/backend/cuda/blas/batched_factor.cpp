@@ -52,8 +52,8 @@ struct matrix_batch {
   [[nodiscard]] int ld() const noexcept { return narrow(place.column); }
 };
 
-/// One or two batches, the lists of their matrices and 32-bit integers for pivots, in device
-/// memory.
+/// One or two batches, the lists of their matrices, 32-bit integers for pivots and a place for the
+/// first bad one, in device memory.
 class prepared {
  public:
   /// Takes the workspace for all of it; enqueues nothing. Where `tau` is given, the second list is
@@ -65,6 +65,7 @@ class prepared {
     prepared made(where, batches);
     pieces all;
     const std::size_t at_pivots = all.add(pivots * size_of(dtype::i32));
+    const std::size_t at_first_bad = all.add(pivots > 0 ? size_of(dtype::u64) : 0);
     std::array<std::size_t, 2> at_copies{};
     for (std::size_t i = 0; i < made.used_; ++i)
       at_copies[i] = all.add(made.batches_[i].copy_bytes());
@@ -72,6 +73,7 @@ class prepared {
     auto memory = where.workspace(all.bytes());
     if (!memory) return std::move(memory).error();
     made.pivots_ = reinterpret_cast<std::int32_t*>(memory->data() + at_pivots);
+    made.first_bad_ = reinterpret_cast<std::uint64_t*>(memory->data() + at_first_bad);
     made.lists_ = reinterpret_cast<void**>(memory->data() + at_lists);
     for (std::size_t i = 0; i < made.used_; ++i)
       made.copies_[i] = memory->data() + at_copies[i];
@@ -115,6 +117,7 @@ class prepared {
   [[nodiscard]] std::int64_t count() const noexcept { return batches_[0].extents.count; }
   [[nodiscard]] int ld(std::size_t i) const noexcept { return batches_[i].ld(); }
   [[nodiscard]] std::int32_t* pivots() const noexcept { return pivots_; }
+  [[nodiscard]] std::uint64_t* first_bad() const noexcept { return first_bad_; }
   /// The `i`-th list, from one matrix on.
   template <class T>
   [[nodiscard]] T* const* list(std::size_t i, std::int64_t from) const noexcept {
@@ -132,6 +135,7 @@ class prepared {
   address_series tau_{};
   std::size_t used_;
   std::int32_t* pivots_ = nullptr;
+  std::uint64_t* first_bad_ = nullptr;
   void** lists_ = nullptr;
 };
 
@@ -170,7 +174,7 @@ result<void> run_getrf(const blas::getrf_batched& r, lane& where) {
   return done ? on->bring_home(0) : std::move(done);
 }
 
-result<void> run_getrs(const blas::getrs_batched& r, lane& where) {
+result<void> run_getrs(const blas::getrs_batched& r, lane& where, late_failure failure) {
   if (r.b.empty()) return {};
   auto handle = cublas_of(where);
   if (!handle) return std::move(handle).error();
@@ -179,8 +183,7 @@ result<void> run_getrs(const blas::getrs_batched& r, lane& where) {
   const cublasOperation_t op = operations[static_cast<int>(r.op_a)];
   auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.b)}, r.pivots.count());
   if (!on) return std::move(on).error();
-  // First of all, so that copies are spoiled as well.
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), &r.b); !done) return done;
+  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
   if (auto done = on->begin(); !done) return done;
   auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
     return on->in_parts([&](std::int64_t from, int count) -> result<void> {
@@ -192,17 +195,18 @@ result<void> run_getrs(const blas::getrs_batched& r, lane& where) {
       return called ? accepted(info, matrix_routines<T>::getrs.name) : std::move(called);
     });
   });
-  return done ? on->bring_home(1) : std::move(done);
+  if (done) done = on->bring_home(1);
+  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
 }
 
-result<void> run_getri(const blas::getri_batched& r, lane& where) {
+result<void> run_getri(const blas::getri_batched& r, lane& where, late_failure failure) {
   if (r.a.empty()) return clear_info(where, r.info);
   auto handle = cublas_of(where);
   if (!handle) return std::move(handle).error();
   const std::int64_t n = r.a.extent(1);
   auto on = prepared::make(where, {matrix_batch(r.a), matrix_batch(r.c)}, r.pivots.count());
   if (!on) return std::move(on).error();
-  if (auto done = admit_pivots(where, r.pivots, on->pivots(), nullptr); !done) return done;
+  if (auto done = admit_pivots(where, r.pivots, on->pivots(), on->first_bad()); !done) return done;
   if (auto done = on->begin(); !done) return done;
   auto done = for_classic_type(r.a.type(), [&]<class T>(T) {
     return on->in_parts([&](std::int64_t from, int count) {
@@ -213,8 +217,7 @@ result<void> run_getri(const blas::getri_batched& r, lane& where) {
     });
   });
   if (done) done = on->bring_home(1);
-  // Only now, because the routine writes c whatever it held.
-  return done ? admit_pivots(where, r.pivots, on->pivots(), &r.c) : std::move(done);
+  return done ? report_pivots(where, r.pivots, on->first_bad(), failure) : std::move(done);
 }
 
 result<void> run_geqrf(const blas::geqrf_batched& r, lane& where) {

@@ -55,4 +55,7 @@ struct batch_term {
 [[nodiscard]] result<void> scale_triangle(lane& where, const any_tensor& c, bool upper,
                                           const scalar& beta, bool hermitian);
 
+/// Enqueues dropping the imaginary parts of the diagonal of a square matrix of c64 or c128.
+[[nodiscard]] result<void> make_diagonal_real(lane& where, const any_tensor& c);
+
 }  // namespace troupe::cuda

@@ -121,9 +121,18 @@ blas::order order_for(const any_tensor& c, std::initializer_list<const any_tenso
   return column_major;  // not reached: validate() asks the same
 }
 
+/// cuBLAS documents that imaginary parts on c's diagonal are taken as zero, but multiplies them by
+/// beta: NaNs among them stay. So they are cleared first; where beta is zero, c is not read.
+template <class Request>
+result<void> admit_diagonal(const Request& r, lane& where) {
+  if (r.beta.is_zero()) return {};
+  return make_diagonal_real(where, r.c);
+}
+
 result<void> run_herk(const blas::herk& r, lane& where) {
   if (r.c.empty()) return {};
   if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, true);
+  if (auto done = admit_diagonal(r, where); !done) return done;
   const auto order = order_for(r.c, {&r.a}, r.op_a);
   const auto of_a = r.op_a == blas::op::none ? order : blas::other(order);
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -142,6 +151,7 @@ result<void> run_herk(const blas::herk& r, lane& where) {
 result<void> run_her2k(const blas::her2k& r, lane& where) {
   if (r.c.empty()) return {};
   if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, true);
+  if (auto done = admit_diagonal(r, where); !done) return done;
   const auto order = order_for(r.c, {&r.a, &r.b}, r.op_ab);
   const auto of_ab = r.op_ab == blas::op::none ? order : blas::other(order);
   return in_math_mode(r, where, [&](cublasHandle_t handle) {

@@ -1,76 +1,52 @@
-#include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/launch.cuh"
 #include "backend/cuda/blas/pivots.hpp"
-
-#include <algorithm>
+#include "backend/cuda/late_failure.cuh"
 
 namespace troupe::cuda {
 namespace {
 
-/// A batch to spoil, whose elements are parts of `Part` (float or double), one or two each.
-template <class Part>
-struct spoiled_batch {
-  Part* first = nullptr;
-  std::int64_t row = 0;
-  std::int64_t column = 0;
-  std::int64_t batch = 0;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  int parts = 1;
-};
+using place = unsigned long long;  // what atomicMin takes of 64 bits
+static_assert(sizeof(place) == sizeof(std::uint64_t));
+constexpr place nowhere = ~place{0};
 
-template <class Part>
 __global__ void __launch_bounds__(threads_per_block)
     admit(const std::int32_t* pivots, std::int32_t* to, std::int64_t n, std::int64_t count,
-          spoiled_batch<Part> spoiled) {
-  for (std::int64_t b = blockIdx.x; b < count; b += gridDim.x) {
-    int bad = 0;
-    for (std::int64_t i = threadIdx.x; i < n; i += threads_per_block) {
-      const std::int32_t pivot = pivots[b * n + i];
-      const bool good = pivot >= 1 && pivot <= n;
-      if (!good) bad = 1;
-      to[b * n + i] = good ? pivot : static_cast<std::int32_t>(i + 1);
-    }
-    if (__syncthreads_or(bad) == 0 || spoiled.first == nullptr) continue;
-    const Part nan = static_cast<Part>(__int_as_float(0x7fffffff));
-    for (std::int64_t flat = threadIdx.x; flat < spoiled.rows * spoiled.columns;
-         flat += threads_per_block) {
-      const std::int64_t at = b * spoiled.batch + flat % spoiled.rows * spoiled.row +
-                              flat / spoiled.rows * spoiled.column;
-      for (int part = 0; part < spoiled.parts; ++part)
-        spoiled.first[at * spoiled.parts + part] = nan;
-    }
+          place* first_bad) {
+  for (std::int64_t flat = first_step(); flat < count; flat += step_width()) {
+    const std::int32_t pivot = pivots[flat];
+    const bool good = pivot >= 1 && pivot <= n;
+    to[flat] = good ? pivot : static_cast<std::int32_t>(flat % n + 1);
+    // The lowest, so that the message is the same every time.
+    if (!good) atomicMin(first_bad, static_cast<place>(flat));
   }
 }
 
-template <class Part>
-result<void> admit_as(lane& where, const any_tensor& pivots, std::int32_t* to,
-                      const any_tensor* spoiled) {
-  spoiled_batch<Part> spoil;
-  if (spoiled != nullptr) {
-    const batch_extents extents = extents_of(*spoiled);
-    const batch_place place = place_of(*spoiled);
-    spoil = {.first = reinterpret_cast<Part*>(place.first),
-             .row = place.row,
-             .column = place.column,
-             .batch = place.batch,
-             .rows = extents.rows,
-             .columns = extents.columns,
-             .parts = is_complex(spoiled->type()) ? 2 : 1};
-  }
-  const std::int64_t count = pivots.extent(0);
-  return launch(where, "admit", admit<Part>, blocks_for(where, count * threads_per_block),
-                pivots.data<std::int32_t>(), to, pivots.extent(1), count, spoil);
+__global__ void report(const std::int32_t* pivots, std::int64_t n, const place* first_bad,
+                       late_failure failure) {
+  if (threadIdx.x != 0 || *first_bad == nowhere) return;
+  const auto flat = static_cast<std::int64_t>(*first_bad);
+  failure.write(errc::invalid_argument, "pivots[", flat / n, ", ", flat % n, "] is ", pivots[flat],
+                ", not within 1 and ", n);
 }
 
 }  // namespace
 
 result<void> admit_pivots(lane& where, const any_tensor& pivots, std::int32_t* to,
-                          const any_tensor* spoiled) {
-  const bool wide =
-      spoiled != nullptr && (spoiled->type() == dtype::f64 || spoiled->type() == dtype::c128);
-  return wide ? admit_as<double>(where, pivots, to, spoiled)
-              : admit_as<float>(where, pivots, to, spoiled);
+                          std::uint64_t* first_bad) {
+  if (auto done = check(cudaMemsetAsync(first_bad, 0xff, sizeof *first_bad, where.stream()),
+                        "cudaMemsetAsync");
+      !done) {
+    return done;
+  }
+  const std::int64_t count = pivots.count();
+  return launch(where, "admit", admit, blocks_for(where, count), pivots.data<std::int32_t>(), to,
+                pivots.extent(1), count, reinterpret_cast<place*>(first_bad));
+}
+
+result<void> report_pivots(lane& where, const any_tensor& pivots, const std::uint64_t* first_bad,
+                           late_failure failure) {
+  return launch(where, "report", report, 1, pivots.data<std::int32_t>(), pivots.extent(1),
+                reinterpret_cast<const place*>(first_bad), failure);
 }
 
 }  // namespace troupe::cuda

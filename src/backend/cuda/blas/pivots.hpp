@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/lane.hpp"
+#include "backend/cuda/late_failure.hpp"
 
 #include <troupe/core/result.hpp>
 #include <troupe/memory/tensor.hpp>
@@ -9,12 +10,15 @@
 
 namespace troupe::cuda {
 
-/// Enqueues copying the pivots [batch, n] to `to`, each that is not within 1 … n replaced by its
-/// own row's number: so that none is followed out of its matrix.
-///
-/// With `spoiled` not null, a matrix of `spoiled` [batch, …] whose pivots are bad is filled with
-/// NaNs: what comes out of it then shows that it is no solution.
+/// Enqueues copying the pivots [batch, n], of which there are some, to `to`, each that is not
+/// within 1 … n replaced by its own row's number: so that none is followed out of its matrix.
+/// `first_bad`, in device memory, is where the first of those is noted for `report_pivots`.
 [[nodiscard]] result<void> admit_pivots(lane& where, const any_tensor& pivots, std::int32_t* to,
-                                        const any_tensor* spoiled);
+                                        std::uint64_t* first_bad);
+
+/// Enqueues making the request fail with `invalid_argument` where `admit_pivots` found a bad one.
+/// The last that the request enqueues.
+[[nodiscard]] result<void> report_pivots(lane& where, const any_tensor& pivots,
+                                         const std::uint64_t* first_bad, late_failure failure);
 
 }  // namespace troupe::cuda

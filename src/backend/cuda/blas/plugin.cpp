@@ -22,4 +22,10 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   add_blas_level3_symmetric(table);
   add_blas_level3_triangular(table);
 }
+
+// Before the worker says that it is ready, once for each lane that is to be fast at once.
+TROUPE_EXPORT void troupe_backend_warm_up(troupe::accelerator_lane& lane,
+                                          troupe::result<void>& outcome) {
+  outcome = troupe::cuda::warm_up_blas(static_cast<troupe::cuda::lane&>(lane));
+}
 }

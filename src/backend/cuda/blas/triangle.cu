@@ -49,6 +49,21 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
+template <class R>
+__global__ void __launch_bounds__(threads_per_block)
+    clear_imaginary(complex_value<R>* first, std::int64_t stride, std::int64_t n) {
+  for (std::int64_t i = first_step(); i < n; i += step_width())
+    make_real(first[i * stride]);
+}
+
+template <class T>
+result<void> make_diagonal_real_as(lane& where, const any_tensor& c) {
+  const std::int64_t n = c.extent(0);
+  if (n == 0) return {};
+  return launch(where, "clear_imaginary", clear_imaginary<typename T::value_type>,
+                blocks_for(where, n), on_device(c.data<T>()), c.stride(0) + c.stride(1), n);
+}
+
 template <class T>
 result<void> scale_as(lane& where, const any_tensor& c, bool upper, const scalar& beta,
                       bool hermitian) {
@@ -82,6 +97,17 @@ result<void> scale_triangle(lane& where, const any_tensor& c, bool upper, const 
       return scale_as<std::complex<double>>(where, c, upper, beta, hermitian);
     default:
       return error{.code = errc::type_mismatch, .message = "no triangle of this type"};
+  }
+}
+
+result<void> make_diagonal_real(lane& where, const any_tensor& c) {
+  switch (c.type()) {
+    case dtype::c64:
+      return make_diagonal_real_as<std::complex<float>>(where, c);
+    case dtype::c128:
+      return make_diagonal_real_as<std::complex<double>>(where, c);
+    default:
+      return error{.code = errc::type_mismatch, .message = "no complex matrix"};
   }
 }
 

@@ -90,8 +90,7 @@ template <class Carrier, int Elements>
 __global__ void __launch_bounds__(block_threads)
     convert_vectors(std::int64_t vectors, dtype from_type, const std::byte* __restrict__ from,
                     dtype to_type, std::byte* __restrict__ to) {
-  const std::int64_t first =
-      static_cast<std::int64_t>(blockIdx.x) * (block_threads * thread_elements) + threadIdx.x;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * block_elements + threadIdx.x;
   Carrier values[thread_elements][Elements];
   every_type::choose(from_type, [&]<class From>(From) {
     constexpr std::size_t bytes = sizeof(From) * Elements;
@@ -167,7 +166,7 @@ result<void> enqueue_packed_convert(std::int64_t count, dtype from_type, const s
                                     dtype to_type, std::byte* to, cudaStream_t stream) {
   const int at_once = packed_elements(from_type, to_type);
   const std::int64_t vectors = count / at_once;
-  const std::int64_t blocks = (vectors - 1) / (block_threads * thread_elements) + 1;
+  const std::int64_t blocks = (vectors - 1) / block_elements + 1;
   return with_carrier(from_type, [&]<class Carrier>(Carrier) -> result<void> {
     const auto enqueue = [&](auto kernel) {
       return launch(kernel, blocks, block_threads, stream, vectors, from_type, from, to_type, to);

@@ -32,7 +32,7 @@ struct thread_places {
       }
     } else {
       const std::int64_t first =
-          static_cast<std::int64_t>(blockIdx.x) * (block_threads * thread_elements) + threadIdx.x;
+          static_cast<std::int64_t>(blockIdx.x) * block_elements + threadIdx.x;
 #pragma unroll
       for (int i = 0; i < thread_elements; ++i) {
         const std::int64_t index = first + i * block_threads;

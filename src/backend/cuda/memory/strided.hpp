@@ -12,6 +12,7 @@ namespace troupe::cuda {
 /// Every kernel over elements has blocks of this many threads, with so many elements each.
 inline constexpr int block_threads = 256;
 inline constexpr int thread_elements = 4;
+inline constexpr std::int64_t block_elements = std::int64_t{block_threads} * thread_elements;
 /// Tiles are square: their elements are as many as a block's.
 inline constexpr int tile_side = 32;
 inline constexpr int tile_rows = block_threads / tile_side;  ///< that the block does at a time
@@ -40,7 +41,7 @@ struct divider {
 
 /// The loops over two views, as kernels walk them.
 ///
-/// Plainly: consecutive elements in the order of `to`, `block_threads · thread_elements` a block,
+/// Plainly: consecutive elements in the order of `to`, `block_elements` a block,
 /// each thread's `block_threads` apart. Tiled, where the fastest dimension of `from` is another one
 /// than that of `to`: a block does a square of both, so that either side is touched in whole cache
 /// lines.
@@ -87,10 +88,7 @@ struct strided_map {
 
   /// How many blocks there are. A launch takes fewer than 2^31.
   [[nodiscard]] constexpr std::int64_t blocks() const noexcept {
-    if (!tiled) {
-      constexpr std::int64_t elements = block_threads * thread_elements;
-      return (count - 1) / elements + 1;
-    }
+    if (!tiled) return (count - 1) / block_elements + 1;
     std::int64_t product = tiles(0) * tiles(1);
     for (int d = 2; d < rank; ++d)
       product *= dimensions[d].extent;

@@ -1,0 +1,299 @@
+// What a device on a GPU costs while nothing is asked of it, what a lost worker costs, and what
+// many of them leave behind. `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
+
+#include "process_figures.hpp"
+#include "side_by_side.hpp"
+
+#include <troupe/ops/blas/level1_reductions.hpp>
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/launch.hpp>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+using namespace std::chrono_literals;
+
+device open(troupe::system& system, bool standby) {
+  device gpu = system.device(0, {.backend = backend_kind::cuda,
+                                 .standby = standby,
+                                 .restarts = {.restarts = 1'000'000},
+                                 .backoff = {.initial = 0ns},
+                                 .fault_injection = true});
+  wait_until_settled(gpu, standby);
+  return gpu;
+}
+
+/// An answer that only a device with its memory and its libraries in order can give.
+class question {
+ public:
+  explicit question(device gpu)
+      : blas_(gpu.blas()),
+        x_(gpu.tensor<float>({64}).value()),
+        y_(gpu.tensor<float>({64}).value()) {
+    std::vector<float> x(64);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>(i + 1);
+    const std::vector<float> ones(64, 1.0F);
+    gpu.copy(std::span(x), x_).get();
+    gpu.copy(std::span(ones), y_).get();
+  }
+  void ask() const {
+    const double sum = blas_.ask(blas::dot{.x = x_, .y = y_}).get().as<double>();
+    if (sum != 2080) throw std::runtime_error(fmt::format("a wrong answer: {}, not 2080", sum));
+  }
+
+ private:
+  library_actor blas_;
+  tensor<float> x_;
+  tensor<float> y_;
+};
+
+// Idle ------------------------------------------------------------------------------------------
+
+void measure_idle(report& out, const device& gpu, const question& asked) {
+  for (int i = 0; i < 100; ++i)
+    asked.ask();
+  std::this_thread::sleep_for(1s);  // what spins for a while has stopped by then
+  const std::vector<std::pair<std::string, pid_t>> processes = {
+      {"program", ::getpid()},
+      {"worker", gpu.worker_pid().value()},
+      {"standby", gpu.health().standby_pid.value()}};
+  std::vector<std::chrono::nanoseconds> before;
+  for (const auto& [name, pid] : processes)
+    before.push_back(processor_time(pid).value());
+  const auto begin = clock::now();
+  std::this_thread::sleep_for(5s);
+  const std::chrono::duration<double> spent = clock::now() - begin;
+  double all = 0;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const auto& [name, pid] = processes[i];
+    const std::chrono::duration<double> used = processor_time(pid).value() - before[i];
+    const double percent = used / spent * 100;
+    all += percent;
+    out.add({"idle for 5 s, processor time of the " + name, percent, "% core"});
+  }
+  out.add({"idle for 5 s, processor time of all", all, "% core", "", {}, at_most(0.5)});
+}
+
+// Loss ------------------------------------------------------------------------------------------
+
+/// Notes when a process is dead, from a thread of its own.
+class death_watch {
+ public:
+  explicit death_watch(pid_t process)
+      : descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {
+    if (descriptor_ < 0) throw std::runtime_error("pidfd_open: the worker is gone");
+    thread_ = std::jthread([this] {
+      pollfd asked{.fd = descriptor_, .events = POLLIN, .revents = 0};
+      while (::poll(&asked, 1, -1) < 0) {
+      }
+      seen_ = clock::now();
+    });
+  }
+  ~death_watch() {
+    if (thread_.joinable()) thread_.join();
+    ::close(descriptor_);
+  }
+  death_watch(const death_watch&) = delete;
+  death_watch& operator=(const death_watch&) = delete;
+
+  [[nodiscard]] clock::time_point seen() {
+    thread_.join();
+    return seen_;
+  }
+
+ private:
+  int descriptor_;
+  clock::time_point seen_;
+  std::jthread thread_;
+};
+
+void ask_until_replaced(const device& gpu, const question& asked, std::uint64_t generation) {
+  do {
+    asked.ask();
+  } while (gpu.generation() == generation);
+}
+
+void measure_failover(report& out, const device& gpu, const question& asked, bool standby,
+                      int trials, double at_most_ms) {
+  samples since_kill;
+  samples since_death;
+  samples hand_over;
+  for (int i = 0; i < trials; ++i) {
+    wait_until_settled(gpu, standby);
+    asked.ask();
+    const auto generation = gpu.generation();
+    const pid_t worker = gpu.worker_pid().value();
+    death_watch watch(worker);
+    const auto killed = clock::now();
+    ::kill(worker, SIGKILL);
+    ask_until_replaced(gpu, asked, generation);
+    const auto answered = clock::now();
+    since_kill.add(answered - killed);
+    since_death.add(std::max(answered - watch.seen(), clock::duration::zero()));
+    hand_over.add(gpu.health().last_failover);
+  }
+  const std::string how = standby ? ", with standby" : ", without standby";
+  const auto add = [&](const std::string& name, samples& times, std::optional<target> aim) {
+    out.add({name + how + ", p50", times.median() / 1e3, "ms", "", {}, aim});
+    out.add({name + how + ", p99", times.p99() / 1e3, "ms", "", {}, aim});
+  };
+  add("SIGKILL to the next correct answer", since_kill, std::nullopt);
+  add("death of the worker to the next correct answer", since_death, at_most(at_most_ms));
+  add("first sign that the device had to hand-over", hand_over, std::nullopt);
+}
+
+// Leaks -----------------------------------------------------------------------------------------
+
+class losses {
+ public:
+  losses(device gpu, const question& asked)
+      : gpu_(std::move(gpu)), asked_(asked), room_(gpu_.tensor<float>({4096}).value()) {}
+
+  /// Loses one worker, each time in the next of four ways, and waits until the next answers and has
+  /// a standby behind it.
+  void one() {
+    const auto generation = gpu_.generation();
+    switch (count_++ % 4) {
+      case 0:
+        ::kill(gpu_.worker_pid().value(), SIGKILL);
+        break;
+      case 1:
+        for (int i = 0; i < 200; ++i)
+          (void)gpu_.tell(lane::launch{});
+        ::kill(gpu_.worker_pid().value(), SIGKILL);
+        break;
+      case 2:
+        inject(fault::kind::segmentation_fault);
+        break;
+      default:
+        inject(fault::kind::abort);
+        break;
+    }
+    ask_until_replaced(gpu_, asked_, generation);
+    wait_until_settled(gpu_, true);
+  }
+
+ private:
+  void inject(fault::kind what) {
+    // Each names other memory, because the same request would soon be in quarantine.
+    const std::int64_t place = count_ % room_.count();
+    const auto outcome =
+        gpu_.ask(fault::inject{.what = what, .target = room_.slice(0, place, place + 1).value()})
+            .get_result();
+    if (outcome) throw std::runtime_error("an injected fault was answered as success");
+  }
+
+  device gpu_;
+  const question& asked_;
+  tensor<float> room_;
+  int count_ = 0;
+};
+
+struct footprint {
+  std::optional<double> device_mib = device_memory_mib();
+  double resident = resident_kib();
+  std::size_t descriptors = open_descriptors();
+  std::size_t threads = running_threads();
+  std::size_t children = child_processes();
+};
+
+/// The footprint once dead workers are buried and what they held is given back.
+footprint settled(const footprint* before) {
+  const auto give_up = clock::now() + 10s;
+  for (;;) {
+    footprint now;
+    const bool grown = before != nullptr &&
+                       (now.device_mib > before->device_mib || now.children > before->children ||
+                        now.descriptors > before->descriptors);
+    if (!grown || clock::now() > give_up) return now;
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
+void measure_leaks(report& out, const device& gpu, const question& asked, int workers) {
+  losses lose(gpu, asked);
+  for (int i = 0; i < 20; ++i)
+    lose.one();  // caches and pools reach their size
+  std::this_thread::sleep_for(1s);
+  const footprint before = settled(nullptr);
+  for (int i = 0; i < workers; ++i)
+    lose.one();
+  const footprint after = settled(&before);
+  const std::string name = fmt::format("growth over {} lost workers: ", workers);
+  const auto growth = [](auto now, auto then) {
+    return static_cast<double>(now) - static_cast<double>(then);
+  };
+  if (before.device_mib && after.device_mib) {
+    out.add({name + "device memory",
+             growth(*after.device_mib, *before.device_mib),
+             "MiB",
+             "",
+             {},
+             at_most(0)});
+  } else {
+    out.could_not_measure(name + "device memory", "nvidia-smi does not answer");
+  }
+  // A page more or less is the allocator's own business.
+  out.add({name + "resident memory",
+           growth(after.resident, before.resident),
+           "KiB",
+           "",
+           {},
+           at_most(1024)});
+  out.add({name + "descriptors",
+           growth(after.descriptors, before.descriptors),
+           "",
+           "",
+           {},
+           at_most(0)});
+  out.add({name + "threads", growth(after.threads, before.threads), "", "", {}, at_most(0)});
+  out.add({name + "processes", growth(after.children, before.children), "", "", {}, at_most(0)});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int workers = 200;
+  if (argc > 1) {
+    const std::string_view text = argv[1];
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), workers);
+    if (code != std::errc() || end != text.data() + text.size() || workers < 1 || argc > 2) {
+      fmt::print(stderr, "usage: {} [WORKERS]\n", argv[0]);
+      return 2;
+    }
+  }
+  report out("gpu_idle: an idle device, lost workers, and what they leave behind");
+  const int trials = std::min(workers, 50);
+  section(out, "with standby", [&] {
+    troupe::system system;
+    const device gpu = open(system, true);
+    const question asked(gpu);
+    section(out, "idle", [&] { measure_idle(out, gpu, asked); });
+    section(out, "failover with standby",
+            [&] { measure_failover(out, gpu, asked, true, trials, 3); });
+    section(out, "leaks", [&] { measure_leaks(out, gpu, asked, workers); });
+  });
+  section(out, "without standby", [&] {
+    troupe::system system;
+    const device gpu = open(system, false);
+    const question asked(gpu);
+    measure_failover(out, gpu, asked, false, std::min(trials, 20), 400);
+  });
+  return out.finish();
+}

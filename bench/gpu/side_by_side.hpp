@@ -1,0 +1,104 @@
+#pragma once
+
+#include "report.hpp"
+#include "samples.hpp"
+
+#include <troupe/device/device.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::bench {
+
+/// Times of the floor and of Troupe, taken in one run.
+struct side_by_side {
+  samples raw;
+  samples ours;
+};
+
+struct repetitions {
+  int blocks = 20;      ///< of each side, taken in turn
+  int warm_up = 10;     ///< runs at the start of each block that are not counted
+  int per_block = 100;  ///< runs that are
+};
+
+/// Runs both in blocks that alternate, the first of a pair alternating too, so that both see the
+/// same machine: its clocks, its temperature and its neighbours. What the GPU's change from one
+/// context to the other costs falls into the warm-up.
+template <class Raw, class Ours>
+[[nodiscard]] side_by_side take_in_turn(const repetitions& n, Raw&& raw, Ours&& ours) {
+  side_by_side found;
+  const auto block = [&](samples& into, auto&& work) {
+    for (int i = 0; i < n.warm_up; ++i)
+      work();
+    into.take(static_cast<std::size_t>(n.per_block), work);
+  };
+  for (int i = 0; i < n.blocks; ++i) {
+    if (i % 2 == 0) block(found.raw, raw);
+    block(found.ours, ours);
+    if (i % 2 != 0) block(found.raw, raw);
+  }
+  return found;
+}
+
+/// What one side's lines are called, and what they have to be.
+struct named {
+  std::string name;
+  std::string reference;
+  std::string unit = "us";
+  double per_microsecond = 1;  ///< of the unit, for each run
+  std::optional<target> median{};
+  std::optional<target> p99{};
+};
+
+/// Adds the median and the p99 of both as times.
+inline void add_times(report& out, side_by_side& times, const named& n) {
+  out.add({n.name + ", p50", times.ours.median() * n.per_microsecond, n.unit, n.reference,
+           times.raw.median() * n.per_microsecond, n.median});
+  out.add({n.name + ", p99", times.ours.p99() * n.per_microsecond, n.unit, n.reference,
+           times.raw.p99() * n.per_microsecond, n.p99});
+}
+
+/// Adds the median of both as a rate: `amount` per run, in `unit` per second.
+inline void add_rate(report& out, side_by_side& times, double amount, const named& n) {
+  out.add({n.name, amount / times.ours.median() * 1e6, n.unit, n.reference,
+           amount / times.raw.median() * 1e6, n.median});
+}
+
+/// Measures one thing; where that fails, the others are measured all the same.
+template <class Measure>
+void section(report& out, const std::string& name, Measure&& measure) {
+  try {
+    measure();
+  } catch (const std::exception& failed) {
+    out.could_not_measure(name, failed.what());
+  }
+}
+
+/// Asks `ask(i)` for i below `count` with at most `window` answers open, and gets them all.
+template <class Ask>
+void pipeline(std::size_t count, std::size_t window, Ask&& ask) {
+  std::vector<future<void>> open(window);
+  for (std::size_t i = 0; i < count; ++i) {
+    future<void>& place = open[i % window];
+    if (i >= window) place.get();
+    place = ask(i);
+  }
+  for (std::size_t i = count < window ? 0 : count - window; i < count; ++i)
+    open[i % window].get();
+}
+
+/// Waits until nothing of the device is still on its way up, so that it disturbs nobody.
+inline void wait_until_settled(const device& gpu, bool standby) {
+  gpu.wait_until_ready().value();
+  const auto give_up = clock::now() + std::chrono::seconds(60);
+  while (standby && !gpu.health().standby_ready && clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,43 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/blas/combine.hpp"
+#include "backend/cuda/blas/pieces.hpp"
+#include "backend/cuda/blas/product.hpp"
+#include "backend/cuda/failure.hpp"
+
+#include <array>
+
+namespace troupe::cuda {
+
+result<void> warm_up_blas(lane& where) {
+  constexpr std::int64_t side = 64;
+  constexpr std::array types{dtype::f32, dtype::f16, dtype::f64};
+  pieces all;
+  constexpr std::int64_t bytes = side * side * 8;
+  const std::size_t at_a = all.add(bytes);
+  const std::size_t at_b = all.add(bytes);
+  const std::size_t at_c = all.add(bytes);
+  auto memory = where.workspace(all.bytes());
+  if (!memory) return std::move(memory).error();
+  if (auto done =
+          check(cudaMemsetAsync(memory->data(), 0, all.bytes(), where.stream()), "cudaMemsetAsync");
+      !done) {
+    return done;
+  }
+  const scalar alpha = 1;
+  const scalar beta = 0;
+  for (const dtype type : types) {
+    const auto matrix = [&](std::size_t at) {
+      return any_tensor::unowned(memory->data() + at, type, {side, side});
+    };
+    const any_tensor a = matrix(at_a);
+    const any_tensor b = matrix(at_b);
+    const any_tensor c = matrix(at_c);
+    // None of these asks for workspace.
+    auto done = multiply({a, b, c, alpha, beta, blas::op::none, blas::op::none, {}}, where);
+    if (done) done = scale(where, c, 2);
+    if (!done) return done;
+  }
+  return {};
+}
+
+}  // namespace troupe::cuda

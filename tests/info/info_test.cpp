@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct outcome {
+  int status = -1;
+  std::string text;  ///< both streams
+};
+
+outcome run(const std::string& environment, const std::string& arguments) {
+  const std::string command = environment + " " TROUPE_PROGRAM " " + arguments + " 2>&1";
+  std::FILE* output = ::popen(command.c_str(), "r");
+  outcome got;
+  if (output == nullptr) return got;
+  std::array<char, 4096> piece{};
+  while (std::fgets(piece.data(), static_cast<int>(piece.size()), output) != nullptr)
+    got.text += piece.data();
+  const int status = ::pclose(output);
+  if (WIFEXITED(status)) got.status = WEXITSTATUS(status);
+  return got;
+}
+
+/// On a machine with GPUs these are hidden, so that the tests mean the same everywhere.
+outcome info(const std::string& environment = "") {
+  return run("env CUDA_VISIBLE_DEVICES= " + environment, "info");
+}
+
+bool has(const outcome& got, const std::string& text) {
+  return got.text.find(text) != std::string::npos;
+}
+
+/// The lines from the one that begins with `first` up to the next empty one.
+std::string part(const outcome& got, const std::string& first) {
+  const std::size_t begin = got.text.find("\n" + first);
+  if (begin == std::string::npos) return {};
+  return got.text.substr(begin, got.text.find("\n\n", begin + 1) - begin);
+}
+
+TEST(Info, NamesTheCpuBackendAndWhyThereIsNoCudaDevice) {
+  const outcome got = info();
+  EXPECT_EQ(got.status, 0);
+  EXPECT_TRUE(has(got, "\n  cpu         ok\n")) << got.text;
+  EXPECT_TRUE(has(got, "\nsystem.device(0) runs on the CPU backend: ")) << got.text;
+  const std::string cuda = part(got, "CUDA");
+  const std::string found = "no CUDA device: ";
+  const std::size_t reason = cuda.find(found);
+  ASSERT_NE(reason, std::string::npos) << got.text;
+  const std::string line = cuda.substr(reason, cuda.find('\n', reason) - reason);
+  // What was tried: the plugin, the driver, or the call that the driver refused.
+  EXPECT_TRUE(line.find("libtroupe-cuda.so") != std::string::npos ||
+              line.find("libcuda.so.1") != std::string::npos ||
+              line.find("cuInit: CUDA_ERROR") != std::string::npos ||
+              line.find("the driver shows none") != std::string::npos)
+      << line;
+  EXPECT_NE(cuda.find("-> "), std::string::npos) << "and what to do: " << cuda;
+}
+
+TEST(Info, ListsEveryVendorLibraryByItsExactName) {
+  const outcome got = info();
+  const std::string libraries = part(got, "Vendor libraries");
+  for (const char* name : {"cuBLAS ", "cuBLASLt ", "cuDNN ", "cuFFT ", "cuRAND ", "cuSOLVER ",
+                           "cuSPARSE ", "cuTENSOR ", "NVRTC ", "nvJitLink ", "NCCL "}) {
+    EXPECT_NE(libraries.find(std::string("\n  ") + name), std::string::npos) << name << got.text;
+  }
+  for (const char* file : {"libcublas.so.13", "libcudnn.so.9", "libnccl.so.2"})
+    EXPECT_NE(libraries.find(file), std::string::npos) << file << got.text;
+}
+
+TEST(Info, AsksALibraryForItsVersionAndSaysWhereItIs) {
+  const fs::path fake = FAKE_CUTENSOR;
+  const outcome got = info("LD_LIBRARY_PATH=" + fake.parent_path().string());
+  const std::string libraries = part(got, "Vendor libraries");
+  EXPECT_NE(libraries.find(" 2.3.1 "), std::string::npos) << got.text;
+  EXPECT_NE(libraries.find(fake.string()), std::string::npos) << got.text;
+}
+
+TEST(Info, SaysThatTheCpuBackendIsWhatTheEnvironmentAsksFor) {
+  const outcome got = info("TROUPE_BACKEND=cpu");
+  EXPECT_EQ(got.status, 0);
+  EXPECT_TRUE(has(got, "TROUPE_BACKEND=\"cpu\"")) << got.text;
+  EXPECT_TRUE(has(got, "\nsystem.device(0) runs on the CPU backend")) << got.text;
+}
+
+TEST(Info, SaysWhatIsWrongWithTheEnvironment) {
+  const outcome wrong = info("TROUPE_BACKEND=opencl");
+  EXPECT_EQ(wrong.status, 0);
+  EXPECT_TRUE(has(wrong, "cannot be had: TROUPE_BACKEND is \"opencl\"; it may be cpu or cuda"))
+      << wrong.text;
+  const outcome impossible = info("TROUPE_BACKEND=cuda");
+  EXPECT_EQ(impossible.status, 0);
+  EXPECT_TRUE(has(impossible, "\nsystem.device(0) cannot be had: ")) << impossible.text;
+}
+
+TEST(Info, SaysWhatAnInstallationLacksAndWhy) {
+  // An installation of its own: the library, a file that is no plugin, and neither the CPU backend
+  // nor a worker.
+  const fs::path root =
+      fs::path(testing::TempDir()) / ("troupe-info-" + std::to_string(::getpid()));
+  fs::create_directories(root / "lib" / "troupe");
+  fs::copy_file(TROUPE_LIBRARY, root / "lib" / TROUPE_SONAME);
+  std::ofstream(root / "lib" / "troupe" / "libtroupe-cuda-blas.so") << "no library\n";
+  const outcome got = info("LD_LIBRARY_PATH=" + (root / "lib").string());
+  EXPECT_EQ(got.status, 0);
+  EXPECT_TRUE(has(got, (root / "libexec/troupe/troupe-worker").string() + ": missing")) << got.text;
+  EXPECT_TRUE(has(got, "\n  cpu         cannot be loaded: the file is not there\n")) << got.text;
+  EXPECT_TRUE(has(got, "\n  cuda        cannot be loaded: the file is not there\n")) << got.text;
+  EXPECT_TRUE(has(got, "\n  cuda-blas   cannot be loaded: " +
+                           (root / "lib/troupe/libtroupe-cuda-blas.so").string() + ": "))
+      << got.text;
+  EXPECT_TRUE(has(got, "-> this Troupe was built without CUDA")) << got.text;
+  fs::remove_all(root);
+}
+
+TEST(Info, IsOneOfFewCommands) {
+  for (const char* wrong : {"", "inform", "info now", "--no-such-option"}) {
+    const outcome got = run("", wrong);
+    EXPECT_EQ(got.status, 2) << wrong;
+    EXPECT_TRUE(has(got, "usage: troupe info")) << got.text;
+  }
+  EXPECT_EQ(run("", "help").status, 0);
+  EXPECT_EQ(run("", "version").status, 0);
+}
+
+}  // namespace
