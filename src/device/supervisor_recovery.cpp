@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -31,7 +32,14 @@ std::string signal_name(int signal) {
 
 void supervisor::start_next() {
   next_start_ = clock::time_point::min();
-  auto started = incarnation::start(plan_, ++last_number_, frozen_);
+  // A standby that shares the doorbells of the worker in service would be woken in its place.
+  const auto shares_bells = [this](const incarnation* other) {
+    return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
+  };
+  do {
+    ++last_number_;
+  } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
+  auto started = incarnation::start(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);
 }
@@ -107,7 +115,13 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     why.vendor_code = report.code;
   }
   const auto reported = crash.signal.load(std::memory_order_acquire);
-  if (reported != 0 && report.signalled && reported == static_cast<std::uint32_t>(report.code)) {
+  const bool explained =
+      reported != 0 && report.signalled && reported == static_cast<std::uint32_t>(report.code);
+  if (explained && crash.from_outside != 0) {
+    // Whatever ran is as innocent as under a SIGKILL.
+    what.from_outside = true;
+    why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
+  } else if (explained) {
     if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
     why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
                               why.code_name, crash.address);
@@ -136,7 +150,9 @@ void supervisor::lose_active(sign_of_loss sign) {
   if (!parts_.device_memory.on_device() && !sign.ended) {
     // Killed if it still runs, and reaped in any case: after this none of its stores can land.
     const os::exit_report report = active_->end();
-    if (sign.ask_its_end) std::tie(sign.what, sign.why) = explain(*active_, report);
+    if (std::exchange(sign.ask_its_end, false)) {
+      std::tie(sign.what, sign.why) = explain(*active_, report);
+    }
     sign.ended = true;
   }
   {

@@ -137,7 +137,8 @@ struct alignas(cache_line) lane_mark {
 /// Left by a worker's signal handler.
 struct alignas(cache_line) crash_report {
   std::atomic<std::uint32_t> signal{0};
-  std::uint32_t has_ticket = 0;
+  std::uint16_t has_ticket = 0;
+  std::uint16_t from_outside = 0;  ///< another process has sent the signal
   std::uint64_t ticket = 0;
   std::uint64_t address = 0;
 };

@@ -19,6 +19,8 @@ thread_local running_request current;
 void on_fatal(int signal, siginfo_t* info, void*) noexcept {
   if (report_to->signal.load(std::memory_order_relaxed) == 0) {
     report_to->address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    // What the kernel raises by itself has a positive code.
+    report_to->from_outside = info->si_code <= 0 && info->si_pid != ::getpid() ? 1 : 0;
     report_to->has_ticket = current.active ? 1 : 0;
     report_to->ticket = current.ticket;
     report_to->signal.store(static_cast<std::uint32_t>(signal), std::memory_order_release);

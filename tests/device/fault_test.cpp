@@ -180,6 +180,23 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   EXPECT_EQ(gpu.generation(), 2u);
 }
 
+TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
+  // Long after the microseconds that it takes to begin; there is nothing that tells of it.
+  std::this_thread::sleep_for(50ms);
+  ::kill(gpu.worker_pid().value(), SIGSEGV);
+  ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
+  flag.set();
+  auto outcome = ended(std::move(held));
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_NE(gpu.health().last_fault->message.find("another process"), std::string::npos)
+      << gpu.health().last_fault->to_string();
+}
+
 // Sends a request that updates in place, waits until it runs, and kills the worker.
 future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_tensor& output) {
   const std::uint64_t before = gpu.generation();

@@ -162,6 +162,25 @@ TEST(Life, StandbyThatDiesIsReplacedAndDisturbsNothing) {
   EXPECT_TRUE(gpu.ask(lane::marker{}).get_result());
 }
 
+TEST(Life, StandbyThatDiesAgainAndAgainTakesNoRequestWithIt) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
+    const pid_t standby = gpu.health().standby_pid.value();
+    for (int request = 0; request < 8; ++request) {
+      // Longer than anybody spins: the request has to wake the worker, and not the standby.
+      std::this_thread::sleep_for(5ms);
+      auto answer = gpu.ask(lane::marker{});
+      ASSERT_TRUE(answer.wait_for(10s)) << "after " << i << " deaths";
+    }
+    ::kill(standby, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return gpu.health().standby_pid != standby; }));
+  }
+  EXPECT_EQ(gpu.generation(), 1u);
+}
+
 TEST(Life, WorkersDieWithTheProgram) {
   int report[2] = {-1, -1};
   ASSERT_EQ(::pipe2(report, O_CLOEXEC), 0);

@@ -1,0 +1,106 @@
+#include "fault_cases.hpp"
+
+#include "card.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <vector>
+
+namespace troupe::gpu_test {
+namespace {
+
+using fault::kind;
+
+// Only where kernels run.
+constexpr fault_case of_kernels[] = {
+    {.name = "unmapped_address", .kind = kind::unmapped_address},
+    {.name = "misaligned_address", .kind = kind::misaligned_address},
+    {.name = "failed_assertion", .kind = kind::failed_assertion},
+    {.name = "invalid_launch",
+     .kind = kind::invalid_launch,
+     .ends_worker = false,
+     .code = errc::library_error},
+};
+
+// Only where the worker itself computes.
+constexpr fault_case of_processes[] = {
+    {.name = "segmentation_fault", .kind = kind::segmentation_fault},
+    {.name = "abort", .kind = kind::abort},
+    {.name = "exit", .kind = kind::exit},
+    {.name = "exception",
+     .kind = kind::exception,
+     .ends_worker = false,
+     .code = errc::handler_failed},
+};
+
+constexpr fault_case of_all[] = {
+    {.name = "write_frozen", .kind = kind::write_frozen},
+    {.name = "trap", .kind = kind::trap},
+    {.name = "stack_overflow", .kind = kind::stack_overflow},
+    {.name = "hang", .kind = kind::hang},
+    {.name = "out_of_memory",
+     .kind = kind::out_of_memory,
+     .ends_worker = false,
+     .code = errc::out_of_memory},
+    {.name = "killed_busy", .way = way::worker_signal, .signal = SIGKILL},
+    {.name = "killed_idle", .way = way::worker_signal, .signal = SIGKILL, .busy = false},
+    {.name = "crashed_busy", .way = way::worker_signal, .signal = SIGSEGV},
+    {.name = "crashed_idle", .way = way::worker_signal, .signal = SIGSEGV, .busy = false},
+    {.name = "stopped_busy", .way = way::worker_signal, .signal = SIGSTOP},
+    {.name = "stopped_idle", .way = way::worker_signal, .signal = SIGSTOP, .busy = false},
+    {.name = "standby_killed", .way = way::standby_signal, .signal = SIGKILL, .ends_worker = false},
+};
+
+// Made of a request whose kind depends on the backend.
+std::vector<fault_case> composed(kind usual) {
+  return {{.name = "during_recovery", .way = way::recovery, .kind = usual},
+          {.name = "poison", .way = way::poison, .kind = usual},
+          {.name = "two_tenants", .way = way::neighbour, .kind = usual}};
+}
+
+std::vector<fault_case> all_of(std::span<const fault_case> own, kind usual) {
+  std::vector<fault_case> all(own.begin(), own.end());
+  all.insert(all.end(), std::begin(of_all), std::end(of_all));
+  const std::vector<fault_case> more = composed(usual);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const fault_case> cases_of(backend_kind backend) {
+  static const std::vector<fault_case> cuda = all_of(of_kernels, kind::unmapped_address);
+  static const std::vector<fault_case> cpu = all_of(of_processes, kind::segmentation_fault);
+  return backend == backend_kind::cuda ? cuda : cpu;
+}
+
+const fault_case* find_case(backend_kind backend, std::string_view name) {
+  const std::span<const fault_case> all = cases_of(backend);
+  const auto found = std::ranges::find(all, name, &fault_case::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+backend_kind backend_under_test() {
+  const char* const text = std::getenv("TROUPE_BACKEND");
+  const std::string_view wanted(text != nullptr ? text : "");
+  if (wanted == "cuda") return backend_kind::cuda;
+  if (wanted == "cpu") return backend_kind::cpu;
+  return read_card() ? backend_kind::cuda : backend_kind::cpu;
+}
+
+std::string_view name_of(backend_kind backend) noexcept {
+  return backend == backend_kind::cuda ? "cuda" : "cpu";
+}
+
+fault::inject injection(fault::kind what, const any_tensor& frozen, const any_tensor& output) {
+  return {
+      .what = what, .target = what == kind::write_frozen ? frozen : any_tensor(), .output = output};
+}
+
+request_options options_of(fault::kind what) {
+  if (what == kind::hang) return {.deadline = hang_deadline};
+  return {};
+}
+
+}  // namespace troupe::gpu_test

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <troupe/core/error.hpp>
+#include <troupe/device/config.hpp>
+#include <troupe/device/request_options.hpp>
+#include <troupe/memory/tensor.hpp>
+#include <troupe/ops/fault/inject.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace troupe::gpu_test {
+
+/// How a fault comes about.
+enum class way : std::uint8_t {
+  request,         ///< `fault::inject` of `kind`
+  worker_signal,   ///< `signal` to the worker
+  standby_signal,  ///< `signal` to the standby
+  recovery,        ///< a request, and a second fault while the standby takes over
+  poison,          ///< the same request three times
+  neighbour,       ///< a request, while another program uses the device
+};
+
+/// One kind of fault, and what is promised of it.
+struct fault_case {
+  std::string_view name;
+  troupe::gpu_test::way way = way::request;
+  fault::kind kind = fault::kind::segmentation_fault;
+  int signal = 0;
+  bool busy = true;                ///< there are requests in flight when it strikes
+  bool ends_worker = true;         ///< else the worker goes on
+  errc code = errc::device_fault;  ///< of the injected request
+};
+
+/// The faults that a backend can have, in the order in which they are tried.
+[[nodiscard]] std::span<const fault_case> cases_of(backend_kind backend);
+[[nodiscard]] const fault_case* find_case(backend_kind backend, std::string_view name);
+
+/// TROUPE_BACKEND where it says something, else CUDA where there is a card.
+[[nodiscard]] backend_kind backend_under_test();
+[[nodiscard]] std::string_view name_of(backend_kind backend) noexcept;
+
+/// How a hang is noticed.
+inline constexpr std::chrono::milliseconds hang_deadline{50};
+
+/// How to ask for such a fault with `output` as what it leaves undefined.
+[[nodiscard]] fault::inject injection(fault::kind what, const any_tensor& frozen,
+                                      const any_tensor& output);
+[[nodiscard]] request_options options_of(fault::kind what);
+
+}  // namespace troupe::gpu_test

@@ -1,0 +1,140 @@
+#include "subject.hpp"
+
+#include <troupe/ops/blas/level1_reductions.hpp>
+#include <troupe/ops/blas/level3.hpp>
+#include <troupe/ops/memory/copy.hpp>
+#include <troupe/ops/memory/fill.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+namespace troupe::gpu_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t guarded_elements = 64 << 10;  // half a MiB: it can be frozen
+constexpr std::int64_t asked_elements = 64;
+constexpr std::int64_t output_elements = 16;
+constexpr std::int64_t outputs = 4096;
+
+device_config config_of(backend_kind backend) {
+  return {.backend = backend,
+          .full = when_full::wait,
+          .memory_limit_bytes = std::uint64_t{512} << 20,
+          .restarts = {.restarts = 1'000'000},
+          .backoff = {.initial = 0ns},
+          .silence_timeout = 500ms,
+          .fault_injection = true};
+}
+
+std::vector<double> small_integers(std::int64_t count, std::uint64_t seed, int below) {
+  std::mt19937_64 random(seed);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& v : values)
+    v = static_cast<double>(random() % static_cast<std::uint64_t>(below));
+  return values;
+}
+
+bool same_bytes(std::span<const double> a, std::span<const double> b) {
+  return a.size_bytes() == b.size_bytes() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+subject::subject(backend_kind backend, const load_config& load)
+    : gpu_(system_.device(0, config_of(backend))),
+      load_(gpu_, load),
+      values_(small_integers(guarded_elements, load.seed, 1000)),
+      frozen_(gpu_.tensor<double>({guarded_elements}).value()),
+      untouched_(gpu_.tensor<double>({guarded_elements}).value()),
+      outputs_(gpu_.tensor<float>({outputs, output_elements}, initial::zero).value()),
+      answer_(std::accumulate(values_.begin(), values_.begin() + asked_elements, 0.0)) {
+  gpu_.copy(std::span<const double>(values_), frozen_).get();
+  gpu_.copy(std::span<const double>(values_), untouched_).get();
+  gpu_.freeze(frozen_).get();
+}
+
+bool subject::settle() const {
+  return eventually([this] {
+    const device_health now = gpu_.health();
+    return now.state == device_state::ready && now.standby_ready;
+  });
+}
+
+std::optional<std::string> subject::changed() {
+  std::vector<double> now(values_.size());
+  for (const any_tensor* t : {&frozen_, &untouched_}) {
+    const char* const which = t == &frozen_ ? "the frozen tensor" : "the untouched tensor";
+    std::ranges::fill(now, -1.0);
+    if (auto copied = gpu_.copy(*t, std::span(now)).get_result(); !copied) {
+      return fmt::format("{} cannot be read: {}", which, copied.error().to_string());
+    }
+    if (!same_bytes(now, values_)) return fmt::format("{} has changed", which);
+  }
+  return std::nullopt;
+}
+
+any_tensor subject::fresh_output() {
+  const std::int64_t at = next_output_++ % outputs;
+  return outputs_.slice(0, at, at + 1).value();
+}
+
+std::optional<std::string> subject::taint_amiss(const any_tensor& output) {
+  std::vector<float> content(static_cast<std::size_t>(output.count()));
+  auto refused = gpu_.copy(output, std::span(content)).get_result();
+  if (refused) return "what the fault left undefined could be read";
+  if (refused.error().code != errc::tainted_buffer) return refused.error().to_string();
+  if (refused.error().message.find("fault.inject") == std::string::npos) {
+    return "the taint names another request: " + refused.error().message;
+  }
+  if (auto filled = gpu_.ask(memory::fill{.to = output, .value = 7}).get_result(); !filled) {
+    return "a tainted tensor cannot be overwritten: " + filled.error().to_string();
+  }
+  if (auto read = gpu_.copy(output, std::span(content)).get_result(); !read) {
+    return "overwritten, it is still refused: " + read.error().to_string();
+  }
+  const bool right = std::ranges::all_of(content, [](float x) { return x == 7.0F; });
+  return right ? std::nullopt : std::optional<std::string>("overwritten, it holds something else");
+}
+
+future<double> subject::ask_question(const library_actor& where) const {
+  // With itself: the values' squares would be as good, but plain sums are easier to look at.
+  return where.ask(blas::asum{.x = frozen_.slice(0, 0, asked_elements).value()})
+      .then([](scalar sum) { return sum.as<double>(); });
+}
+
+std::optional<std::string> subject::checksum_amiss() {
+  constexpr std::int64_t n = 192;
+  const std::vector<double> a = small_integers(n * n, 11, 100);
+  const std::vector<double> b = small_integers(n * n, 12, 100);
+  std::vector<double> expected(a.size(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t j = 0; j < n; ++j)
+        expected[i * n + j] += a[i * n + k] * b[k * n + j];
+    }
+  }
+  auto at = gpu_.tensor<double>({n, n}).value();
+  auto bt = gpu_.tensor<double>({n, n}).value();
+  auto ct = gpu_.tensor<double>({n, n}).value();
+  auto moved = gpu_.tensor<double>({n, n}).value();
+  std::vector<double> got(a.size(), -1.0);
+  try {
+    gpu_.copy(std::span(a), at).get();
+    gpu_.copy(std::span(b), bt).get();
+    gpu_.ask(blas::gemm{.a = at, .b = bt, .c = ct}).get();
+    gpu_.ask(memory::copy{.from = ct.transpose(), .to = moved}).get();
+    gpu_.copy(moved.transpose(), std::span(got)).get();
+  } catch (const failure& f) {
+    return fmt::format("the checksum product: {}", f.what());
+  }
+  if (!same_bytes(got, expected)) return "the checksum product has a wrong element";
+  return std::nullopt;
+}
+
+}  // namespace troupe::gpu_test

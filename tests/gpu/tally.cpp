@@ -1,0 +1,77 @@
+#include "tally.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace troupe::gpu_test {
+namespace {
+
+// The text of a field of a line that `trial_report::json` has made.
+std::string field(const std::string& line, std::string_view name) {
+  const std::string key = fmt::format("\"{}\": ", name);
+  const std::size_t at = line.find(key);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + key.size();
+  if (line[begin] != '"') return line.substr(begin, line.find_first_of(",}", begin) - begin);
+  std::string text;
+  for (std::size_t i = begin + 1; i < line.size() && line[i] != '"'; ++i) {
+    if (line[i] == '\\') ++i;
+    text += line[i];
+  }
+  return text;
+}
+
+std::uint64_t count(const std::string& line, std::string_view name) {
+  return std::strtoull(field(line, name).c_str(), nullptr, 10);
+}
+
+void keep(std::vector<double>& values, const std::string& line, std::string_view name) {
+  const std::string text = field(line, name);
+  if (!text.empty() && text != "null") values.push_back(std::strtod(text.c_str(), nullptr));
+}
+
+std::string percentile(std::vector<double>& values, double part) {
+  if (values.empty()) return "-";
+  std::ranges::sort(values);
+  const auto last = static_cast<double>(values.size() - 1);
+  return fmt::format("{:.1f}", values[static_cast<std::size_t>(part * last + 0.5)]);
+}
+
+}  // namespace
+
+void tally::add(const std::string& line) {
+  ++trials_;
+  survived_ += field(line, "survived") == "true" ? 1 : 0;
+  named_ += field(line, "named") == "true" ? 1 : 0;
+  nameable_ += field(line, "named") != "null" ? 1 : 0;
+  lost_ += count(line, "lost");
+  duplicated_ += count(line, "duplicated");
+  wrong_ += count(line, "wrong") + count(line, "unexpected");
+  aborted_ += count(line, "aborted");
+  requests_ += count(line, "requests");
+  keep(error_ms_, line, "error_ms");
+  keep(next_ms_, line, "next_ms");
+  keep(failover_ms_, line, "failover_ms");
+  if (miss_.empty()) miss_ = field(line, "miss");
+}
+
+std::string tally::head() {
+  return fmt::format(
+      "{:<20}{:>7}{:>9}{:>7}{:>9}{:>8}{:>5}{:>4}{:>6}{:>10}{:>8}{:>9}{:>8}{:>10}{:>8}", "kind",
+      "trials", "survived", "named", "requests", "aborted", "lost", "dup", "wrong", "error p50",
+      "p99", "next p50", "p99", "hand p50", "p99 ms");
+}
+
+std::string tally::row() {
+  const std::string named = nameable_ == 0 ? "-" : fmt::format("{}/{}", named_, nameable_);
+  return fmt::format(
+      "{:<20}{:>7}{:>9}{:>7}{:>9}{:>8}{:>5}{:>4}{:>6}{:>10}{:>8}{:>9}{:>8}{:>10}{:>8}", kind_,
+      trials_, survived_, named, requests_, aborted_, lost_, duplicated_, wrong_,
+      percentile(error_ms_, 0.5), percentile(error_ms_, 0.99), percentile(next_ms_, 0.5),
+      percentile(next_ms_, 0.99), percentile(failover_ms_, 0.5), percentile(failover_ms_, 0.99));
+}
+
+}  // namespace troupe::gpu_test
