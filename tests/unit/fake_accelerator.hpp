@@ -35,6 +35,11 @@ class fake_lane final : public accelerator_lane {
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
+  [[nodiscard]] result<void> finish() override {
+    while (done_->load(std::memory_order_acquire) < enqueued_ && !ended())
+      std::this_thread::yield();
+    return check();
+  }
 
   /// What an executor calls; `work` runs on the lane's thread.
   void enqueue(std::function<void()> work);
