@@ -233,6 +233,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
   header.held.store(0, std::memory_order_relaxed);
+  header.alone.store(0, std::memory_order_relaxed);
   if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
     return error{.code = errc::poisonous,
                  .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};

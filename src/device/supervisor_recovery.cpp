@@ -196,7 +196,11 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
         break;
       }
       clear_overwritten_taints(r.operands);
-      if (r.started && !culprit_named) ++r.kills;
+      if (r.started && !culprit_named) {
+        ++r.kills;
+        // Next time nothing runs beside it, so that a second loss names who it was.
+        parts_.requests.header(slot).alone.store(1, std::memory_order_relaxed);
+      }
       replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
       return std::nullopt;
     case verdict::culprit: {
@@ -337,11 +341,30 @@ void supervisor::bury() {
       completions.answer_early(slots[i], std::move(*end));
     }
   }
+  refuse_what_reads_taint();
   for (const dying_worker::held_request& held : dying_->held)
     parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
   parts_.requests.release_held();
   completions.leave_role();
   dying_.reset();
+}
+
+// With the role, before what is held is released. A request that was sent since the worker was lost
+// may read what has become undefined only now. It has not run: it waits for what is held.
+void supervisor::refuse_what_reads_taint() {
+  reactor& completions = parts_.completions;
+  completions.walk();
+  for (const std::uint16_t slot : completions.in_flight()) {
+    const record& r = completions.at(slot);
+    if (r.answered || parts_.requests.header(slot).held.load(std::memory_order_relaxed) != 0) {
+      continue;
+    }
+    if (std::string culprit = tainted_operand(r.operands); !culprit.empty()) {
+      completions.answer_early(slot, {.code = errc::tainted_buffer, .message = std::move(culprit)});
+    } else {
+      clear_overwritten_taints(r.operands);
+    }
+  }
 }
 
 // Some process has met a fault on this device; which one, nobody says. A worker that stands still

@@ -41,6 +41,9 @@ struct slot_header {
   /// Set by the program before it hands a request over that an earlier worker may still be running:
   /// it, and what depends on it, waits for `activation::released`.
   std::atomic<std::uint32_t> held{0};
+  /// Set by the program for a request that was running when a worker was lost, and was perhaps the
+  /// cause: an accelerator's worker runs it with nothing beside it.
+  std::atomic<std::uint32_t> alone{0};
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 

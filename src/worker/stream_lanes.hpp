@@ -90,6 +90,7 @@ class stream_lanes final : public lane_runner {
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
+  bool alone_in_flight_ = false;            ///< what was submitted last has to be alone
   bool begun_ = false;
 
   std::jthread thread_;
