@@ -35,7 +35,7 @@ endforeach()
 
 # What an install copies, without tests, benchmarks and examples.
 add_custom_target(troupe_installed)
-add_dependencies(troupe_installed troupe)
+add_dependencies(troupe_installed troupe troupe-info)
 troupe_add_companions(troupe_installed)
 
 install(EXPORT troupeTargets NAMESPACE troupe:: DESTINATION ${troupe_package_dir})
