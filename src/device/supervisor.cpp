@@ -258,9 +258,12 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
   if (worker->where() == incarnation::stage::failed) {
     error why = worker->failure();
     if (!serving) return next_failed(std::move(why));
-    // A context that reports a fault runs nothing any more.
-    const bool dead = why.code == errc::device_fault && parts_.device_memory.on_device();
-    lose_active({.why = std::move(why), .ended = dead});
+    // The context is lost for its own process; what its other queues still do shows in their marks
+    // once it has been reaped.
+    parts_.completions.take_role();
+    const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
+    parts_.completions.leave_role();
+    lose_active({.what = {.culprit_ticket = culprit}, .why = std::move(why)});
   }
 }
 

@@ -142,7 +142,7 @@ class supervisor {
   struct sign_of_loss {
     loss what{};
     error why{};
-    /// Nothing that it had begun can go on: it was reaped, or its context is dead.
+    /// Nothing that it had begun can go on: it was reaped.
     bool ended = false;
     /// `what` and `why` are to be had from how the process ends.
     bool ask_its_end = false;

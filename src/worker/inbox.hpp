@@ -43,6 +43,11 @@ class inbox {
     return header_of(slot).revoked.load(std::memory_order_relaxed) != 0;
   }
 
+  /// True when the request in that slot is to run with nothing beside it. For a held one that is
+  /// decided before its release.
+  [[nodiscard]] bool alone(std::uint16_t slot) const noexcept {
+    return header_of(slot).alone.load(std::memory_order_relaxed) != 0;
+  }
   /// True once held requests may go on. Acquire: which of them are revoked is visible then.
   [[nodiscard]] bool released() const noexcept {
     return mailbox_->active.released.load(std::memory_order_acquire) != 0;

@@ -160,7 +160,7 @@ result<bool> stream_lanes::submit_waiting() {
 
 bool stream_lanes::may_submit(const job& j) {
   if (j.held && !parts_.requests.released()) return false;
-  if (in_flight() && (j.alone || alone_in_flight_)) {
+  if (in_flight() && (alone_in_flight_ || parts_.requests.alone(j.slot))) {
     (void)look_at_marks();
     if (in_flight()) return false;
   }
@@ -199,7 +199,7 @@ result<void> stream_lanes::submit(job& j) {
     return why;
   }
   if (to.submitted == completed_[j.lane].load(std::memory_order_relaxed)) to.moved = clock::now();
-  alone_in_flight_ = j.alone;
+  alone_in_flight_ = parts_.requests.alone(j.slot);
   parts_.answers.started(j);
   to.submitted = j.place;
   busy_lanes_ |= 1u << j.lane;
