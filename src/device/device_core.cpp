@@ -79,7 +79,8 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   core->requests_ = *std::move(requests);
   auto wakes = std::make_shared<os::unique_fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!*wakes) return system_failure("eventfd", errno);
-  core->completions_ = reactor::create(core->requests_, wakes);
+  core->completions_ =
+      reactor::create(core->requests_, wakes, core->device_memory_, core->host_memory_);
   core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
     self->complete_error(slot, failure);
   });
@@ -208,6 +209,9 @@ result<std::uint16_t> device_core::await_slot(const request_options& options) {
 result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
+  // Before the operands are checked: what is tainted after this is looked for again.
+  r.taint_changes = completions_->taints().changes();
+  r.watched = false;
   outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
   auto bytes = wire::encode(type, request, requests_->payload(slot), operands);
   if (!bytes) return std::move(bytes).error();
@@ -238,7 +242,8 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     return error{.code = errc::poisonous,
                  .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};
   }
-  if (operands.overwrites_taint()) clear_overwritten_taints(r.operands);
+  if (operands.watched()) [[unlikely]]
+    completions_->taints().announce(slot);
   return {};
 }
 

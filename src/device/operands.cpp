@@ -1,17 +1,36 @@
 #include "device/operands.hpp"
 
+#include <troupe/ops/request.hpp>
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace troupe {
 namespace {
 
-memory_pool& pool_of(const kept_operand& operand) {
-  // Every buffer that a request may name belongs to a pool; `locate` has checked it.
-  return static_cast<memory_pool&>(*operand.buffer->owner);
+// A name for how the bytes lie that a view with gaps writes; 0 for one without.
+std::uint32_t pattern_of(const any_tensor& t, any_tensor::byte_range reach) {
+  if (t.packed()) return 0;
+  const bool dense = t.injective() && t.count() * size_of(t.type()) == reach.end - reach.begin;
+  if (dense) return 0;
+  const auto text = [](std::span<const std::int64_t> numbers) {
+    return std::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  };
+  const std::uint64_t hash = detail::hash_of(text(t.extents())) * 31 +
+                             detail::hash_of(text(t.strides())) +
+                             static_cast<std::uint64_t>(t.type());
+  constexpr std::uint32_t reserved = 2;
+  return std::max(static_cast<std::uint32_t>(hash ^ (hash >> 32)), reserved);
 }
 
 error refusal(errc code, std::string_view field, std::string_view rule) {
   return error{.code = code, .message = fmt::format("{} {}", field, rule)};
+}
+
+bool overlap(const kept_operand& a, const kept_operand& b) noexcept {
+  return a.buffer.get() == b.buffer.get() && a.where.begin < b.where.end &&
+         b.where.begin < a.where.end;
 }
 
 }  // namespace
@@ -34,9 +53,9 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
   const std::int64_t first = t.address() - buffer->address;
   kept_operand operand{.buffer = buffer,
                        .role = role,
-                       .whole = role == access::write && t.packed(),
-                       .begin = static_cast<std::uint64_t>(first + reach.begin),
-                       .end = static_cast<std::uint64_t>(first + reach.end)};
+                       .where = {.begin = static_cast<std::uint64_t>(first + reach.begin),
+                                 .end = static_cast<std::uint64_t>(first + reach.end),
+                                 .pattern = role == access::read ? 0 : pattern_of(t, reach)}};
   if (const auto flags = buffer->state.load(std::memory_order_acquire); flags != 0) [[unlikely]] {
     if (auto allowed = check_flags(field, operand, flags); !allowed) {
       return std::move(allowed).error();
@@ -57,13 +76,11 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
   if ((flags & buffer_frozen) != 0 && operand.role != access::read) {
     return refusal(errc::frozen_buffer, field, "is frozen and would be written");
   }
-  if ((flags & buffer_tainted) == 0) return {};
-  if (operand.role == access::write) {
-    overwrites_taint_ = true;
-    return {};
-  }
-  const std::string culprit =
-      pool_of(operand).tainted_by(*operand.buffer.get(), operand.begin, operand.end);
+  if ((flags & buffer_watched) == 0) return {};
+  watched_ = true;
+  if (operand.role == access::write) return {};
+  const std::string culprit = pool_of(operand).taints().undefined_for(
+      {.device = &device_memory_}, *operand.buffer.get(), operand.where.begin, operand.where.end);
   if (culprit.empty()) return {};
   return refusal(errc::tainted_buffer, field,
                  fmt::format("is undefined since {} was lost with its worker", culprit));
@@ -75,42 +92,25 @@ bool safe_to_repeat(const operand_list& operands) {
     if (written.role == access::read) return;
     safe = safe && written.role != access::update;
     operands.for_each([&](const kept_operand& read) {
-      const bool overlap = read.buffer.get() == written.buffer.get() && read.begin < written.end &&
-                           written.begin < read.end;
-      safe = safe && !(read.role == access::read && overlap);
+      safe = safe && !(read.role == access::read && overlap(read, written));
     });
   });
   return safe;
 }
 
-std::string tainted_operand(const operand_list& operands) {
-  std::string culprit;
-  operands.for_each([&](const kept_operand& o) {
-    if (!culprit.empty() || o.role == access::write ||
-        (o.buffer->state.load(std::memory_order_acquire) & buffer_tainted) == 0) {
-      return;
-    }
-    culprit = pool_of(o).tainted_by(*o.buffer.get(), o.begin, o.end);
-    if (!culprit.empty()) {
-      culprit = fmt::format("reads what is undefined since {} was lost with its worker", culprit);
-    }
+bool in_conflict(const operand_list& one, const operand_list& other) {
+  bool conflict = false;
+  one.for_each([&](const kept_operand& a) {
+    other.for_each([&](const kept_operand& b) {
+      const bool written = a.role != access::read || b.role != access::read;
+      conflict = conflict || (written && overlap(a, b));
+    });
   });
-  return culprit;
+  return conflict;
 }
 
-void taint_outputs(const operand_list& operands, std::string_view request, std::uint64_t ticket) {
-  operands.for_each([&](const kept_operand& o) {
-    if (o.role == access::read || o.begin == o.end) return;
-    pool_of(o).taint(*o.buffer.get(), o.begin, o.end, fmt::format("{} #{}", request, ticket));
-  });
-}
-
-void clear_overwritten_taints(const operand_list& operands) {
-  operands.for_each([](const kept_operand& o) {
-    if (o.whole && (o.buffer->state.load(std::memory_order_acquire) & buffer_tainted) != 0) {
-      pool_of(o).clear_taint(*o.buffer.get(), o.begin, o.end);
-    }
-  });
+memory_pool& pool_of(const kept_operand& operand) noexcept {
+  return static_cast<memory_pool&>(*operand.buffer->owner);
 }
 
 }  // namespace troupe

@@ -19,8 +19,8 @@ class outgoing_operands final : public wire::operand_source {
   /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order.
   [[nodiscard]] result<place> locate(std::string_view field, any_tensor& t, access role) override;
 
-  /// A tainted buffer is among them that the request overwrites.
-  [[nodiscard]] bool overwrites_taint() const noexcept { return overwrites_taint_; }
+  /// A buffer is among them of which something is undefined, or may become so.
+  [[nodiscard]] bool watched() const noexcept { return watched_; }
 
  private:
   [[nodiscard]] result<void> check_flags(std::string_view field, const kept_operand& operand,
@@ -29,17 +29,15 @@ class outgoing_operands final : public wire::operand_source {
   const memory_pool& device_memory_;
   const memory_pool& host_memory_;
   operand_list& kept_;
-  bool overwrites_taint_ = false;
+  bool watched_ = false;
 };
 
 /// True when a request with these may be run again although it may have run in part: it reads
 /// nothing that it writes, neither in one operand nor through two that overlap.
 [[nodiscard]] bool safe_to_repeat(const operand_list& operands);
-/// The request that made an operand undefined which these read; empty when none is.
-[[nodiscard]] std::string tainted_operand(const operand_list& operands);
-/// Marks what these write as undefined because of that request.
-void taint_outputs(const operand_list& operands, std::string_view request, std::uint64_t ticket);
-/// Forgets the taints that these overwrite.
-void clear_overwritten_taints(const operand_list& operands);
+/// True when one of two requests writes what the other one uses.
+[[nodiscard]] bool in_conflict(const operand_list& one, const operand_list& other);
+/// The pool that a buffer belongs to: every buffer that a request may name belongs to one.
+[[nodiscard]] memory_pool& pool_of(const kept_operand& operand) noexcept;
 
 }  // namespace troupe

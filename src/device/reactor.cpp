@@ -33,15 +33,22 @@ bool passed(clock::time_point deadline) noexcept {
 }  // namespace
 
 reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
-                                std::shared_ptr<os::unique_fd> device_wakes) {
-  return handle(new reactor(std::move(requests), std::move(device_wakes)));
+                                std::shared_ptr<os::unique_fd> device_wakes,
+                                std::shared_ptr<memory_pool> device_memory,
+                                std::shared_ptr<memory_pool> host_memory) {
+  return handle(new reactor(std::move(requests), std::move(device_wakes), std::move(device_memory),
+                            std::move(host_memory)));
 }
 
-reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes)
+reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
+                 std::shared_ptr<memory_pool> device_memory,
+                 std::shared_ptr<memory_pool> host_memory)
     : mailbox_(std::move(requests)),
       device_wakes_(std::move(device_wakes)),
       requests_(*mailbox_),
       records_(std::make_unique<record[]>(requests_.capacity())),
+      taints_({records_.get(), requests_.capacity()}, std::move(device_memory),
+              std::move(host_memory)),
       lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
       freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
   set_waits(wire::wait_lazy);
@@ -182,14 +189,38 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
 
 void reactor::walk() {
   std::uint64_t ticket = cursor_;
+  std::vector<std::uint16_t> doubtful;
   while (const std::uint64_t entry = requests_.entry(ticket)) {
     const std::uint16_t slot = wire::ring_entry::slot_of(entry);
-    records_[slot].ticket = ticket++;
-    records_[slot].in_flight = true;
+    record& r = records_[slot];
+    r.ticket = ticket++;
+    r.in_flight = true;
     place_in_lane(slot);
+    // The number is looked at anew for each: it may have changed between two that were sent.
+    if (r.watched || r.taint_changes != taints_.changes()) [[unlikely]]
+      doubtful.push_back(slot);
   }
   in_flight_count_ += ticket - cursor_;
   cursor_ = ticket;
+  for (const std::uint16_t slot : doubtful)
+    screen(slot);
+}
+
+// Something was tainted around the time when the request was sent.
+void reactor::screen(std::uint16_t slot) {
+  if (records_[slot].answered) return;
+  if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
+    answer_early(slot, {.code = errc::tainted_buffer, .message = std::move(undefined)});
+  }
+}
+
+void reactor::screen_in_flight() {
+  walk();
+  for (const std::uint16_t slot : in_flight()) {
+    // What is held may have run; it is judged once that is known.
+    const bool held = requests_.header(slot).held.load(std::memory_order_relaxed) != 0;
+    if (!held && records_[slot].in_flight) screen(slot);
+  }
 }
 
 inline void reactor::place_in_lane(std::uint16_t slot) {
@@ -204,6 +235,18 @@ inline void reactor::place_in_lane(std::uint16_t slot) {
 
 bool reactor::poll() {
   walk();
+  bool progress = take_completions();
+  while (deferred_ && take_completions())
+    progress = true;
+  while (taints_.take_disappointment())
+    screen_in_flight();
+  give_back_freed();
+  if (in_flight_count_ == 0) prompt_.store(false, std::memory_order_relaxed);
+  return progress;
+}
+
+bool reactor::take_completions() {
+  deferred_ = false;
   if (segment_ == nullptr) return false;
   bool progress = false;
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
@@ -215,6 +258,7 @@ bool reactor::poll() {
     // A request may have been sent and completed since the walk above; its entry is visible now,
     // because the worker saw it before it stored this mark.
     if (completed > l.first + l.count) walk();
+    if (segment_ == nullptr) break;  // an answer below let go of it
     if (completed < l.first || completed > l.first + l.count) {
       if (!violation_) {
         violation_ = error{.code = errc::protocol_violation,
@@ -225,19 +269,22 @@ bool reactor::poll() {
       continue;
     }
     const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
-    progress = true;
     // Compared anew each time: an answer may poll below this one.
     while (l.first < completed && l.count > 0) {
+      const std::uint16_t next = slot_at(l, l.first + 1);
+      if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
+        deferred_ = true;
+        break;
+      }
+      progress = true;
       ++l.first;
       --l.count;
       if (l.count == 0) busy_lanes_ &= ~(1u << number);
-      finish(slot_at(l, l.first), replied >= l.first);
+      finish(next, replied >= l.first);
       if (segment_ == nullptr) break;
     }
     if (segment_ == nullptr) break;
   }
-  give_back_freed();
-  if (in_flight_count_ == 0) prompt_.store(false, std::memory_order_relaxed);
   return progress;
 }
 
@@ -276,7 +323,16 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
 void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what) {
   record& r = records_[slot];
   completion done;
+  std::optional<error> undefined;
   if (!r.answered) {
+    if (r.watched) [[unlikely]] {
+      std::string culprit = taints_.conclude(slot, failure == nullptr);
+      if (!culprit.empty()) {
+        undefined = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+        failure = &*undefined;
+        reply = nullptr;
+      }
+    }
     if (failure != nullptr) complete_error_(slot, *failure);
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);

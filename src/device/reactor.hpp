@@ -2,6 +2,7 @@
 
 #include "device/mailbox.hpp"
 #include "device/record.hpp"
+#include "device/taint_watch.hpp"
 #include "os/unique_fd.hpp"
 #include "wire/layout.hpp"
 
@@ -47,7 +48,9 @@ class reactor final : public completion_driver {
   };
   using handle = std::unique_ptr<reactor, let_go>;
   [[nodiscard]] static handle create(std::shared_ptr<mailbox> requests,
-                                     std::shared_ptr<os::unique_fd> device_wakes);
+                                     std::shared_ptr<os::unique_fd> device_wakes,
+                                     std::shared_ptr<memory_pool> device_memory,
+                                     std::shared_ptr<memory_pool> host_memory);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override;
 
@@ -68,6 +71,7 @@ class reactor final : public completion_driver {
 
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
+  [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
 
   // With the role:
 
@@ -96,6 +100,9 @@ class reactor final : public completion_driver {
   /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
   /// flight and is not to be run any more.
   void answer_completed(std::uint16_t slot, const wire::worker_header* by, bool may_have_reply);
+  /// Refuses what would read the undefined, of all that is in flight and not held: after something
+  /// has become undefined.
+  void screen_in_flight();
   /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
   void drop(std::uint16_t slot, error why);
   /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
@@ -122,7 +129,8 @@ class reactor final : public completion_driver {
   }
 
  private:
-  reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes);
+  reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
+          std::shared_ptr<memory_pool> device_memory, std::shared_ptr<memory_pool> host_memory);
   ~reactor() override;
 
   struct lane {
@@ -135,6 +143,8 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
     return of.slots[place & lane_ring_mask_];
   }
+  bool take_completions();
+  void screen(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   enum class slot_is : bool { kept, freed };
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
@@ -154,6 +164,7 @@ class reactor final : public completion_driver {
   const std::shared_ptr<os::unique_fd> device_wakes_;
   mailbox& requests_;
   std::unique_ptr<record[]> records_;
+  taint_watch taints_;
   std::atomic<std::uintptr_t> owner_{0};
   std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`
   std::atomic<std::uint32_t> sleepers_{0};  // waiters that sleep without the role
@@ -171,6 +182,7 @@ class reactor final : public completion_driver {
   std::array<lane, wire::max_lanes> lanes_;
   std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
   std::size_t freed_count_ = 0;
+  bool deferred_ = false;                 // a completion waits for another one
   std::optional<error> violation_;
   unique_function<void(std::uint16_t, error&)> complete_error_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memory/arena.hpp"
+#include "memory/taint_book.hpp"
 
 #include <troupe/device/library_actor.hpp>
 #include <troupe/memory/buffer.hpp>
@@ -24,9 +25,7 @@ using detail::completion;
 struct kept_operand {
   detail::buffer_ref buffer;
   access role{};
-  bool whole = false;       ///< writes every byte of [begin, end)
-  std::uint64_t begin = 0;  ///< bytes from the start of the buffer
-  std::uint64_t end = 0;
+  footprint where;
 };
 
 /// The operands of one request: a few in place, the rest on the heap.
@@ -67,11 +66,13 @@ struct alignas(64) record {
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
   std::int64_t deadline_ns = 0;
-  int kills = 0;  ///< workers lost while it was running
+  std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
+  std::uint8_t kills = 0;           ///< workers lost while it was running
   std::uint8_t lane = 0;
-  bool in_flight = false;  ///< walked by the reactor and not completed
-  bool answered = false;   ///< early: expired or cancelled before it was run
-  bool started = false;    ///< at the moment its worker was lost
+  bool in_flight = false;     ///< walked by the reactor and not completed
+  bool answered : 1 = false;  ///< early: expired or cancelled before it was run
+  bool started : 1 = false;   ///< at the moment its worker was lost
+  bool watched : 1 = false;   ///< by `taint_watch`: it may turn out to have read the undefined
   std::optional<arena::piece> heap;
   completion done;
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;

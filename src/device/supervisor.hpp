@@ -154,7 +154,6 @@ class supervisor {
   void settle(const loss& what, const error& why);
   void hold_back(const sign_of_loss& sign);
   void bury();
-  void refuse_what_reads_taint();
   [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
                                             bool culprit_named);
   void on_alarm();

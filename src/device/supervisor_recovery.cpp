@@ -191,11 +191,10 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
       return std::nullopt;  // dropped at the next activation
     case verdict::replay:
       // What it reads may have become undefined by this very loss.
-      if (std::string culprit = tainted_operand(r.operands); !culprit.empty()) {
-        end = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+      if (std::string undefined = parts_.completions.taints().screen(slot); !undefined.empty()) {
+        end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
         break;
       }
-      clear_overwritten_taints(r.operands);
       if (r.started && !culprit_named) {
         ++r.kills;
         // Next time nothing runs beside it, so that a second loss names who it was.
@@ -222,7 +221,7 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
                   .message = fmt::format("it was running in {} lost workers", r.kills + 1)};
       break;
   }
-  taint_outputs(r.operands, r.type->name, r.ticket);
+  parts_.completions.taints().taint_outputs(slot);
   return end;
 }
 
@@ -287,6 +286,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
       completions.answer_early(held.slot, std::move(*end));
     }
   }
+  completions.screen_in_flight();
   completions.leave_role();
   dying.worker = std::move(active_);
   dying_ = std::move(dying);
@@ -341,30 +341,14 @@ void supervisor::bury() {
       completions.answer_early(slots[i], std::move(*end));
     }
   }
-  refuse_what_reads_taint();
+  // A request that was sent since the worker was lost may read what has become undefined only now.
+  // It has not run: it waits for what is held.
+  completions.screen_in_flight();
   for (const dying_worker::held_request& held : dying_->held)
     parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
   parts_.requests.release_held();
   completions.leave_role();
   dying_.reset();
-}
-
-// With the role, before what is held is released. A request that was sent since the worker was lost
-// may read what has become undefined only now. It has not run: it waits for what is held.
-void supervisor::refuse_what_reads_taint() {
-  reactor& completions = parts_.completions;
-  completions.walk();
-  for (const std::uint16_t slot : completions.in_flight()) {
-    const record& r = completions.at(slot);
-    if (r.answered || parts_.requests.header(slot).held.load(std::memory_order_relaxed) != 0) {
-      continue;
-    }
-    if (std::string culprit = tainted_operand(r.operands); !culprit.empty()) {
-      completions.answer_early(slot, {.code = errc::tainted_buffer, .message = std::move(culprit)});
-    } else {
-      clear_overwritten_taints(r.operands);
-    }
-  }
 }
 
 // Some process has met a fault on this device; which one, nobody says. A worker that stands still

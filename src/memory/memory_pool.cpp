@@ -206,39 +206,6 @@ void memory_pool::trim() {
   }
 }
 
-void memory_pool::taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end,
-                        const std::string& culprit) {
-  const std::lock_guard lock(mutex_);
-  std::vector<taint_mark>& marks = taints_[b.id];
-  // What lies within an older range adds nothing, so marks do not pile up.
-  const bool known = std::ranges::any_of(
-      marks, [&](const taint_mark& m) { return m.begin <= begin && end <= m.end; });
-  if (!known) marks.push_back({begin, end, culprit});
-  b.state.fetch_or(buffer_tainted, std::memory_order_release);
-}
-
-std::string memory_pool::tainted_by(const detail::buffer& b, std::uint64_t begin,
-                                    std::uint64_t end) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = taints_.find(b.id);
-  if (found == taints_.end()) return {};
-  for (const taint_mark& m : found->second) {
-    if (begin < m.end && m.begin < end) return m.culprit;
-  }
-  return {};
-}
-
-void memory_pool::clear_taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end) {
-  const std::lock_guard lock(mutex_);
-  const auto found = taints_.find(b.id);
-  if (found == taints_.end()) return;
-  std::erase_if(found->second,
-                [&](const taint_mark& m) { return begin <= m.begin && m.end <= end; });
-  if (!found->second.empty()) return;
-  taints_.erase(found);
-  b.state.fetch_and(~static_cast<std::uint32_t>(buffer_tainted), std::memory_order_release);
-}
-
 void memory_pool::give_back(detail::buffer& unused) noexcept {
   if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_ && !closed()) {
     unused.references.store(1, std::memory_order_relaxed);
@@ -246,7 +213,7 @@ void memory_pool::give_back(detail::buffer& unused) noexcept {
   }
   std::shared_ptr<memory_pool> last;  // dies after the lock is gone
   const std::lock_guard lock(mutex_);
-  if (unused.state.load(std::memory_order_relaxed) != 0) taints_.erase(unused.id);
+  if (unused.state.load(std::memory_order_relaxed) != 0) taints_.forget(unused);
   if (slabs_) {
     slabs_->give_back({unused.offset, unused.capacity_bytes});
   } else {

@@ -3,6 +3,7 @@
 #include "memory/arena.hpp"
 #include "memory/buffer_owner.hpp"
 #include "memory/slab_store.hpp"
+#include "memory/taint_book.hpp"
 #include "os/shared_memory.hpp"
 
 #include <troupe/core/result.hpp>
@@ -14,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -23,7 +23,7 @@ class device_core;
 
 /// Bits of `detail::buffer::state`. All zero: usable for everything.
 enum buffer_flag : std::uint32_t {
-  buffer_tainted = 1,
+  buffer_watched = 1,  ///< some of it is undefined, or may become so: see `taint_book`
   buffer_frozen = 2,
   buffer_released = 4,  ///< given up by `release()`
 };
@@ -107,24 +107,13 @@ class memory_pool final : public detail::buffer_owner,
   void close() noexcept { closed_.store(true, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-  /// Marks a byte range of a buffer as undefined since `culprit`. Every range keeps its own
-  /// culprit.
-  void taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end, const std::string& culprit);
-  /// The first culprit's name if any byte of [begin, end) of the buffer is tainted, else nothing.
-  [[nodiscard]] std::string tainted_by(const detail::buffer& b, std::uint64_t begin,
-                                       std::uint64_t end) const;
-  /// Forgets the taints that [begin, end) covers; one that it covers in part stays.
-  void clear_taint(detail::buffer& b, std::uint64_t begin, std::uint64_t end);
+  /// What is undefined in its buffers.
+  [[nodiscard]] taint_book& taints() noexcept { return taints_; }
+  [[nodiscard]] const taint_book& taints() const noexcept { return taints_; }
 
   void give_back(detail::buffer& unused) noexcept override;
 
  private:
-  struct taint_mark {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::string culprit;
-  };
-
   struct place {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
@@ -147,6 +136,7 @@ class memory_pool final : public detail::buffer_owner,
   std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
   std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
+  taint_book taints_;  // has a mutex of its own
 
   mutable std::mutex mutex_;
   arena arena_;                      // of shared memory
@@ -155,7 +145,6 @@ class memory_pool final : public detail::buffer_owner,
   std::vector<std::pair<const void*, reach_watcher>> reach_watchers_;
   std::deque<detail::buffer> buffers_;  // stable addresses, index = id
   std::vector<std::uint32_t> free_ids_;
-  std::unordered_map<std::uint32_t, std::vector<taint_mark>> taints_;  // by buffer
   std::uint64_t peak_ = 0;
   std::shared_ptr<memory_pool> self_;  // while buffers live
 };

@@ -5,6 +5,8 @@
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/marker.hpp>
+#include <troupe/ops/memory/copy.hpp>
+#include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -241,6 +243,67 @@ TEST_P(Fault, ReaderQueuedBehindALostWriteFailsInsteadOfReadingGarbage) {
   auto read = reader.get_result();
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
+}
+
+// A tensor that a fault has tainted, and an overwrite of it that waits for a flag and is cancelled.
+TEST_P(Fault, CancelledOverwriteLeavesTheTaintAndItsReadersFail) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  auto tainted = gpu.tensor<float>({8}).value();
+  auto copied = gpu.tensor<float>({8}, initial::zero).value();
+  ASSERT_FALSE(ended(
+      gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = tainted})));
+
+  shared_flag flag(gpu);
+  std::stop_source cancel;
+  const library_actor lane = gpu.library("test").on_new_lane();
+  auto held = lane.ask(hold{.flag = flag.tensor()});
+  auto overwrite =
+      lane.ask(memory::fill{.to = tainted, .value = 1.0F}, {.stop = cancel.get_token()});
+  auto copy = gpu.ask(memory::copy{.from = tainted, .to = copied});
+  auto reader = gpu.ask(sum{.input = copied});
+  cancel.request_stop();
+  auto cancelled = ended(std::move(overwrite));
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code, errc::cancelled);
+  flag.set();
+  EXPECT_TRUE(ended(std::move(held)));
+  auto refused = ended(std::move(copy));
+  ASSERT_FALSE(refused) << "it relied on what was never written";
+  EXPECT_EQ(refused.error().code, errc::tainted_buffer);
+  auto read = reader.get_result();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, errc::tainted_buffer);
+
+  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = tainted, .value = 2.0F})));
+  EXPECT_EQ(gpu.ask(sum{.input = tainted}).get(), 16.0);
+}
+
+TEST_P(Fault, TaintedTensorIsOverwrittenFromTheHostInPiecesOrByARequestOfAnyLayout) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  constexpr std::int64_t n = 1024;
+  auto large = gpu.tensor<float>({n, n}).value();  // more than one piece of a copy
+  const auto taint = [&](const any_tensor& t) {
+    auto failed = ended(gpu.ask(fault::inject{.what = fault::kind::exit, .output = t}));
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, errc::device_fault);
+    EXPECT_TRUE(gpu.wait_until_ready());
+  };
+  taint(large);
+  const std::vector<float> fresh(n * n, 1.0F);
+  ASSERT_TRUE(ended(gpu.copy(std::span(fresh), large)));
+  EXPECT_EQ(gpu.ask(sum{.input = large}).get(), 1.0 * n * n);
+
+  auto square = gpu.tensor<float>({8, 8}, initial::zero).value();
+  taint(square);
+  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = square.transpose(), .value = 2.0F})));
+  EXPECT_EQ(gpu.ask(sum{.input = square}).get(), 128.0) << "column-major leaves no gaps";
+
+  const any_tensor left = *square.slice(1, 0, 4);
+  taint(left);
+  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = left, .value = 3.0F})));
+  EXPECT_EQ(gpu.ask(sum{.input = square}).get(), 160.0) << "in the same places as the culprit";
 }
 
 TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {

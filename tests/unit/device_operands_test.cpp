@@ -26,7 +26,7 @@ class OutgoingOperands : public testing::Test {
   }
   static void flag(const any_tensor& t, std::uint32_t bits) { t.buffer()->state.fetch_or(bits); }
   void taint(const any_tensor& t, std::uint64_t begin = 0, std::uint64_t end = 4096) {
-    device_->taint(*t.buffer().get(), begin, end, "blas.scal #7");
+    device_->taints().taint(*t.buffer().get(), {begin, end}, "blas.scal #7");
   }
   std::size_t kept() const {
     std::size_t count = 0;
@@ -49,9 +49,7 @@ TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
   EXPECT_EQ(place->space, memory_space::device);
   EXPECT_EQ(place->offset, view.buffer()->offset + 64);
   kept_.for_each([&](const kept_operand& o) {
-    EXPECT_EQ(o.begin, 64u);
-    EXPECT_EQ(o.end, 128u);
-    EXPECT_FALSE(o.whole) << "it only reads";
+    EXPECT_EQ(o.where, (footprint{64, 128}));
   });
   view = {};
   whole = {};
@@ -122,23 +120,31 @@ TEST_F(OutgoingOperands, ATaintIsNamedAndConcernsItsBytesOnly) {
   EXPECT_FALSE(refusal(*t.slice(0, 1, 8), access::read));
 }
 
-TEST_F(OutgoingOperands, AFullOverwriteClearsTheTaint) {
+TEST_F(OutgoingOperands, SayWhetherABufferOfTheirsIsWatched) {
   any_tensor t = make(*device_);
-  taint(t, 0, 256);
-  EXPECT_FALSE(operands_.overwrites_taint());
-  EXPECT_FALSE(refusal(t, access::write));
-  EXPECT_TRUE(operands_.overwrites_taint());
-  EXPECT_EQ(t.buffer()->state.load(), buffer_tainted) << "not before it is accepted as a whole";
-  clear_overwritten_taints(kept_);
   EXPECT_FALSE(refusal(t, access::read));
+  EXPECT_FALSE(operands_.watched());
+  taint(t, 0, 256);
+  EXPECT_FALSE(refusal(t, access::write)) << "it may be overwritten";
+  EXPECT_TRUE(operands_.watched());
 }
 
-TEST_F(OutgoingOperands, AnOverwriteWithGapsDoesNotClearTheTaint) {
+TEST_F(OutgoingOperands, NameThePatternOfWhatIsWrittenWithGaps) {
   any_tensor t = make(*device_);
-  taint(t, 0, 256);
-  EXPECT_FALSE(refusal(*t.slice(1, 0, 4), access::write));
-  clear_overwritten_taints(kept_);
-  EXPECT_EQ(refusal(t, access::read)->code, errc::tainted_buffer);
+  const auto pattern = [&](any_tensor view, access role = access::write) {
+    kept_.clear();
+    EXPECT_FALSE(refusal(std::move(view), role));
+    std::uint32_t found = 0;
+    kept_.for_each([&](const kept_operand& o) { found = o.where.pattern; });
+    return found;
+  };
+  EXPECT_EQ(pattern(t), 0u);
+  EXPECT_EQ(pattern(t.transpose()), 0u) << "column-major has no gaps either";
+  const std::uint32_t left_half = pattern(*t.slice(1, 0, 4));
+  EXPECT_NE(left_half, 0u);
+  EXPECT_EQ(pattern(*t.slice(1, 0, 4)), left_half);
+  EXPECT_NE(pattern(*t.slice(1, 0, 3)), left_half);
+  EXPECT_EQ(pattern(*t.slice(1, 0, 4), access::read), 0u) << "a reader wants all of its reach";
 }
 
 TEST_F(OutgoingOperands, AreSafeToRepeatUnlessTheyReadWhatTheyWrite) {
@@ -161,20 +167,22 @@ TEST_F(OutgoingOperands, AreSafeToRepeatUnlessTheyReadWhatTheyWrite) {
   EXPECT_TRUE(safe({{make(*device_), access::read}, {t, access::write}}));
 }
 
-TEST_F(OutgoingOperands, WhatALostRequestWroteIsTaintedAndNothingElse) {
-  any_tensor read = make(*device_);
-  any_tensor written = make(*device_);
-  any_tensor updated = make(*device_);
-  EXPECT_FALSE(refusal(read, access::read));
-  EXPECT_FALSE(refusal(written, access::write));
-  EXPECT_FALSE(refusal(updated, access::update));
-  EXPECT_EQ(tainted_operand(kept_), "");
-  taint_outputs(kept_, "blas.gemm", 12);
-  EXPECT_EQ(read.buffer()->state.load(), 0u);
-  EXPECT_EQ(device_->tainted_by(*written.buffer().get(), 0, 4), "blas.gemm #12");
-  EXPECT_EQ(device_->tainted_by(*updated.buffer().get(), 0, 4), "blas.gemm #12");
-  EXPECT_EQ(tainted_operand(kept_),
-            "reads what is undefined since blas.gemm #12 was lost with its worker");
+TEST_F(OutgoingOperands, AreInConflictWhereOneWritesWhatTheOtherUses) {
+  any_tensor t = make(*device_);
+  const any_tensor upper = *t.slice(0, 0, 4);
+  const any_tensor lower = *t.slice(0, 4, 8);
+  const auto list = [&](const any_tensor& view, access role) {
+    kept_.clear();
+    EXPECT_FALSE(refusal(view, role));
+    return kept_;
+  };
+  const operand_list reads = list(t, access::read);
+  const operand_list writes = list(upper, access::write);
+  EXPECT_FALSE(in_conflict(reads, reads));
+  EXPECT_TRUE(in_conflict(reads, writes));
+  EXPECT_TRUE(in_conflict(writes, reads));
+  EXPECT_TRUE(in_conflict(writes, writes));
+  EXPECT_FALSE(in_conflict(writes, list(lower, access::update)));
 }
 
 }  // namespace

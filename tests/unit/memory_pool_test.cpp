@@ -136,67 +136,16 @@ TEST(MemoryPool, AFrozenBufferIsNotHandedOutAgainBeforeItIsThawed) {
   EXPECT_TRUE(pool->allocate(granule, 1));
 }
 
-class MemoryPoolTaint : public testing::Test {
- protected:
-  [[nodiscard]] bool flagged() const { return (buffer_->state.load() & buffer_tainted) != 0; }
-  [[nodiscard]] std::string culprit(std::uint64_t begin, std::uint64_t end) const {
-    return pool_->tainted_by(*buffer_.get(), begin, end);
-  }
-  void taint(std::uint64_t begin, std::uint64_t end, const std::string& by) {
-    pool_->taint(*buffer_.get(), begin, end, by);
-  }
-  void clear(std::uint64_t begin, std::uint64_t end) {
-    pool_->clear_taint(*buffer_.get(), begin, end);
-  }
-
-  std::shared_ptr<memory_pool> pool_ = make_pool();
-  detail::buffer_ref buffer_ = pool_->allocate(1000, 1).value();
-};
-
-TEST_F(MemoryPoolTaint, CoversItsBytesAndNoOthers) {
-  taint(100, 200, "culprit");
-  EXPECT_TRUE(flagged());
-  EXPECT_EQ(culprit(0, 100), "");
-  EXPECT_EQ(culprit(200, 300), "");
-  EXPECT_EQ(culprit(199, 200), "culprit");
-  EXPECT_EQ(culprit(0, 1000), "culprit");
-}
-
-TEST_F(MemoryPoolTaint, OfTwoPlacesLeavesWhatLiesBetweenGood) {
-  taint(0, 100, "one");
-  taint(900, 1000, "two");
-  EXPECT_EQ(culprit(100, 900), "");
-  EXPECT_EQ(culprit(50, 60), "one");
-  EXPECT_EQ(culprit(950, 960), "two");
-}
-
-TEST_F(MemoryPoolTaint, EndsWithAFullOverwriteAndNotWithLess) {
-  taint(100, 200, "culprit");
-  clear(100, 199);
-  EXPECT_EQ(culprit(100, 101), "culprit");
-  clear(100, 200);
-  EXPECT_EQ(culprit(0, 1000), "");
-  EXPECT_FALSE(flagged());
-}
-
-TEST_F(MemoryPoolTaint, EndsPlaceByPlace) {
-  taint(0, 100, "one");
-  taint(900, 1000, "two");
-  clear(900, 1000);
-  EXPECT_EQ(culprit(900, 1000), "");
-  EXPECT_TRUE(flagged());
-  clear(0, 100);
-  EXPECT_FALSE(flagged());
-}
-
-TEST_F(MemoryPoolTaint, IsForgottenWithItsBuffer) {
-  taint(0, 1000, "culprit");
-  const std::uint32_t id = buffer_->id;
-  buffer_ = detail::buffer_ref();
-  buffer_ = pool_->allocate(1000, 1).value();
-  ASSERT_EQ(buffer_->id, id) << "this test wants the same block again";
-  EXPECT_FALSE(flagged());
-  EXPECT_EQ(culprit(0, 1000), "");
+TEST(MemoryPool, ForgetsWhatIsUndefinedInABufferThatIsGivenBack) {
+  const auto pool = make_pool();
+  detail::buffer_ref buffer = pool->allocate(1000, 1).value();
+  pool->taints().taint(*buffer.get(), {0, 1000}, "culprit");
+  const std::uint32_t id = buffer->id;
+  buffer = detail::buffer_ref();
+  buffer = pool->allocate(1000, 1).value();
+  ASSERT_EQ(buffer->id, id) << "this test wants the same block again";
+  EXPECT_EQ(buffer->state.load(), 0u);
+  EXPECT_EQ(pool->taints().tainted_by(*buffer.get(), 0, 1000), "");
 }
 
 }  // namespace

@@ -1,0 +1,155 @@
+#include "memory/taint_book.hpp"
+
+#include "memory/memory_pool.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe {
+namespace {
+
+// A pattern that no operand has: what is left of one.
+constexpr std::uint32_t remainder_pattern = 1;
+
+bool overlap(const footprint& a, std::uint64_t begin, std::uint64_t end) noexcept {
+  return a.begin < end && begin < a.end;
+}
+
+// What `by` leaves of `whole`: up to two pieces.
+std::vector<footprint> subtract(const footprint& whole, const footprint& by) {
+  if (by.pattern != 0) {
+    return by == whole ? std::vector<footprint>{} : std::vector<footprint>{whole};
+  }
+  if (!overlap(whole, by.begin, by.end)) return {whole};
+  const std::uint32_t pattern = whole.pattern == 0 ? 0 : remainder_pattern;
+  std::vector<footprint> left;
+  if (whole.begin < by.begin) left.push_back({whole.begin, by.begin, pattern});
+  if (by.end < whole.end) left.push_back({by.end, whole.end, pattern});
+  return left;
+}
+
+}  // namespace
+
+// The page of a buffer, with its flag set; the caller raises `changes_` when it is written.
+taint_book::page& taint_book::watched_page(detail::buffer& b) {
+  b.state.fetch_or(buffer_watched, std::memory_order_release);
+  return pages_[b.id];
+}
+
+// Turns to a clean page if nothing is left on this one.
+void taint_book::turn(detail::buffer& b) {
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end() || !found->second.marks.empty() || !found->second.writers.empty()) {
+    return;
+  }
+  pages_.erase(found);
+  b.state.fetch_and(~static_cast<std::uint32_t>(buffer_watched), std::memory_order_release);
+}
+
+// Of two requests in flight; to one that is being sent, all others come before.
+bool taint_book::precedes(const request& one, const request& other) noexcept {
+  return one.device == other.device && one.slot != other.slot &&
+         (other.ticket == unsent || one.ticket < other.ticket);
+}
+
+void taint_book::taint(detail::buffer& b, const footprint& where, const std::string& culprit) {
+  const std::lock_guard lock(mutex_);
+  std::vector<mark>& marks = watched_page(b).marks;
+  // What lies within an older place adds nothing, so marks do not pile up.
+  const bool known = std::ranges::any_of(marks, [&](const mark& m) {
+    return m.where == where || (m.where.pattern == 0 && m.where.begin <= where.begin &&
+                                where.end <= m.where.end);
+  });
+  if (!known) marks.push_back({where, culprit});
+  changes_.fetch_add(1, std::memory_order_release);
+}
+
+void taint_book::define(detail::buffer& b, const footprint& where) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return;
+  std::vector<mark> left;
+  for (mark& m : found->second.marks) {
+    for (const footprint& piece : subtract(m.where, where))
+      left.push_back({piece, m.culprit});
+  }
+  found->second.marks = std::move(left);
+  turn(b);
+}
+
+std::string taint_book::tainted_by(const detail::buffer& b, std::uint64_t begin,
+                                   std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return {};
+  for (const mark& m : found->second.marks) {
+    if (overlap(m.where, begin, end)) return m.culprit;
+  }
+  return {};
+}
+
+std::string taint_book::undefined_for(const request& reader, const detail::buffer& b,
+                                      std::uint64_t begin, std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return {};
+  for (const mark& m : found->second.marks) {
+    if (!overlap(m.where, begin, end)) continue;
+    std::vector<footprint> left{m.where};
+    for (const expectation& e : found->second.writers) {
+      if (!e.what.overwrites || !precedes(e.writer, reader)) continue;
+      std::vector<footprint> rest;
+      for (const footprint& piece : left)
+        std::ranges::copy(subtract(piece, e.where), std::back_inserter(rest));
+      left = std::move(rest);
+    }
+    for (const footprint& piece : left) {
+      if (overlap(piece, begin, end)) return m.culprit;
+    }
+  }
+  return {};
+}
+
+bool taint_book::doubtful_for(const request& user, const detail::buffer& b, std::uint64_t begin,
+                              std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return false;
+  return std::ranges::any_of(found->second.marks,
+                             [&](const mark& m) { return overlap(m.where, begin, end); }) ||
+         std::ranges::any_of(found->second.writers, [&](const expectation& e) {
+           return e.what.uncertain && precedes(e.writer, user) && overlap(e.where, begin, end);
+         });
+}
+
+void taint_book::expect(detail::buffer& b, const request& writer, const footprint& where,
+                        intent what) {
+  const std::lock_guard lock(mutex_);
+  std::vector<expectation>& writers = watched_page(b).writers;
+  const auto known = std::ranges::find_if(writers, [&](const expectation& e) {
+    return e.writer.device == writer.device && e.writer.slot == writer.slot && e.where == where;
+  });
+  if (known != writers.end()) {
+    *known = {writer, where, what};
+  } else {
+    writers.push_back({writer, where, what});
+  }
+  changes_.fetch_add(1, std::memory_order_release);
+}
+
+void taint_book::expect_no_more(detail::buffer& b, const request& writer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pages_.find(b.id);
+  if (found == pages_.end()) return;
+  std::erase_if(found->second.writers, [&](const expectation& e) {
+    return e.writer.device == writer.device && e.writer.slot == writer.slot;
+  });
+  turn(b);
+}
+
+void taint_book::forget(const detail::buffer& b) noexcept {
+  const std::lock_guard lock(mutex_);
+  pages_.erase(b.id);
+}
+
+}  // namespace troupe

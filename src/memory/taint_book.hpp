@@ -1,0 +1,102 @@
+#pragma once
+
+#include <troupe/memory/buffer.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+/// Which bytes of a buffer an operand means: all of [begin, end), or those of a pattern with gaps.
+struct footprint {
+  std::uint64_t begin = 0;    ///< bytes from the start of the buffer
+  std::uint64_t end = 0;      ///< past the last
+  std::uint32_t pattern = 0;  ///< names the pattern; 0: no gaps
+
+  bool operator==(const footprint&) const = default;
+};
+
+/// What is undefined in a pool's buffers since a fault, and which requests in flight may change
+/// that. A buffer of which the book knows something has `buffer_watched` set, so that requests on
+/// all others need not ask.
+///
+/// One mutex guards everything; `changes` is raised after what it tells of can be found.
+class taint_book {
+ public:
+  /// The ticket of a request that has none yet: it comes after all that have one.
+  static constexpr std::uint64_t unsent = ~std::uint64_t{0};
+  static constexpr std::uint16_t no_slot = 0xffff;
+
+  /// A request of a device: in flight, or about to be and without a slot. Tickets are compared within
+  /// a device only.
+  struct request {
+    const void* device = nullptr;
+    std::uint16_t slot = no_slot;
+    std::uint64_t ticket = unsent;
+  };
+
+  /// From now on the content is undefined, because of `culprit`. Every place keeps its own culprit.
+  void taint(detail::buffer& b, const footprint& where, const std::string& culprit);
+  /// It has been written anew. One with gaps defines only what was tainted in the same pattern:
+  /// nothing is known of the bytes between.
+  void define(detail::buffer& b, const footprint& where);
+
+  /// The first culprit if any byte of [begin, end) is undefined, else nothing.
+  [[nodiscard]] std::string tainted_by(const detail::buffer& b, std::uint64_t begin,
+                                       std::uint64_t end) const;
+  /// The same, but what earlier requests in flight are to overwrite counts as defined.
+  [[nodiscard]] std::string undefined_for(const request& reader, const detail::buffer& b,
+                                          std::uint64_t begin, std::uint64_t end) const;
+
+  /// True when something in [begin, end) is undefined, or an earlier request in flight writes there
+  /// that is itself `uncertain`.
+  [[nodiscard]] bool doubtful_for(const request& user, const detail::buffer& b,
+                                  std::uint64_t begin, std::uint64_t end) const;
+
+  /// What a request in flight is going to do to a place.
+  struct intent {
+    bool overwrites = false;  ///< writes all of it, reads nothing of it
+    bool uncertain = false;   ///< reads what is doubtful, so it may leave something undefined
+  };
+  void expect(detail::buffer& b, const request& writer, const footprint& where, intent what);
+  /// It has ended, one way or the other.
+  void expect_no_more(detail::buffer& b, const request& writer);
+
+  /// The buffer is given back.
+  void forget(const detail::buffer& b) noexcept;
+
+  /// Another number than before when some buffer became watched or tainted since. Acquire: who sees
+  /// the new number finds what it tells of.
+  [[nodiscard]] std::uint32_t changes() const noexcept {
+    return changes_.load(std::memory_order_acquire);
+  }
+
+ private:
+  struct mark {
+    footprint where;
+    std::string culprit;
+  };
+  struct expectation {
+    request writer;
+    footprint where;
+    intent what;
+  };
+  struct page {
+    std::vector<mark> marks;
+    std::vector<expectation> writers;
+  };
+
+  [[nodiscard]] page& watched_page(detail::buffer& b);
+  void turn(detail::buffer& b);
+  [[nodiscard]] static bool precedes(const request& one, const request& other) noexcept;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, page> pages_;  // by buffer
+  std::atomic<std::uint32_t> changes_{0};
+};
+
+}  // namespace troupe
