@@ -182,7 +182,7 @@ class reactor final : public completion_driver {
   std::array<lane, wire::max_lanes> lanes_;
   std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
   std::size_t freed_count_ = 0;
-  bool deferred_ = false;                 // a completion waits for another one
+  bool deferred_ = false;  // a completion waits for another one
   std::optional<error> violation_;
   unique_function<void(std::uint16_t, error&)> complete_error_;
 };

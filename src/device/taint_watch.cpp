@@ -137,9 +137,8 @@ void taint_watch::expect_writes(const record& r, const taint_book::request& writ
                                 bool uncertain) {
   r.operands.for_each([&](const kept_operand& o) {
     if (o.role == access::read) return;
-    pool_of(o).taints().expect(
-        *o.buffer.get(), writer, o.where,
-        {.overwrites = o.role == access::write, .uncertain = uncertain});
+    pool_of(o).taints().expect(*o.buffer.get(), writer, o.where,
+                               {.overwrites = o.role == access::write, .uncertain = uncertain});
   });
 }
 

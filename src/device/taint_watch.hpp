@@ -16,8 +16,8 @@ namespace troupe {
 ///
 /// A fault taints what its culprit was writing. From then on a request is *watched* while it uses
 /// what is undefined, or what a watched one writes that reads the undefined. Watched requests end
-/// in the order sent wherever they conflict (`must_wait`), as if they had run one at a time, so that
-/// each can be judged by what is undefined at its end (`conclude`): an overwrite that succeeds
+/// in the order sent wherever they conflict (`must_wait`), as if they had run one at a time, so
+/// that each can be judged by what is undefined at its end (`conclude`): an overwrite that succeeds
 /// defines, one that does not changes nothing, and what reads the undefined fails and taints its
 /// own outputs. All other requests pay for this with two comparisons.
 ///

@@ -57,8 +57,8 @@ void taint_book::taint(detail::buffer& b, const footprint& where, const std::str
   std::vector<mark>& marks = watched_page(b).marks;
   // What lies within an older place adds nothing, so marks do not pile up.
   const bool known = std::ranges::any_of(marks, [&](const mark& m) {
-    return m.where == where || (m.where.pattern == 0 && m.where.begin <= where.begin &&
-                                where.end <= m.where.end);
+    return m.where == where ||
+           (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end);
   });
   if (!known) marks.push_back({where, culprit});
   changes_.fetch_add(1, std::memory_order_release);

@@ -31,8 +31,8 @@ class taint_book {
   static constexpr std::uint64_t unsent = ~std::uint64_t{0};
   static constexpr std::uint16_t no_slot = 0xffff;
 
-  /// A request of a device: in flight, or about to be and without a slot. Tickets are compared within
-  /// a device only.
+  /// A request of a device: in flight, or about to be and without a slot. Tickets are compared
+  /// within a device only.
   struct request {
     const void* device = nullptr;
     std::uint16_t slot = no_slot;
@@ -54,8 +54,8 @@ class taint_book {
 
   /// True when something in [begin, end) is undefined, or an earlier request in flight writes there
   /// that is itself `uncertain`.
-  [[nodiscard]] bool doubtful_for(const request& user, const detail::buffer& b,
-                                  std::uint64_t begin, std::uint64_t end) const;
+  [[nodiscard]] bool doubtful_for(const request& user, const detail::buffer& b, std::uint64_t begin,
+                                  std::uint64_t end) const;
 
   /// What a request in flight is going to do to a place.
   struct intent {

@@ -251,8 +251,8 @@ TEST_P(Fault, CancelledOverwriteLeavesTheTaintAndItsReadersFail) {
   settle(gpu, GetParam());
   auto tainted = gpu.tensor<float>({8}).value();
   auto copied = gpu.tensor<float>({8}, initial::zero).value();
-  ASSERT_FALSE(ended(
-      gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = tainted})));
+  ASSERT_FALSE(
+      ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = tainted})));
 
   shared_flag flag(gpu);
   std::stop_source cancel;

@@ -48,9 +48,7 @@ TEST_F(OutgoingOperands, SayWhereATensorIsAndKeepIt) {
   EXPECT_EQ(place->buffer, view.buffer()->id);
   EXPECT_EQ(place->space, memory_space::device);
   EXPECT_EQ(place->offset, view.buffer()->offset + 64);
-  kept_.for_each([&](const kept_operand& o) {
-    EXPECT_EQ(o.where, (footprint{64, 128}));
-  });
+  kept_.for_each([&](const kept_operand& o) { EXPECT_EQ(o.where, (footprint{64, 128})); });
   view = {};
   whole = {};
   EXPECT_EQ(device_->statistics().buffers, 1u) << "kept alive by the request";
