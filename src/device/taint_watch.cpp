@@ -54,17 +54,18 @@ bool taint_watch::must_wait(std::uint16_t slot) const {
 
 std::string taint_watch::conclude(std::uint16_t slot, bool success) {
   const record& r = records_[slot];
+  const taint_book::request self = named(slot, r.ticket);
   cease(slot);
   std::string culprit;
   r.operands.for_each([&](const kept_operand& o) {
     if (!culprit.empty() || o.role == access::write || !is_watched(o.buffer)) return;
-    culprit = pool_of(o).taints().tainted_by(*o.buffer.get(), o.where.begin, o.where.end);
+    culprit = pool_of(o).taints().tainted_for(self, *o.buffer.get(), o.where.begin, o.where.end);
   });
   if (!culprit.empty()) {
     taint_outputs(slot);  // it may have run, whatever it is answered
   } else if (success) {
-    r.operands.for_each([](const kept_operand& o) {
-      if (o.role == access::write) pool_of(o).taints().define(*o.buffer.get(), o.where);
+    r.operands.for_each([&](const kept_operand& o) {
+      if (o.role == access::write) pool_of(o).taints().define(*o.buffer.get(), o.where, self);
     });
     reconsider();
     return {};
@@ -87,7 +88,7 @@ void taint_watch::taint_outputs(std::uint16_t slot) {
   const std::string name = fmt::format("{} #{}", culprit.type->name, culprit.ticket);
   culprit.operands.for_each([&](const kept_operand& o) {
     if (o.role == access::read || o.where.begin == o.where.end) return;
-    pool_of(o).taints().taint(*o.buffer.get(), o.where, name);
+    pool_of(o).taints().taint(*o.buffer.get(), o.where, named(slot, culprit.ticket), name);
   });
 }
 

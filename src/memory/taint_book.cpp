@@ -52,38 +52,49 @@ bool taint_book::precedes(const request& one, const request& other) noexcept {
          (other.ticket == unsent || one.ticket < other.ticket);
 }
 
-void taint_book::taint(detail::buffer& b, const footprint& where, const std::string& culprit) {
+// Devices do not order their requests among each other.
+bool taint_book::concerns(const mark& m, const request& user) noexcept {
+  return m.by.device != user.device || m.by.ticket < user.ticket;
+}
+
+void taint_book::taint(detail::buffer& b, const footprint& where, const request& by,
+                       const std::string& culprit) {
   const std::lock_guard lock(mutex_);
   std::vector<mark>& marks = watched_page(b).marks;
   // What lies within an older place adds nothing, so marks do not pile up.
   const bool known = std::ranges::any_of(marks, [&](const mark& m) {
-    return m.where == where ||
-           (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end);
+    return concerns(m, by) &&
+           (m.where == where ||
+            (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end));
   });
-  if (!known) marks.push_back({where, culprit});
+  if (!known) marks.push_back({where, by, culprit});
   changes_.fetch_add(1, std::memory_order_release);
 }
 
-void taint_book::define(detail::buffer& b, const footprint& where) {
+void taint_book::define(detail::buffer& b, const footprint& where, const request& by) {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(b.id);
   if (found == pages_.end()) return;
   std::vector<mark> left;
   for (mark& m : found->second.marks) {
+    if (!concerns(m, by)) {
+      left.push_back(std::move(m));
+      continue;
+    }
     for (const footprint& piece : subtract(m.where, where))
-      left.push_back({piece, m.culprit});
+      left.push_back({piece, m.by, m.culprit});
   }
   found->second.marks = std::move(left);
   turn(b);
 }
 
-std::string taint_book::tainted_by(const detail::buffer& b, std::uint64_t begin,
-                                   std::uint64_t end) const {
+std::string taint_book::tainted_for(const request& reader, const detail::buffer& b,
+                                    std::uint64_t begin, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(b.id);
   if (found == pages_.end()) return {};
   for (const mark& m : found->second.marks) {
-    if (overlap(m.where, begin, end)) return m.culprit;
+    if (concerns(m, reader) && overlap(m.where, begin, end)) return m.culprit;
   }
   return {};
 }
@@ -94,7 +105,7 @@ std::string taint_book::undefined_for(const request& reader, const detail::buffe
   const auto found = pages_.find(b.id);
   if (found == pages_.end()) return {};
   for (const mark& m : found->second.marks) {
-    if (!overlap(m.where, begin, end)) continue;
+    if (!concerns(m, reader) || !overlap(m.where, begin, end)) continue;
     std::vector<footprint> left{m.where};
     for (const expectation& e : found->second.writers) {
       if (!e.what.overwrites || !precedes(e.writer, reader)) continue;
@@ -115,8 +126,9 @@ bool taint_book::doubtful_for(const request& user, const detail::buffer& b, std:
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(b.id);
   if (found == pages_.end()) return false;
-  return std::ranges::any_of(found->second.marks,
-                             [&](const mark& m) { return overlap(m.where, begin, end); }) ||
+  return std::ranges::any_of(
+             found->second.marks,
+             [&](const mark& m) { return concerns(m, user) && overlap(m.where, begin, end); }) ||
          std::ranges::any_of(found->second.writers, [&](const expectation& e) {
            return e.what.uncertain && precedes(e.writer, user) && overlap(e.where, begin, end);
          });

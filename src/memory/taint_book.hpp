@@ -39,15 +39,17 @@ class taint_book {
     std::uint64_t ticket = unsent;
   };
 
-  /// From now on the content is undefined, because of `culprit`. Every place keeps its own culprit.
-  void taint(detail::buffer& b, const footprint& where, const std::string& culprit);
-  /// It has been written anew. One with gaps defines only what was tainted in the same pattern:
+  /// From `by` on the content is undefined; `culprit` says so. Every place keeps its own culprit.
+  void taint(detail::buffer& b, const footprint& where, const request& by,
+             const std::string& culprit);
+  /// `by` has written it anew. One with gaps defines only what was tainted in the same pattern:
   /// nothing is known of the bytes between.
-  void define(detail::buffer& b, const footprint& where);
+  void define(detail::buffer& b, const footprint& where, const request& by);
 
-  /// The first culprit if any byte of [begin, end) is undefined, else nothing.
-  [[nodiscard]] std::string tainted_by(const detail::buffer& b, std::uint64_t begin,
-                                       std::uint64_t end) const;
+  /// The first culprit if any byte of [begin, end) is undefined for that request, else nothing:
+  /// what later requests of its device have left undefined was not so before them.
+  [[nodiscard]] std::string tainted_for(const request& reader, const detail::buffer& b,
+                                        std::uint64_t begin, std::uint64_t end) const;
   /// The same, but what earlier requests in flight are to overwrite counts as defined.
   [[nodiscard]] std::string undefined_for(const request& reader, const detail::buffer& b,
                                           std::uint64_t begin, std::uint64_t end) const;
@@ -78,6 +80,7 @@ class taint_book {
  private:
   struct mark {
     footprint where;
+    request by;
     std::string culprit;
   };
   struct expectation {
@@ -92,6 +95,7 @@ class taint_book {
 
   [[nodiscard]] page& watched_page(detail::buffer& b);
   void turn(detail::buffer& b);
+  [[nodiscard]] static bool concerns(const mark& m, const request& user) noexcept;
   [[nodiscard]] static bool precedes(const request& one, const request& other) noexcept;
 
   mutable std::mutex mutex_;

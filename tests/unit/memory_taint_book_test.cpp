@@ -14,7 +14,7 @@ class TaintBook : public testing::Test {
  protected:
   [[nodiscard]] bool flagged() const { return (buffer_.state.load() & buffer_watched) != 0; }
   [[nodiscard]] std::string culprit(std::uint64_t begin, std::uint64_t end) const {
-    return book_.tainted_by(buffer_, begin, end);
+    return book_.tainted_for(here(99, taint_book::unsent), buffer_, begin, end);
   }
   [[nodiscard]] std::string undefined_for(std::uint64_t ticket, std::uint64_t begin,
                                           std::uint64_t end) const {
@@ -24,8 +24,12 @@ class TaintBook : public testing::Test {
   [[nodiscard]] bool doubtful_for(std::uint64_t ticket) const {
     return book_.doubtful_for({.device = &here_, .slot = 99, .ticket = ticket}, buffer_, 0, 1000);
   }
-  void taint(const footprint& where, const std::string& by) { book_.taint(buffer_, where, by); }
-  void define(const footprint& where) { book_.define(buffer_, where); }
+  void taint(const footprint& where, const std::string& culprit, std::uint64_t ticket = 1) {
+    book_.taint(buffer_, where, here(98, ticket), culprit);
+  }
+  void define(const footprint& where, std::uint64_t ticket = 2) {
+    book_.define(buffer_, where, here(97, ticket));
+  }
   [[nodiscard]] taint_book::request here(std::uint16_t slot, std::uint64_t ticket) const {
     return {.device = &here_, .slot = slot, .ticket = ticket};
   }
@@ -90,6 +94,18 @@ TEST_F(TaintBook, AWriteWithGapsLeavesAnUnbrokenTaint) {
   taint({100, 200}, "culprit");
   define({100, 200, stripes});
   EXPECT_EQ(culprit(100, 200), "culprit");
+}
+
+TEST_F(TaintBook, WhatALaterRequestLeftUndefinedDoesNotConcernAnEarlierOne) {
+  taint({0, 100}, "culprit", 10);
+  EXPECT_EQ(book_.tainted_for(here(1, 9), buffer_, 0, 100), "");
+  EXPECT_EQ(undefined_for(9, 0, 100), "");
+  EXPECT_FALSE(doubtful_for(9));
+  EXPECT_EQ(undefined_for(11, 0, 100), "culprit");
+  define({0, 100}, 9);
+  EXPECT_EQ(undefined_for(11, 0, 100), "culprit") << "it was written before, run again";
+  taint({0, 100}, "earlier", 5);
+  EXPECT_EQ(undefined_for(9, 0, 100), "earlier") << "is not covered by the later one";
 }
 
 TEST_F(TaintBook, CountsWhatEarlierRequestsOfTheDeviceAreToOverwriteAsDefined) {
