@@ -312,6 +312,20 @@ TEST(Start, OfAWorkerOfAnotherVersionNamesBoth) {
   EXPECT_NE(outcome.error().message.find("77"), std::string::npos);
 }
 
+TEST(Start, OfAProgramThatForgetsWorkerEntryNamesTheRemedy) {
+  const moody_worker mood("makes_a_device");
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  auto outcome = gpu.ask(lane::marker{}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::worker_not_found) << outcome.error().to_string();
+  EXPECT_NE(outcome.error().message.find("call troupe::worker_entry first in main"),
+            std::string::npos)
+      << outcome.error().message;
+  EXPECT_EQ(gpu.health().state, device_state::stopped);
+  EXPECT_EQ(gpu.health().restarts, 0u) << "another try finds the same program";
+}
+
 TEST(Start, ThatNeverSucceedsEndsWithTheBudget) {
   for (const char* mood : {"ends", "silent", "garbage"}) {
     const moody_worker worker(mood);
