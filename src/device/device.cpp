@@ -225,7 +225,7 @@ void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)
 result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
 
 bool device::drain(std::chrono::nanoseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), patience);
   for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(
