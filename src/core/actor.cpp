@@ -109,7 +109,8 @@ struct alarm {
   static void set(std::unique_ptr<alarm> next, std::chrono::nanoseconds delay) {
     const std::shared_ptr<timer_state> state = next->state;
     timer_service& service = *state->service;
-    state->alarm = service.add(service.now() + delay, [next = std::move(next)] { next->ring(); });
+    state->alarm = service.add(detail::deadline_after(service.now(), delay),
+                               [next = std::move(next)] { next->ring(); });
     if (state->cancelled) service.cancel(state->alarm);
   }
 };

@@ -87,9 +87,12 @@ void actor_cell::post_after_backoff(const any_actor_ref& who, std::size_t nth,
                 std::pow(b.factor, static_cast<double>(nth == 0 ? 0 : nth - 1));
   wait = std::min(wait, static_cast<double>(b.longest.count()));
   wait *= 1 + b.jitter * core_->jitter();
+  // Far beyond any restart, and within what a duration holds.
+  wait = std::min(wait, 1e18);
   if (wait < 1) return who.cell().post_call(std::move(call));
   core_->timers()->add(
-      core_->timers()->now() + std::chrono::nanoseconds(static_cast<std::int64_t>(wait)),
+      detail::deadline_after(core_->timers()->now(),
+                             std::chrono::nanoseconds(static_cast<std::int64_t>(wait))),
       [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); });
 }
 

@@ -53,9 +53,10 @@ future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion
     }
     stopping_.push_back(std::move(source));
     if (std::exchange(shutting_down_, true)) return done;
-    patience_alarm_ = timers_->add(timers_->now() + patience, [weak = weak_from_this()] {
-      if (const auto core = weak.lock()) core->force_stop();
-    });
+    patience_alarm_ =
+        timers_->add(detail::deadline_after(timers_->now(), patience), [weak = weak_from_this()] {
+          if (const auto core = weak.lock()) core->force_stop();
+        });
   }
   root().stop_after_mailbox();
   return done;

@@ -85,8 +85,8 @@ error types_differ(const any_tensor& t, dtype type) {
                                       to_string(type))};
 }
 
-// Why the rights of a tensor's memory cannot be changed, if so.
-std::optional<error> not_freezable(const any_tensor& t) {
+// Why a device cannot change the rights of a tensor's memory, if so.
+std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) {
   if (!t.buffer()) {
     return error{.code = errc::foreign_buffer,
                  .message = "only memory that Troupe handed out can be frozen"};
@@ -95,7 +95,13 @@ std::optional<error> not_freezable(const any_tensor& t) {
     return error{.code = errc::unsupported,
                  .message = "host memory cannot be frozen: the program itself writes it"};
   }
-  if (!static_cast<memory_pool*>(t.buffer()->owner)->separable(*t.buffer().get())) {
+  if (t.buffer()->owner != &own) {
+    return error{.code = errc::foreign_buffer,
+                 .message = fmt::format("belongs to device {}, not to device {}",
+                                        static_cast<memory_pool*>(t.buffer()->owner)->device(),
+                                        own.device())};
+  }
+  if (!own.separable(*t.buffer().get())) {
     return error{.code = errc::unsupported,
                  .message = fmt::format("a tensor of {} bytes shares its memory with others; one "
                                         "of {} bytes or more can be frozen here",
@@ -163,22 +169,31 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
 }
 
 future<void> device::freeze(const any_tensor& t) {
-  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
+  if (auto refused = not_freezable(t, core_->memory())) {
+    return make_failed_future<void>(*std::move(refused));
+  }
   // First the program refuses to write, then everything sent before has to be done, then workers
   // lose the right to.
-  future<void> settled = ask(lane::marker{.after = t});
-  t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
-  return std::move(settled).then([core = core_, buffer = t.buffer()](result<void> outcome) {
+  const auto before = t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
+  const bool frozen_here = (before & buffer_frozen) == 0;
+  return ask(lane::marker{.after = t}).then([core = core_, t, frozen_here](result<void> outcome) {
+    std::atomic<std::uint32_t>& state = t.buffer()->state;
     if (!outcome) {
-      buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+      if (frozen_here) state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
       return make_failed_future<void>(std::move(outcome).error());
     }
-    return core->watch().protect(buffer, true);
+    // The call that had begun it may have failed, and writes were let in again.
+    if ((state.load(std::memory_order_acquire) & buffer_frozen) == 0) {
+      return device(core).freeze(t);
+    }
+    return core->watch().protect(t.buffer(), true);
   });
 }
 
 future<void> device::thaw(const any_tensor& t) {
-  if (auto refused = not_freezable(t)) return make_failed_future<void>(*std::move(refused));
+  if (auto refused = not_freezable(t, core_->memory())) {
+    return make_failed_future<void>(*std::move(refused));
+  }
   return ask(lane::marker{.after = t})
       .then([core = core_, buffer = t.buffer()](result<void> outcome) {
         if (!outcome) return make_failed_future<void>(std::move(outcome).error());
@@ -210,7 +225,7 @@ void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)
 result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
 
 bool device::drain(std::chrono::nanoseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), patience);
   for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 namespace troupe {
 namespace {
@@ -21,6 +22,8 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 // A page: what the rights of can be changed, so that any buffer can be frozen by itself.
 constexpr std::uint64_t device_granule_bytes = 4096;
 constexpr std::uint32_t largest_capacity = 16 * 1024;
+// A request counts its bytes in 32 bits.
+constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_t>::max();
 // A sender looks for completions itself once in so many requests, so that a stream of requests that
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
@@ -45,6 +48,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
                                         config.mailbox_capacity, largest_capacity),
+                 .device = ordinal};
+  }
+  if (config.mailbox_bytes > largest_mailbox_bytes) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("mailbox_bytes {} is more than {}", config.mailbox_bytes,
+                                        largest_mailbox_bytes),
                  .device = ordinal};
   }
   auto backend = choose_backend(ordinal, config);
@@ -97,9 +106,10 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
 }
 
 result<void> device_core::send(const request_type& type, void* request,
-                               const request_options& options, std::uint8_t lane,
-                               completion&& done) {
+                               const request_options& options, std::uint8_t lane, completion&& done,
+                               no_room full) {
   const auto refuse = [&](error why) -> result<void> {
+    if (full == no_room::come_again && why.code == errc::mailbox_full) return why;
     why.device = ordinal_;
     why.generation = supervisor_->generation();
     if (why.request.empty()) why.request = wire::print(type, request);
@@ -115,14 +125,16 @@ result<void> device_core::send(const request_type& type, void* request,
   if (auto why = not_enabled(type)) [[unlikely]]
     return refuse(std::move(*why));
   if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
+  deadline until;
+  if (options.deadline) until = detail::deadline_after(clock::now(), *options.deadline);
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
-    auto awaited = await_slot(options);
+    auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
     if (!awaited) return refuse(std::move(awaited).error());
     taken = *awaited;
   }
   const std::uint16_t slot = *taken;
-  if (auto filled = fill(slot, type, request); !filled) {
+  if (auto filled = fill(slot, type, request, until, full); !filled) {
     abandon_slot(slot);
     return refuse(std::move(filled).error());
   }
@@ -134,12 +146,7 @@ result<void> device_core::send(const request_type& type, void* request,
   r.started = false;
   r.kills = 0;
   r.done = std::move(done);
-  r.deadline_ns = 0;
-  if (options.deadline) {
-    r.deadline_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                        (clock::now() + *options.deadline).time_since_epoch())
-                        .count();
-  }
+  r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;
   const std::int64_t deadline_ns = r.deadline_ns;
   const bool cancellable = options.stop.stop_possible();
@@ -180,15 +187,15 @@ inline std::optional<error> device_core::not_enabled(const request_type& type) c
   return std::nullopt;
 }
 
-// When there was none.
-result<std::uint16_t> device_core::await_slot(const request_options& options) {
-  const auto patience =
-      options.deadline ? clock::now() + *options.deadline : clock::time_point::max();
+// What `take` gives, when it has given nothing: a slot, or room for a long request.
+template <class Take>
+auto device_core::await_room(deadline until, Take&& take, no_room full)
+    -> result<typename decltype(take())::value_type> {
   detail::spin_wait spin(std::chrono::microseconds(50));
   for (bool given_way = false;;) {
     completions_->try_poll();
-    if (auto slot = requests_->take_slot()) return *slot;
-    if (config_.full == when_full::reject) {
+    if (auto room = take()) return *room;
+    if (config_.full == when_full::reject || full == no_room::come_again) {
       // A sender that tries again and again may keep the very processor that the worker needs.
       if (!std::exchange(given_way, true)) {
         ::sched_yield();
@@ -199,14 +206,15 @@ result<std::uint16_t> device_core::await_slot(const request_options& options) {
                                           requests_->capacity())};
     }
     if (supervisor_->gone()) return supervisor_->stop_reason();
-    if (clock::now() >= patience) {
+    if (until && clock::now() >= *until) {
       return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
     }
     if (!spin.step()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
-result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request) {
+result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request,
+                               deadline until, no_room full) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
   // Before the operands are checked: what is tainted after this is looked for again.
@@ -223,9 +231,16 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     }
     r.heap = requests_->take_heap(*bytes);
     if (!r.heap) {
-      return error{.code = errc::mailbox_full,
-                   .message = fmt::format("no room for {} bytes within mailbox_bytes {}", *bytes,
-                                          requests_->heap_bytes())};
+      auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
+      if (!room) {
+        error why = std::move(room).error();
+        if (why.code == errc::mailbox_full) {
+          why.message = fmt::format("no room for {} bytes within mailbox_bytes {}", *bytes,
+                                    requests_->heap_bytes());
+        }
+        return why;
+      }
+      r.heap = *room;
     }
     header.spill_offset = r.heap->offset;
     r.operands.clear();

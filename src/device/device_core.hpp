@@ -28,11 +28,17 @@ class device_core {
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory);
   ~device_core();
 
+  /// What becomes of a request that finds the mailbox full.
+  enum class no_room : bool {
+    as_configured,
+    come_again,  ///< it is as if it had not been sent, and `done` is left alone
+  };
+
   /// Checks a request, and sends it; the request is used up. `done` is called exactly once, at once
   /// when the request is refused. An empty `done` makes it a `tell`.
   /// \returns why it was refused, when it was
   result<void> send(const request_type& type, void* request, const request_options& options,
-                    std::uint8_t lane, completion&& done);
+                    std::uint8_t lane, completion&& done, no_room full = no_room::as_configured);
 
   /// The lanes of a library, by the device's policy; the same for the same name.
   [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
@@ -50,15 +56,21 @@ class device_core {
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
+  [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
 
  private:
+  using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
 
   [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
-  [[nodiscard]] result<std::uint16_t> await_slot(const request_options& options);
-  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request);
+  template <class Take>
+  [[nodiscard]] auto await_room(deadline until, Take&& take, no_room full)
+      -> result<typename decltype(take())::value_type>;
+  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request,
+                                  deadline until, no_room full);
   void abandon_slot(std::uint16_t slot) noexcept;
   void complete_error(std::uint16_t slot, error& failure);
   void cancel(std::uint16_t slot, std::uint64_t ticket);

@@ -1,6 +1,7 @@
 #include "device/device_registry.hpp"
 
 #include "device/device_guard.hpp"
+#include "device/not_a_worker.hpp"
 
 #include <troupe/device/device.hpp>
 
@@ -49,6 +50,7 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
         .code = errc::invalid_argument,
         .message = fmt::format("device {} is not within 0 and {}", ordinal, largest_ordinal)};
   }
+  if (auto why = not_a_worker()) return *std::move(why);
   if (running(ordinal)) {
     return error{
         .code = errc::invalid_argument,

@@ -3,14 +3,18 @@
 #include <troupe/ops/memory/copy.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace troupe {
 namespace {
 
 // Large enough that the cost of a request vanishes, small enough that two of them stay in a cache.
 constexpr std::size_t largest_piece_bytes = std::size_t{1} << 20;
-constexpr std::size_t pieces_in_flight = 4;
+constexpr std::uint32_t pieces_in_flight = 4;
+// Between looks for room, when nothing of the copy is in flight that would make some.
+constexpr auto pause_without_room = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -43,10 +47,9 @@ future<void> staged_copy::start() {
   future<void> answer = done_.get_future();
   // This count keeps the copy from ending before all of its first pieces are under way.
   in_flight_ = 1;
-  for (std::size_t i = 0; i < pieces_in_flight; ++i) {
+  for (std::uint32_t i = 0; i < std::min(pieces_in_flight, core_->mailbox_capacity()); ++i) {
     std::optional<piece> p = next_piece();
-    if (!p) break;
-    launch(*std::move(p));
+    if (!p || !launch(*std::move(p))) break;
   }
   end_one(std::nullopt);
   return answer;
@@ -56,7 +59,14 @@ std::optional<staged_copy::piece> staged_copy::next_piece() {
   piece p;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_ || next_ >= bytes_) return std::nullopt;
+    if (failure_) return std::nullopt;
+    if (!turned_away_.empty()) {
+      p = std::move(turned_away_.back());
+      turned_away_.pop_back();
+      ++in_flight_;
+      return p;
+    }
+    if (next_ >= bytes_) return std::nullopt;
     p.begin = next_;
     p.end = next_ = std::min(next_ + piece_bytes_, bytes_);
     ++in_flight_;
@@ -79,7 +89,8 @@ std::optional<staged_copy::piece> staged_copy::next_piece() {
   return p;
 }
 
-void staged_copy::launch(piece p) {
+// False when there is no room: the piece is put back.
+bool staged_copy::launch(piece p) {
   memory::copy request;
   if (source_ != nullptr) {
     std::memcpy(p.staging.address(), source_ + p.begin, p.end - p.begin);
@@ -89,10 +100,23 @@ void staged_copy::launch(piece p) {
     request.from = p.device_side;
     request.to = p.staging;
   }
-  (void)core_->send(
-      request_type_of<memory::copy>(), &request, {}, lane_,
-      [self = shared_from_this(), p = std::make_unique<piece>(std::move(p))](
-          const std::byte*, error* failure) { self->on_done(std::move(*p), failure); });
+  const bool first = p.begin == 0;
+  auto kept = std::make_unique<piece>(std::move(p));
+  piece& launched = *kept;
+  completion done = [self = shared_from_this(), p = std::move(kept)](const std::byte*,
+                                                                     error* failure) {
+    self->on_done(std::move(*p), failure);
+  };
+  const auto sent =
+      core_->send(request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
+                  first ? device_core::no_room::as_configured : device_core::no_room::come_again);
+  if (sent || first || sent.error().code != errc::mailbox_full) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    turned_away_.push_back(std::move(launched));
+  }
+  end_one(std::nullopt);
+  return false;
 }
 
 void staged_copy::on_done(piece p, error* failure) {
@@ -101,15 +125,32 @@ void staged_copy::on_done(piece p, error* failure) {
     std::memcpy(target_ + p.begin, p.staging.address(), p.end - p.begin);
   }
   p.staging = {};
-  if (std::optional<piece> next = next_piece()) launch(*std::move(next));
+  come_again();
+}
+
+// Launches the next piece, if there is one, in the place of one that has ended.
+void staged_copy::come_again() {
+  if (std::optional<piece> next = next_piece()) (void)launch(*std::move(next));
   end_one(std::nullopt);
 }
 
 void staged_copy::end_one(std::optional<error> failure) {
+  bool waits_for_room = false;
   {
     const std::lock_guard lock(mutex_);
     if (failure && !failure_) failure_ = std::move(failure);
     if (--in_flight_ != 0) return;
+    waits_for_room = !failure_ && !turned_away_.empty();
+    if (waits_for_room) in_flight_ = 1;
+  }
+  if (waits_for_room) {
+    // By the device thread, which others do not wait for: this one may have the reactor's role.
+    const bool comes = core_->watch().execute([self = shared_from_this()] {
+      std::this_thread::sleep_for(pause_without_room);
+      self->come_again();
+    });
+    if (!comes) end_one(core_->watch().stop_reason());
+    return;
   }
   if (failure_) {
     done_.set_error(std::move(*failure_));

@@ -18,6 +18,9 @@ namespace troupe {
 /// worker copies one piece, the program's side of the next is done. A packed tensor goes in pieces
 /// of a few MiB; any other layout in one piece, because its elements do not lie in order.
 ///
+/// Pieces after the first do not find the mailbox full, whatever else the device has to do: they
+/// come again when there is room, so that a copy that was begun is not left half done.
+///
 /// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
 /// what the completions of different pieces share; the bytes themselves are copied outside of it.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
@@ -39,7 +42,8 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
 
   [[nodiscard]] future<void> start();
   [[nodiscard]] std::optional<piece> next_piece();
-  void launch(piece p);
+  [[nodiscard]] bool launch(piece p);
+  void come_again();
   void on_done(piece p, error* failure);
   void end_one(std::optional<error> failure);
 
@@ -54,6 +58,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::mutex mutex_;
   std::size_t next_ = 0;
   std::size_t in_flight_ = 0;
+  std::vector<piece> turned_away_;  // found no room
   std::optional<error> failure_;
   promise<void> done_;
 };

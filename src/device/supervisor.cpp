@@ -182,7 +182,8 @@ void supervisor::sleep() {
   if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
   if (watching_.load()) until = std::min(until, clock::now() + watch_interval);
   if (next_ && next_->where() == incarnation::stage::starting) {
-    until = std::min(until, next_->started_at() + parts_.config.start_timeout);
+    until =
+        std::min(until, detail::deadline_after(next_->started_at(), parts_.config.start_timeout));
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   if (next_ && next_->where() == incarnation::stage::ready && !active_) {
@@ -281,7 +282,7 @@ void supervisor::tick() {
   const clock::time_point now = clock::now();
   if (gone()) return;
   if (next_ && next_->where() == incarnation::stage::starting &&
-      now >= next_->started_at() + parts_.config.start_timeout) {
+      now - next_->started_at() >= parts_.config.start_timeout) {
     next_failed({.code = errc::device_unavailable,
                  .message = fmt::format("the worker was not ready after {} ms",
                                         parts_.config.start_timeout / 1ms)});

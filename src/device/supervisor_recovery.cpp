@@ -402,7 +402,9 @@ supervisor::clock::duration supervisor::backoff_after(int failures) {
   const double full = static_cast<double>(b.initial.count()) * std::pow(b.factor, failures - 1);
   const double limited = std::min(full, static_cast<double>(b.longest.count()));
   std::uniform_real_distribution<double> spread(1.0 - b.jitter, 1.0 + b.jitter);
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(limited * spread(random_)));
+  // Far beyond any restart, and within what a duration holds.
+  const double wait = std::min(limited * spread(random_), 1e18);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(wait));
 }
 
 void supervisor::give_up(error why) {

@@ -43,6 +43,12 @@ result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, std::uin
 }
 
 result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
+  if (asked.limit_bytes > last_device_address) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("a memory limit of {} bytes is beyond every address",
+                                        asked.limit_bytes),
+                 .device = asked.device};
+  }
   pool_config config = asked;
   if (config.source) {
     const std::uint64_t bytes =

@@ -42,7 +42,7 @@ struct slot_header {
   /// it, and what depends on it, waits for `activation::released`.
   std::atomic<std::uint32_t> held{0};
   /// Set by the program for a request that was running when a worker was lost, and was perhaps the
-  /// cause: an accelerator's worker runs it with nothing beside it.
+  /// cause: it is run with nothing beside it.
   std::atomic<std::uint32_t> alone{0};
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);

@@ -2,6 +2,7 @@
 
 #include "worker/process_fault.hpp"
 
+#include <troupe/core/deadline.hpp>
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/launch.hpp>
@@ -23,7 +24,8 @@ result<void> mark(const lane::marker&, lane_context&) { return {}; }
 /// Yields until `ended` says so or the time is over.
 template <class Ended>
 void spin(std::int64_t at_most_ns, Ended ended) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(at_most_ns);
+  const auto end = detail::deadline_after(std::chrono::steady_clock::now(),
+                                          std::chrono::nanoseconds(at_most_ns));
   while (!ended() && std::chrono::steady_clock::now() < end)
     std::this_thread::yield();
 }

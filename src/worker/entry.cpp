@@ -20,8 +20,6 @@
 namespace troupe {
 namespace {
 
-constexpr int control_descriptor = 3;
-
 std::string_view text(const char* bytes, std::size_t room) {
   return {bytes, ::strnlen(bytes, room)};
 }
@@ -207,7 +205,7 @@ std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_tab
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  worker_process process(os::unique_fd(control_descriptor), add);
+  worker_process process(os::unique_fd(worker::control_descriptor), add);
   // No destructors: the lanes may be in the middle of a request that never returns, and nothing
   // that the system does not take back by itself is held here.
   std::_Exit(process.run());

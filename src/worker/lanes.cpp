@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -206,19 +207,37 @@ job* threaded_lanes::take_ready() {
 }
 
 job* threaded_lanes::take_ready_locked() {
-  for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
-    const auto lane = static_cast<std::size_t>(__builtin_ctz(open));
-    job* head = queues_[lane].front();
-    if (!may_run(*head)) continue;
-    queues_[lane].pop_front();
-    if (queues_[lane].empty()) waiting_lanes_ &= ~(1u << lane);
+  static_assert(wire::max_lanes == 32, "a bit of a word each");
+  std::uint32_t open = std::rotr(waiting_lanes_ & ~running_lanes_, first_lane_);
+  for (; open != 0; open &= open - 1) {
+    const int lane = (std::countr_zero(open) + first_lane_) % wire::max_lanes;
+    std::deque<job*>& queue = queues_[static_cast<std::size_t>(lane)];
+    job* head = queue.front();
+    if (!may_start(*head)) continue;
+    alone_runs_ = next_alone_ == head || parts_.requests.alone(head->slot);
+    next_alone_ = nullptr;
+    queue.pop_front();
+    if (queue.empty()) waiting_lanes_ &= ~(1u << lane);
     running_lanes_ |= 1u << lane;
+    first_lane_ = (lane + 1) % wire::max_lanes;
     return head;
   }
   return nullptr;
 }
 
-bool threaded_lanes::may_run(const job& j) const noexcept {
+// With the mutex. Precondition: the first in the queue of a lane that does not run.
+bool threaded_lanes::may_start(const job& j) noexcept {
+  if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
+    return false;
+  }
+  if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
+  // What it depends on has ended. Nothing else starts before it: under a steady load it would never
+  // be alone.
+  next_alone_ = &j;
+  return false;
+}
+
+bool threaded_lanes::hazards_over(const job& j) const noexcept {
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<std::size_t>(__builtin_ctz(lanes));
     // Acquire: what the awaited request wrote is visible to this one.
@@ -236,12 +255,13 @@ void threaded_lanes::run_and_finish(job& first) {
     {
       const std::lock_guard lock(mutex_);
       running_lanes_ &= ~(1u << lane);
+      alone_runs_ = false;
       j = take_ready_locked();
       // Another one that this completion has set free is somebody else's to run.
       if (j != nullptr) {
         for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0 && !more;
              open &= open - 1) {
-          more = may_run(*queues_[static_cast<std::size_t>(__builtin_ctz(open))].front());
+          more = may_start(*queues_[static_cast<std::size_t>(__builtin_ctz(open))].front());
         }
       }
       queued_.fetch_sub(1, std::memory_order_release);

@@ -29,6 +29,9 @@ namespace troupe::worker {
 ///  - Before a large request it gives the role up and runs it; the next request finds nobody awake
 ///    (`doorbells::worker_sleeps`) and so wakes another thread, which takes the role. An idle
 ///    second thread thus costs nothing and no third one spins beside the two that work.
+///  - A request that has to be alone keeps others from starting once its hazards are over, and
+///  starts
+///    when the last of those that run has ended. What the reader runs itself is alone anyway.
 ///  - A reader with nothing to read spins for a bounded time, then sleeps.
 ///
 /// `mutex_` guards the lanes' queues. The inbox, the hazards and the jobs being decoded belong to
@@ -67,7 +70,8 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] job& admit(std::uint64_t entry);
   [[nodiscard]] job* take_ready();
   [[nodiscard]] job* take_ready_locked();
-  [[nodiscard]] bool may_run(const job& j) const noexcept;
+  [[nodiscard]] bool may_start(const job& j) noexcept;
+  [[nodiscard]] bool hazards_over(const job& j) const noexcept;
   void run_and_finish(job& j);
   void announce_completed() noexcept;
   void run(job& j) noexcept;
@@ -92,6 +96,9 @@ class threaded_lanes final : public lane_runner {
   std::array<std::deque<job*>, wire::max_lanes> queues_;
   std::uint32_t waiting_lanes_ = 0;  // lanes whose queue is not empty
   std::uint32_t running_lanes_ = 0;  // lanes whose head is being run
+  int first_lane_ = 0;               // to be looked at next, so that each has its turn
+  bool alone_runs_ = false;          // what runs has to be alone
+  const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
   // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
   // alone, and stays so until it admits something.
   std::atomic<std::uint32_t> queued_{0};

@@ -160,9 +160,20 @@ result<bool> stream_lanes::submit_waiting() {
 
 bool stream_lanes::may_submit(const job& j) {
   if (j.held && !parts_.requests.released()) return false;
-  if (in_flight() && (alone_in_flight_ || parts_.requests.alone(j.slot))) {
+  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
+    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
+    if (lanes_[other].submitted < j.waits.need[other]) return false;
+  }
+  if (next_alone_ != nullptr && next_alone_ != &j) return false;
+  const bool alone = parts_.requests.alone(j.slot);
+  if (in_flight() && (alone || alone_in_flight_)) {
     (void)look_at_marks();
-    if (in_flight()) return false;
+    if (in_flight()) {
+      // What it depends on is in the queues. Nothing else goes there before it: under a steady load
+      // it would never be alone.
+      if (alone) next_alone_ = &j;
+      return false;
+    }
   }
   const lane& to = lanes_[j.lane];
   const auto full = [&] {
@@ -171,10 +182,6 @@ bool stream_lanes::may_submit(const job& j) {
   if (full()) {
     (void)look_at_marks();
     if (full()) return false;
-  }
-  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
-    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
-    if (lanes_[other].submitted < j.waits.need[other]) return false;
   }
   return true;
 }
@@ -200,6 +207,7 @@ result<void> stream_lanes::submit(job& j) {
   }
   if (to.submitted == completed_[j.lane].load(std::memory_order_relaxed)) to.moved = clock::now();
   alone_in_flight_ = parts_.requests.alone(j.slot);
+  if (next_alone_ == &j) next_alone_ = nullptr;
   parts_.answers.started(j);
   to.submitted = j.place;
   busy_lanes_ |= 1u << j.lane;

@@ -91,6 +91,7 @@ class stream_lanes final : public lane_runner {
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
   bool alone_in_flight_ = false;            ///< what was submitted last has to be alone
+  const job* next_alone_ = nullptr;         // waits for the queues to be empty; others wait for it
   bool begun_ = false;
 
   std::jthread thread_;

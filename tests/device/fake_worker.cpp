@@ -1,5 +1,6 @@
 #include "fake_worker.hpp"
 
+#include "operations.hpp"
 #include "wire/control.hpp"
 
 #include <sys/socket.h>
@@ -41,6 +42,16 @@ void maybe_misbehave(int argc, char** argv) {
     hello.protocol = 77;
     say(hello);
     stay();
+  }
+  if (what == "makes_a_device") {
+    ::unsetenv("TROUPE_TEST_WORKER");  // or, if it is not refused, its workers would do the same
+    troupe::system system;
+    try {
+      (void)system.device(0, permissive());
+    } catch (const failure& refused) {
+      ::_exit(refused.code() == errc::worker_not_found ? 0 : 4);
+    }
+    ::_exit(5);
   }
   if (what == "garbage") {
     const unsigned char bytes[64] = {0xff, 0x13, 0x37};

@@ -7,6 +7,7 @@ namespace troupe::test {
 ///   other_version   says hello as another version
 ///   ends            ends at once with status 3
 ///   silent          connects and never says anything
+///   makes_a_device  is a program that forgets `worker_entry`
 ///   garbage         says hello with bytes that are none
 void maybe_misbehave(int argc, char** argv);
 

@@ -172,14 +172,17 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   settle(gpu, GetParam());
   shared_flag flag(gpu);
   auto output = gpu.tensor<float>({8}).value();
-  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
   auto after = gpu.ask(sum{.input = output});
-  ASSERT_TRUE(eventually([&] { return gpu.statistics().in_flight == 2; }));
+  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
   kill_worker(gpu);
   flag.set();
   EXPECT_TRUE(ended(std::move(held)));
   EXPECT_EQ(after.get(), 16.0);
   EXPECT_EQ(gpu.generation(), 2u);
+  EXPECT_EQ(gpu.statistics().replayed, 1u);
 }
 
 TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {
@@ -187,9 +190,10 @@ TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {
   settle(gpu, GetParam());
   shared_flag flag(gpu);
   auto output = gpu.tensor<float>({8}).value();
-  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2});
-  // Long after the microseconds that it takes to begin; there is nothing that tells of it.
-  std::this_thread::sleep_for(50ms);
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
   ::kill(gpu.worker_pid().value(), SIGSEGV);
   ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
   flag.set();
@@ -202,9 +206,10 @@ TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {
 // Sends a request that updates in place, waits until it runs, and kills the worker.
 future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_tensor& output) {
   const std::uint64_t before = gpu.generation();
-  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .add = true});
-  // Long after the microseconds that it takes to begin; there is nothing that tells of it.
-  std::this_thread::sleep_for(50ms);
+  shared_flag begun(gpu);
+  auto held = gpu.ask(hold{
+      .flag = flag.tensor(), .output = output, .value = 1, .add = true, .begun = begun.tensor()});
+  EXPECT_TRUE(eventually([&] { return begun.is_set(); }));
   kill_worker(gpu);
   EXPECT_TRUE(eventually([&] { return gpu.generation() > before; }));
   return held;
@@ -311,9 +316,12 @@ TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
   settle(gpu, GetParam());
   shared_flag flag(gpu);
   auto output = gpu.tensor<float>({8}).value();
-  auto held = gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1});
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()});
   for (int i = 0; i < 2; ++i) {
-    std::this_thread::sleep_for(50ms);
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    begun.reset();
     const std::uint64_t before = gpu.generation();
     kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
@@ -321,6 +329,45 @@ TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
   auto outcome = ended(std::move(held));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::poisonous);
+}
+
+TEST_P(Fault, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  for (const bool guilty_first : {false, true}) {
+    const std::uint64_t before = gpu.generation();
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    shared_flag guilty_flag(gpu);
+    shared_flag guilty_begun(gpu);
+    auto output = gpu.tensor<float>({8}).value();
+    const library_actor one = gpu.library("test").on_new_lane();
+    const library_actor other = gpu.library("test").on_new_lane();
+    const auto crime = [&] {
+      return other.ask(
+          exit_when_told{.flag = guilty_flag.tensor(), .begun = guilty_begun.tensor()});
+    };
+    future<void> guilty;
+    if (guilty_first) guilty = crime();
+    auto innocent =
+        one.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+    if (!guilty_first) guilty = crime();
+    ASSERT_TRUE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }));
+    begun.reset();
+    guilty_begun.reset();
+    guilty_flag.set();  // and the worker exits without a word of who it was
+    EXPECT_FALSE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }, 50ms));
+    flag.set();
+    ASSERT_TRUE(eventually([&] { return guilty_begun.is_set(); }));
+    guilty_flag.set();
+    auto answer = ended(std::move(innocent));
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    auto blamed = ended(std::move(guilty));
+    ASSERT_FALSE(blamed);
+    EXPECT_EQ(blamed.error().code, errc::device_fault) << blamed.error().to_string();
+    EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 16.0);
+    EXPECT_EQ(gpu.generation(), before + 2);
+  }
 }
 
 TEST_P(Fault, RequestThatKeepsCrashingIsRefusedTheThirdTime) {

@@ -1,5 +1,7 @@
 #include "operations.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -9,16 +11,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-result<void> run_hold(const hold& r, lane_context&) {
+// Says that the request has begun, then waits for its flag.
+result<void> begin_and_wait(const any_tensor& begun, const any_tensor& until) {
+  if (!begun.null()) {
+    std::atomic_ref(*begun.data<std::uint32_t>()).store(1, std::memory_order_release);
+  }
   // Bounded, so that a broken test fails instead of hanging.
   const auto deadline = std::chrono::steady_clock::now() + 20s;
-  std::atomic_ref flag(*r.flag.data<std::uint32_t>());
+  std::atomic_ref flag(*until.data<std::uint32_t>());
   while (flag.load(std::memory_order_acquire) == 0) {
     if (std::chrono::steady_clock::now() > deadline) {
       return error{.code = errc::handler_failed, .message = "the flag was never set"};
     }
     std::this_thread::yield();
   }
+  return {};
+}
+
+result<void> run_exit_when_told(const exit_when_told& r, lane_context&) {
+  if (auto told = begin_and_wait(r.begun, r.flag); !told) return told;
+  // When it is run again it waits to be told again.
+  std::atomic_ref(*r.flag.data<std::uint32_t>()).store(0, std::memory_order_release);
+  ::_exit(3);
+}
+
+result<void> run_hold(const hold& r, lane_context&) {
+  if (auto told = begin_and_wait(r.begun, r.flag); !told) return told;
   if (r.output.null()) return {};
   for (std::int64_t i = 0; i < r.output.count(); ++i) {
     float& element = r.output.data<float>()[i];
@@ -41,14 +59,25 @@ void hold::describe(field_visitor& fields) {
   fields.updates("output", output, add);
   fields.value("value", value);
   fields.value("add", add);
+  fields.writes("begun", begun);
 }
 
 result<void> hold::validate() const {
   if (flag.null() || flag.type() != dtype::u32 || flag.count() != 1) {
     return error{.code = errc::invalid_argument, .message = "flag must be one u32"};
   }
+  if (!begun.null() && (begun.type() != dtype::u32 || begun.count() != 1)) {
+    return error{.code = errc::invalid_argument, .message = "begun must be one u32"};
+  }
   return {};
 }
+
+void exit_when_told::describe(field_visitor& fields) {
+  fields.reads("flag", flag);
+  fields.writes("begun", begun);
+}
+
+result<void> exit_when_told::validate() const { return {}; }
 
 void sum::describe(field_visitor& fields) { fields.reads("input", input); }
 
@@ -61,6 +90,7 @@ result<void> sum::validate() const {
 
 void add_operations(operation_table& table) {
   table.add(&run_hold);
+  table.add(&run_exit_when_told);
   table.add(&run_sum);
 }
 

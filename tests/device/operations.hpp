@@ -19,6 +19,19 @@ struct hold {
   any_tensor output{};  ///< f32, packed; may be null
   double value = 0;
   bool add = false;
+  any_tensor begun{};  ///< u32[1] in host memory, set when the request begins; may be null
+
+  void describe(field_visitor& fields);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Waits until the flag is set and then ends its process, with no report of who it was.
+struct exit_when_told {
+  using reply = void;
+  static constexpr std::string_view name = "test.exit_when_told";
+
+  any_tensor flag{};   ///< u32[1] in host memory; read
+  any_tensor begun{};  ///< u32[1] in host memory, set when the request begins
 
   void describe(field_visitor& fields);
   [[nodiscard]] result<void> validate() const;
@@ -43,10 +56,18 @@ class shared_flag {
   explicit shared_flag(device& on) : memory_(on.host_tensor<std::uint32_t>({1}).value()) {
     memory_[0] = 0;
   }
-  void set() { std::atomic_ref(memory_[0]).store(1, std::memory_order_release); }
+  void set() { store(1); }
+  void reset() { store(0); }
+  [[nodiscard]] bool is_set() const {
+    return std::atomic_ref(memory_[0]).load(std::memory_order_acquire) != 0;
+  }
   [[nodiscard]] const host_tensor<std::uint32_t>& tensor() const noexcept { return memory_; }
 
  private:
+  void store(std::uint32_t value) {
+    std::atomic_ref(memory_[0]).store(value, std::memory_order_release);
+  }
+
   host_tensor<std::uint32_t> memory_;
 };
 

@@ -13,9 +13,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -163,6 +165,96 @@ TEST_F(Refusal, WaitingForRoomEndsWhenThereIsRoom) {
     EXPECT_TRUE(one.get_result());
 }
 
+TEST_F(Refusal, WaitingForRoomForLongRequestsEndsWhenThereIsRoom) {
+  device_config config = permissive();
+  config.mailbox_bytes = 64 << 10;
+  config.full = when_full::wait;
+  device gpu = system_.device(2, config);
+  auto a = gpu.tensor<float>({2, 2}).value();
+  gpu.ask(memory::fill{.to = a, .value = 2}).get();
+  shared_flag flag(gpu);
+  auto held = gpu.blas().ask(hold{.flag = flag.tensor()});
+  std::vector<tensor<float>> outputs;
+  blas::gemm_batched many;
+  many.a.assign(100, a);
+  many.b.assign(100, a);
+  for (int i = 0; i < 100; ++i) {
+    outputs.push_back(gpu.tensor<float>({2, 2}).value());
+    many.c.push_back(outputs.back());
+  }
+  // The first ones fill the heap; they are held until there is one that found no room.
+  std::atomic<int> sent = 0;
+  std::jthread sender([&] {
+    std::vector<future<void>> answers;
+    for (int i = 0; i < 20; ++i) {
+      answers.push_back(gpu.ask(many));
+      ++sent;
+    }
+    for (auto& one : answers) {
+      auto outcome = one.get_result();
+      EXPECT_TRUE(outcome) << outcome.error().to_string();
+    }
+  });
+  EXPECT_FALSE(eventually([&] { return sent == 20; }, 50ms));
+  auto late = gpu.ask(many, {.deadline = 10ms}).get_result();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, errc::deadline_exceeded);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  sender.join();
+  EXPECT_EQ(gpu.ask(sum{.input = outputs[99]}).get(), 32.0);
+}
+
+TEST_F(Refusal, AnIdleDeviceTakesACopyOfMorePiecesThanItHasSlots) {
+  const std::vector<float> values(std::size_t{5} << 18, 1.0F);  // five pieces
+  for (const std::uint32_t capacity : {1u, 2u, 3u}) {
+    device_config config = permissive();
+    config.mailbox_capacity = capacity;
+    device gpu = system_.device(static_cast<std::int32_t>(1 + capacity), config);
+    auto t = gpu.tensor<float>({static_cast<std::int64_t>(values.size())}).value();
+    auto there = gpu.copy(std::span(values), t).get_result();
+    EXPECT_TRUE(there) << there.error().to_string();
+    std::vector<float> back(values.size());
+    auto here = gpu.copy(t, std::span(back)).get_result();
+    EXPECT_TRUE(here) << here.error().to_string();
+    EXPECT_EQ(values, back);
+  }
+}
+
+TEST_F(Refusal, ACopyIsTakenAsAWholeOrNotAtAll) {
+  constexpr std::size_t count = std::size_t{3} << 18;  // three pieces
+  device_config config = permissive();
+  config.mailbox_capacity = 2;
+  device gpu = system_.device(2, config);
+  auto t = gpu.tensor<float>({count}, initial::zero).value();
+  std::jthread other([&](const std::stop_token& stop) {
+    const library_actor lane = gpu.library("test").on_new_lane();
+    while (!stop.stop_requested()) {
+      auto one = lane.ask(lane::marker{});
+      (void)lane.ask(lane::marker{}).get_result();
+      (void)one.get_result();
+    }
+  });
+  const auto sum_there = [&] {
+    for (;;) {
+      auto answer = gpu.ask(sum{.input = t}).get_result();
+      if (answer) return *answer;
+    }
+  };
+  int last_taken = 0;
+  for (int i = 1; i <= 100; ++i) {
+    const std::vector<float> values(count, static_cast<float>(i));
+    auto outcome = gpu.copy(std::span(values), t).get_result();
+    if (outcome) {
+      last_taken = i;
+    } else {
+      ASSERT_EQ(outcome.error().code, errc::mailbox_full);
+    }
+    ASSERT_EQ(sum_there(), static_cast<double>(last_taken) * count) << "copy " << i;
+  }
+  EXPECT_GT(last_taken, 0);
+}
+
 TEST_F(Refusal, AnAnswerMaySendTheNextRequestIntoItsOwnRoom) {
   for (const when_full full : {when_full::reject, when_full::wait}) {
     device_config config = permissive();
@@ -265,6 +357,41 @@ TEST_F(Refusal, OfAMailboxThatCannotBe) {
   }
 }
 
+TEST_F(Refusal, OfMoreBytesThanAMailboxOrAMachineCanHave) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{1} << 32, std::numeric_limits<std::uint64_t>::max()}) {
+    device_config config = permissive();
+    config.mailbox_bytes = bytes;
+    try {
+      (void)system_.device(3, config);
+      ADD_FAILURE() << "a mailbox of " << bytes << " bytes";
+    } catch (const failure& f) {
+      EXPECT_EQ(f.code(), errc::invalid_argument);
+    }
+  }
+  device_config config = permissive();
+  config.memory_limit_bytes = std::numeric_limits<std::uint64_t>::max();
+  try {
+    (void)system_.device(3, config);
+    ADD_FAILURE() << "memory of 2^64 bytes";
+  } catch (const failure& f) {
+    EXPECT_EQ(f.code(), errc::invalid_argument);
+  }
+}
+
+TEST_F(Refusal, TheLongestPatienceIsNoLimit) {
+  constexpr auto forever = std::chrono::nanoseconds::max();
+  device_config config = permissive();
+  config.start_timeout = forever;
+  config.silence_timeout = forever;
+  device gpu = system_.device(2, config);
+  auto outcome = gpu.ask(lane::marker{}, {.deadline = forever}).get_result();
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_TRUE(gpu.ask(lane::marker{}, {.deadline = forever}).wait_for(forever));
+  EXPECT_TRUE(gpu.ask(lane::marker{}).timeout(forever).get_result());
+  EXPECT_TRUE(gpu.drain(forever));
+}
+
 TEST_F(Refusal, OfAConfigurationForADeviceThatRuns) {
   try {
     (void)system_.device(0, permissive());
@@ -310,6 +437,20 @@ TEST(Start, OfAWorkerOfAnotherVersionNamesBoth) {
   EXPECT_EQ(outcome.error().code, errc::version_mismatch);
   EXPECT_NE(outcome.error().message.find("0.0.1"), std::string::npos);
   EXPECT_NE(outcome.error().message.find("77"), std::string::npos);
+}
+
+TEST(Start, OfAProgramThatForgetsWorkerEntryNamesTheRemedy) {
+  const moody_worker mood("makes_a_device");
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  auto outcome = gpu.ask(lane::marker{}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::worker_not_found) << outcome.error().to_string();
+  EXPECT_NE(outcome.error().message.find("call troupe::worker_entry first in main"),
+            std::string::npos)
+      << outcome.error().message;
+  EXPECT_EQ(gpu.health().state, device_state::stopped);
+  EXPECT_EQ(gpu.health().restarts, 0u) << "another try finds the same program";
 }
 
 TEST(Start, ThatNeverSucceedsEndsWithTheBudget) {

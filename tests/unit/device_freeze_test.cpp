@@ -1,8 +1,11 @@
 #include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level1.hpp>
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/fault/spin_until.hpp>
 
 #include <gtest/gtest.h>
+
+#include <atomic>
 
 namespace troupe {
 namespace {
@@ -40,6 +43,37 @@ TEST_F(DeviceFreeze, ARequestThatWouldWriteIsRefused) {
   EXPECT_EQ(code(scale(device_, t)), errc::frozen_buffer);
   device_.thaw(t).get();
   EXPECT_EQ(code(scale(device_, t)), errc{});
+}
+
+TEST_F(DeviceFreeze, AnotherDeviceNeitherFreezesNorThaws) {
+  device other = system_.device(1, {.memory_limit_bytes = std::uint64_t{2} * 4096});
+  const auto t = device_.tensor<float>({count}).value();
+  const auto frozen = device_.tensor<float>({count}).value();
+  device_.freeze(frozen).get();
+  for (const auto& one : {t, frozen}) {
+    EXPECT_EQ(code(other.freeze(one).get_result()), errc::foreign_buffer);
+    EXPECT_EQ(code(other.thaw(one).get_result()), errc::foreign_buffer);
+  }
+  EXPECT_EQ(code(scale(device_, t)), errc{});
+  EXPECT_EQ(code(scale(device_, frozen)), errc::frozen_buffer);
+}
+
+TEST_F(DeviceFreeze, AFrozenTensorStaysFrozenWhenASecondFreezeIsRefused) {
+  device full = system_.device(2, {.mailbox_capacity = 1,
+                                   .memory_limit_bytes = std::uint64_t{2} * 4096,
+                                   .fault_injection = true});
+  const auto t = full.tensor<float>({count}).value();
+  const auto open = full.tensor<float>({count}).value();
+  const auto flag = full.host_tensor<std::uint32_t>({1}).value();
+  full.freeze(t).get();
+  auto held = full.ask(fault::spin_until{.flag = flag});
+  EXPECT_EQ(code(full.freeze(t).get_result()), errc::mailbox_full);
+  EXPECT_EQ(code(full.freeze(open).get_result()), errc::mailbox_full);
+  std::atomic_ref(*flag.data()).store(1);
+  held.get();
+  EXPECT_EQ(code(scale(full, t)), errc::frozen_buffer);
+  EXPECT_EQ(code(scale(full, open)), errc{}) << "what was not frozen is not refused";
+  EXPECT_EQ(full.generation(), 1u);
 }
 
 TEST_F(DeviceFreeze, MemoryOfAFrozenTensorThatIsGoneCanBeWrittenByTheNext) {

@@ -100,6 +100,60 @@ TEST_F(WorkerLanes, AChainThroughManyLanesRunsInOrder) {
     ASSERT_TRUE(before("end " + std::to_string(i), "begin " + std::to_string(i + 1))) << i;
 }
 
+TEST_F(WorkerLanes, ARequestThatIsToRunAloneWaitsForTheOthersAndKeepsThemOut) {
+  stage_.start(4);
+  stage_.send({.reads = stage_.kib(0, 100), .number = 0, .hold = true}, 0);
+  until(stage_.steps.begun[0]);
+  stage_.send_alone({.reads = stage_.kib(0, 100), .number = 1, .hold = true}, 1);
+  stage_.send({.reads = stage_.kib(0, 100), .number = 2}, 2);
+  stage_.send({.number = 3}, 3);
+  stage_.await_reader_asleep();
+  EXPECT_FALSE(stage_.steps.begun[1].load());
+  let_end(0);
+  until(stage_.steps.begun[1]);
+  stage_.send({.number = 4}, 4);
+  stage_.await_reader_asleep();
+  let_end(1);
+  for (std::uint8_t lane = 2; lane <= 4; ++lane) {
+    stage_.await(lane, 1);
+    EXPECT_TRUE(before("end 1", "begin " + std::to_string(lane))) << "lane " << int{lane};
+  }
+  EXPECT_TRUE(before("end 0", "begin 1"));
+}
+
+TEST_F(WorkerLanes, ARequestThatIsToRunAloneLetsWhatItDependsOnRunFirst) {
+  stage_.start(3);
+  stage_.send({.reads = stage_.kib(0, 100), .number = 0, .hold = true}, 0);
+  until(stage_.steps.begun[0]);
+  stage_.send({.writes = stage_.kib(200, 100), .number = 1}, 0);
+  stage_.send_alone({.reads = stage_.kib(200, 100), .number = 2}, 1);
+  stage_.send_alone({.updates = stage_.kib(400, 100), .number = 3}, 2);
+  stage_.send({.reads = stage_.kib(400, 100), .number = 4}, 3);
+  let_end(0);
+  for (std::uint8_t lane = 1; lane <= 3; ++lane)
+    stage_.await(lane, 1);
+  EXPECT_TRUE(before("end 1", "begin 2"));
+  EXPECT_TRUE(before("end 2", "begin 3") || before("end 3", "begin 2"));
+  EXPECT_TRUE(before("end 3", "begin 4"));
+}
+
+TEST_F(WorkerLanes, ARequestThatIsToRunAloneHasItsTurnUnderLoad) {
+  stage_.start(3);
+  stage_.send({.writes = stage_.kib(0, 100), .number = 0, .hold = true}, 0);
+  stage_.send({.reads = stage_.kib(200, 100), .number = 1, .hold = true}, 1);
+  until(stage_.steps.begun[0]);
+  until(stage_.steps.begun[1]);
+  for (std::int64_t i = 10; i < 50; ++i)
+    stage_.send({.reads = stage_.kib(200, 100), .number = i}, static_cast<std::uint8_t>(i % 2));
+  stage_.send_alone({.reads = stage_.kib(0, 100), .number = 2}, 5);
+  stage_.await_reader_asleep();
+  let_end(1);
+  let_end(0);
+  stage_.await(5, 1);
+  stage_.await(0, 21);
+  EXPECT_TRUE(before("begin 2", "begin 20"));
+}
+
 TEST_F(WorkerLanes, RevokedRequestsAreAnsweredAndNotRun) {
   const std::uint16_t slot = stage_.prepare({.number = 7});
   stage_.requests->header(slot).revoked.store(1);

@@ -198,6 +198,7 @@ class stage {
     header.deadline_ns = 0;
     header.memory_version = 0;
     header.held.store(0, std::memory_order_relaxed);
+    header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
     return slot;
   }
@@ -206,10 +207,22 @@ class stage {
     requests->publish(slot, lane);
     return slot;
   }
+  /// The same for a request that is to run with nothing beside it.
+  std::uint16_t send_alone(step r, std::uint8_t lane) {
+    const std::uint16_t slot = prepare(std::move(r));
+    requests->header(slot).alone.store(1, std::memory_order_relaxed);
+    requests->publish(slot, lane);
+    return slot;
+  }
 
   /// Waits until that many requests of a lane have completed.
   void await(std::uint8_t lane, std::uint64_t count) const {
     while (segment->lanes[lane].completed.load(std::memory_order_acquire) < count)
+      std::this_thread::yield();
+  }
+  /// Waits until the worker has nothing left to read.
+  void await_reader_asleep() const {
+    while (requests->bells(1).worker_sleeps.load(std::memory_order_acquire) == 0)
       std::this_thread::yield();
   }
   [[nodiscard]] wire::reply_slot& reply(std::uint16_t slot) const {

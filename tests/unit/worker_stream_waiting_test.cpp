@@ -134,5 +134,40 @@ TEST_F(WorkerStreamLanes, StopEndsTheWaitForMemoryThatNeverComes) {
   EXPECT_EQ(enqueued[0], 0);
 }
 
+TEST_F(WorkerStreamLanes, ARequestThatIsToRunAloneKeepsOthersOutOfTheQueues) {
+  start();
+  stage_.send({.number = 0, .hold = true}, 0);
+  await_enqueued(0, 1);
+  stage_.send_alone({.number = 1, .hold = true}, 1);
+  stage_.send({.number = 2}, 2);
+  stage_.await_reader_asleep();
+  EXPECT_EQ(enqueued[1], 0);
+  EXPECT_EQ(enqueued[2], 0) << "under a steady load the other would never be alone";
+  let_end(0);
+  until(stage_.steps.begun[1]);
+  stage_.send({.number = 3}, 3);
+  let_end(1);
+  stage_.await(2, 1);
+  stage_.await(3, 1);
+  EXPECT_TRUE(before("end 0", "begin 1"));
+  EXPECT_TRUE(before("end 1", "begin 2"));
+  EXPECT_TRUE(before("end 1", "begin 3"));
+}
+
+TEST_F(WorkerStreamLanes, ARequestThatIsToRunAloneLetsWhatItDependsOnRunFirst) {
+  start();
+  stage_.send({.number = 0, .hold = true}, 0);
+  for (int i = 0; i < 100; ++i)  // more than a queue takes
+    stage_.send({.number = 3}, 0);
+  stage_.send({.writes = stage_.kib(0, 1), .number = 1}, 0);
+  stage_.send_alone({.reads = stage_.kib(0, 1), .number = 2}, 1);
+  stage_.send_alone({.number = 4}, 2);
+  stage_.await_reader_asleep();
+  let_end(0);
+  stage_.await(1, 1);
+  stage_.await(2, 1);
+  EXPECT_TRUE(before("end 1", "begin 2"));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -135,7 +135,7 @@ future<T> detail::limit(future<T> reply, const ask_options& options, actor_cell&
   timer_id alarm{};
   if (timed) {
     timers = timers_of(cell);
-    alarm = timers->add(timers->now() + options.timeout,
+    alarm = timers->add(detail::deadline_after(timers->now(), options.timeout),
                         [e = entry(*contest), patience = options.timeout]() mutable {
                           e.lose_to(timed_out_error(patience));
                         });

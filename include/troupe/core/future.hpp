@@ -1,6 +1,7 @@
 #pragma once
 
 #include <troupe/core/completion_driver.hpp>
+#include <troupe/core/deadline.hpp>
 #include <troupe/core/error.hpp>
 #include <troupe/core/future_state.hpp>
 #include <troupe/core/result.hpp>
@@ -130,7 +131,7 @@ class [[nodiscard]] future {
     return state_->wait_until(deadline);
   }
   bool wait_for(std::chrono::nanoseconds patience) const noexcept {
-    return wait_until(std::chrono::steady_clock::now() + patience);
+    return wait_until(detail::deadline_after(std::chrono::steady_clock::now(), patience));
   }
 
   /// Blocks; the value, or throws `failure`.

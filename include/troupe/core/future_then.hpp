@@ -181,7 +181,7 @@ future<T> future<T>::timeout(std::chrono::nanoseconds patience) {
   auto* race = detail::make_pooled<detail::race<T>>(std::move(sink));
   std::shared_ptr<timer_service> timers = timer_service::current();
   const timer_id id =
-      timers->add(timers->now() + patience,
+      timers->add(detail::deadline_after(timers->now(), patience),
                   [entry = typename detail::race<T>::entry(*race), patience]() mutable {
                     entry.lose_to(detail::timed_out_error(patience));
                   });

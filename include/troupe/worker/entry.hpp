@@ -10,7 +10,8 @@ namespace troupe {
 /// in `main`, and give the same `add` to `device_config::own_operations`.
 ///
 /// In a process that a device has started as a worker, it serves requests until the device lets it
-/// go, and answers the exit status. In any other process it answers nothing at once.
+/// go, and answers the exit status. In any other process it answers nothing at once. A process that
+/// was started as a worker and makes a device instead is refused it, with `worker_not_found`.
 /// \code
 ///   if (const auto status = troupe::worker_entry(argc, argv, add_my_operations)) return *status;
 /// \endcode
