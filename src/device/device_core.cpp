@@ -145,6 +145,7 @@ result<void> device_core::send(const request_type& type, void* request,
   r.answered = false;
   r.started = false;
   r.kills = 0;
+  requests_->header(slot).told = !done;
   r.done = std::move(done);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;

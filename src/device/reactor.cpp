@@ -388,10 +388,7 @@ std::vector<std::uint16_t> reactor::in_flight() const {
 
 std::uint64_t reactor::started(std::uint8_t number) const noexcept {
   if (segment_ == nullptr) return 0;
-  const wire::lane_mark& mark = segment_->lanes[number];
-  // A queue is given requests ahead of time; it runs one after the other.
-  const std::uint64_t begun = mark.completed.load(std::memory_order_acquire) + 1;
-  return std::min(begun, mark.started.load(std::memory_order_acquire));
+  return wire::last_begun(segment_->lanes[number]);
 }
 
 std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
@@ -400,7 +397,7 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
     const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
     const lane& l = lanes_[number];
     if (l.count == 0 || given(number) <= l.first) continue;
-    if (suspect) return std::nullopt;
+    if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
     suspect = records_[l.slots[(l.first + 1) & lane_ring_mask_]].ticket;
   }
   return suspect;

@@ -83,7 +83,7 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::vector<std::uint16_t> in_flight() const;
   [[nodiscard]] std::uint64_t in_flight_count() const noexcept { return in_flight_count_; }
   [[nodiscard]] std::uint64_t walked_ticket() const noexcept { return cursor_; }
-  /// How far the current worker has come with a lane, or zeros.
+  /// The last request of a lane that can have begun with the current worker, or 0.
   [[nodiscard]] std::uint64_t started(std::uint8_t lane) const noexcept;
   /// How many requests of a lane the current worker has been given, begun or not.
   [[nodiscard]] std::uint64_t given(std::uint8_t number) const noexcept {

@@ -324,7 +324,7 @@ void supervisor::bury() {
       }
       continue;
     }
-    r.started = held.place == completed + 1;
+    r.started = held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -37,13 +37,15 @@ struct slot_header {
   std::uint64_t memory_version = 0;
   std::uint32_t payload_bytes = 0;
   /// Set by the program when nobody wants the request to run any more (cancelled, expired).
-  std::atomic<std::uint32_t> revoked{0};
+  std::atomic<std::uint8_t> revoked{0};
   /// Set by the program before it hands a request over that an earlier worker may still be running:
   /// it, and what depends on it, waits for `activation::released`.
-  std::atomic<std::uint32_t> held{0};
+  std::atomic<std::uint8_t> held{0};
   /// Set by the program for a request that was running when a worker was lost, and was perhaps the
   /// cause: it is run with nothing beside it.
-  std::atomic<std::uint32_t> alone{0};
+  std::atomic<std::uint8_t> alone{0};
+  /// Nobody waits for this request's own end: its completion may be told with later ones.
+  bool told = false;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 
@@ -131,11 +133,29 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// The worker stores a reply before `completed` (release), so whoever sees the count (acquire) sees
 /// the reply. `replied` is the count of the last completion that left a reply or an error: where it
 /// is not above a request's place, the request ended well and there is nothing to read.
+///
+/// A queue's worker may let requests share one mark. In `unmarked` it sets the bit of a place,
+/// modulo 64, when nothing marks the end of that request but a later mark; a queue holds at most
+/// `queue_depth` requests, so a bit means one place at a time.
 struct alignas(cache_line) lane_mark {
   std::atomic<std::uint64_t> started{0};
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> replied{0};
+  std::atomic<std::uint64_t> unmarked{0};
 };
+inline constexpr std::uint64_t queue_depth = 64;
+
+/// The place of a lane's last request that can have begun: one after the other begins, and those
+/// that share a mark cannot be told apart. Also when the mark is nonsense, within `queue_depth`.
+[[nodiscard]] inline std::uint64_t last_begun(const lane_mark& mark) noexcept {
+  const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
+  const std::uint64_t given = mark.started.load(std::memory_order_acquire);
+  const std::uint64_t unmarked = mark.unmarked.load(std::memory_order_relaxed);
+  std::uint64_t place = completed + 1;
+  while (place < given && place - completed < queue_depth && (unmarked >> place % 64 & 1) != 0)
+    ++place;
+  return place < given ? place : given;
+}
 
 /// Left by a worker's signal handler.
 struct alignas(cache_line) crash_report {

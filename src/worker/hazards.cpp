@@ -1,10 +1,13 @@
 #include "worker/hazards.hpp"
 
+#include <algorithm>
+
 namespace troupe::worker {
 
 void hazard_tracker::admit(int lane, std::uint64_t place, std::span<const wire::operand> operands,
                            dependencies& waits) {
   waits.lanes = 0;
+  waits.read_before = 0;
   for (const wire::operand& o : operands) {
     if (o.begin == o.end) continue;
     auto& buffers = uses_[static_cast<std::size_t>(o.space)];
@@ -20,8 +23,11 @@ void hazard_tracker::admit(int lane, std::uint64_t place, std::span<const wire::
         uses.pop_back();
         continue;
       }
+      const bool overlap = u.begin < o.end && o.begin < u.end;
       if (u.lane != lane) {
-        if ((writes || u.writes) && u.begin < o.end && o.begin < u.end) waits.add(u.lane, u.place);
+        if ((writes || u.writes) && overlap) waits.add(u.lane, u.place);
+      } else if (writes && !u.writes && overlap && u.place != place) {
+        waits.read_before = std::max(waits.read_before, u.place);
       } else if (u.begin == o.begin && u.end == o.end && u.writes == writes) {
         // The later place of the same lane stands for both, so equal uses do not pile up.
         u.place = place;

@@ -16,6 +16,9 @@ namespace troupe::worker {
 struct dependencies {
   std::uint32_t lanes = 0;  ///< bit per lane
   std::array<std::uint64_t, wire::max_lanes> need;
+  /// The last request of the same lane that reads what this one writes; 0 for none. It comes before
+  /// in any case; but once this one may have run, that one cannot be run again.
+  std::uint64_t read_before = 0;
 
   void add(int lane, std::uint64_t place) noexcept {
     const auto l = static_cast<std::size_t>(lane);

@@ -21,6 +21,18 @@ constexpr std::uint32_t max_buffers = 1u << 22;
 // Bytes of a request from which on it is compared faster than decoded.
 constexpr std::uint32_t worth_keeping = 64;
 
+bool is_repeatable(std::span<const wire::operand> operands) noexcept {
+  return std::ranges::none_of(operands, [&](const wire::operand& written) {
+    if (written.role == access::read || written.begin == written.end) return false;
+    return written.role == access::update ||
+           std::ranges::any_of(operands, [&](const wire::operand& read) {
+             return read.role == access::read && read.space == written.space &&
+                    read.buffer == written.buffer && read.begin < written.end &&
+                    written.begin < read.end;
+           });
+  });
+}
+
 }  // namespace
 
 result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes) {
@@ -106,6 +118,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.deadline_ns = header.deadline_ns;
   to.memory_version = header.memory_version;
   to.held = header.held.load(std::memory_order_relaxed) != 0;
+  to.told = header.told;
   to.refused.reset();
 
   const std::uint64_t id = header.operation;
@@ -157,6 +170,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
     }
   }
   to.large = to.op->effort == effort::unknown || touched > large_bytes;
+  to.repeatable = is_repeatable(to.operands);
   if (bytes >= worth_keeping && !spilled) {
     to.bytes.assign(payload.begin(), payload.end());
     to.kept = true;

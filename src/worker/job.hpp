@@ -60,6 +60,8 @@ struct job {
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
   bool held = false;             ///< see `wire::slot_header::held`
+  bool told = false;             ///< see `wire::slot_header::told`
+  bool repeatable = false;       ///< reads nothing that it writes, so it may be run again
   bool large = false;            ///< touches so much memory that others should be read meanwhile
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   request_room request;

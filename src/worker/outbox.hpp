@@ -27,6 +27,14 @@ class outbox {
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
 
+  /// Whether a request's end shows in a later mark of its lane only.
+  void shares_mark(std::size_t lane, std::uint64_t place, bool shares) noexcept {
+    std::atomic<std::uint64_t>& bits = segment_->lanes[lane].unmarked;
+    const std::uint64_t bit = std::uint64_t{1} << place % 64;
+    const std::uint64_t others = bits.load(std::memory_order_relaxed) & ~bit;
+    bits.store(others | (shares ? bit : 0), std::memory_order_relaxed);
+  }
+
   /// Where the executor writes the reply of a job.
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
 
@@ -43,10 +51,10 @@ class outbox {
   /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
   /// before the mark belongs to the reply.
   void write_reply(const job& j, const result<void>& outcome) noexcept;
-  /// Where the mark of the job's lane is.
-  [[nodiscard]] std::uint64_t* mark_of(const job& j) noexcept {
+  /// Where the mark of a lane is.
+  [[nodiscard]] std::uint64_t* mark_of(std::size_t lane) noexcept {
     static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
-    return reinterpret_cast<std::uint64_t*>(&segment_->lanes[j.lane].completed);
+    return reinterpret_cast<std::uint64_t*>(&segment_->lanes[lane].completed);
   }
   /// The lane's mark now. Acquire: what was written before it is visible.
   [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {

@@ -16,9 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Enough to keep a device busy with the shortest of kernels while this thread is away for a while;
-// more would only put requests where they can no longer be cancelled.
-constexpr std::uint64_t depth = 64;
+// A queue's depth is enough to keep a device busy with the shortest of kernels while this thread is
+// away for a while; more would only put requests where they can no longer be cancelled. A mark for
+// so many of them is as good as free, and comes often enough.
+constexpr std::uint64_t most_per_mark = 16;
 // How long the thread looks for work or marks before it sleeps between looks. A look costs nothing
 // that anybody else needs where there are processors to spare.
 constexpr auto spins_idle = 50us;
@@ -137,6 +138,8 @@ result<bool> stream_lanes::take_up() {
     if (!more) return more;
     any = any || *more;
   }
+  // Nothing is left that could share a mark with what is in the queues.
+  if (auto marked = mark_all(); !marked) return std::move(marked).error();
   return any;
 }
 
@@ -177,7 +180,7 @@ bool stream_lanes::may_submit(const job& j) {
   }
   const lane& to = lanes_[j.lane];
   const auto full = [&] {
-    return to.submitted - completed_[j.lane].load(std::memory_order_relaxed) >= depth;
+    return to.submitted - completed_[j.lane].load(std::memory_order_relaxed) >= wire::queue_depth;
   };
   if (full()) {
     (void)look_at_marks();
@@ -208,6 +211,11 @@ result<void> stream_lanes::submit(job& j) {
   if (to.submitted == completed_[j.lane].load(std::memory_order_relaxed)) to.moved = clock::now();
   alone_in_flight_ = parts_.requests.alone(j.slot);
   if (next_alone_ == &j) next_alone_ = nullptr;
+  const bool told_apart = is_told_apart(j);
+  if (told_apart || j.waits.read_before > to.marked) {
+    if (auto marked = mark(j.lane); !marked) return marked;
+  }
+  parts_.answers.shares_mark(j.lane, j.place, false);
   parts_.answers.started(j);
   to.submitted = j.place;
   busy_lanes_ |= 1u << j.lane;
@@ -220,7 +228,38 @@ result<void> stream_lanes::submit(job& j) {
     if (auto well = to.queue->check(); !well) return well;
   }
   parts_.answers.write_reply(j, outcome);
-  return to.queue->mark(parts_.answers.mark_of(j), j.place);
+  unmarked_lanes_ |= 1u << j.lane;
+  if (told_apart || !j.told || !outcome || to.submitted - to.marked >= most_per_mark) {
+    return mark(j.lane);
+  }
+  parts_.answers.shares_mark(j.lane, j.place, true);
+  return {};
+}
+
+// Marks the end of what is in a queue, unless that has its mark.
+result<void> stream_lanes::mark(std::size_t number) {
+  if ((unmarked_lanes_ >> number & 1) == 0) return {};
+  lane& l = lanes_[number];
+  auto marked = l.queue->mark(parts_.answers.mark_of(number), l.submitted);
+  if (marked) {
+    parts_.answers.shares_mark(number, l.submitted, false);
+    l.marked = l.submitted;
+    unmarked_lanes_ &= ~(1u << number);
+  }
+  return marked;
+}
+
+result<void> stream_lanes::mark_all() {
+  for (std::uint32_t open = unmarked_lanes_; open != 0; open &= open - 1) {
+    if (auto marked = mark(static_cast<std::size_t>(__builtin_ctz(open))); !marked) return marked;
+  }
+  return {};
+}
+
+// Where the program has to know whether just this request has begun.
+bool stream_lanes::is_told_apart(const job& j) const noexcept {
+  return !j.repeatable || j.deadline_ns != 0 || alone_in_flight_ || j.held || j.op == nullptr ||
+         j.op->fails_late;
 }
 
 result<void> stream_lanes::enqueue(job& j, lane& to) {
@@ -246,6 +285,7 @@ result<void> stream_lanes::enqueue(job& j, lane& to) {
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (completed_[other].load(std::memory_order_relaxed) >= j.waits.need[other]) continue;
+    if (auto marked = mark(other); !marked) return marked;
     if (auto waits = to.queue->wait_for(*lanes_[other].queue); !waits) return waits;
   }
   if (j.op->fails_late) parts_.answers.prepare_reply(j);

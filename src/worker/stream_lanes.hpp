@@ -24,9 +24,14 @@ namespace troupe::worker {
 /// request asks for, and a mark behind it, which the accelerator itself writes into shared memory.
 /// So a completion needs no thread of the worker, and outlives it.
 ///
+/// A mark costs a third of a short request, so requests whose end nobody waits for share one, as
+/// long as all that share it can be run again together, in order, should it never come: they read
+/// nothing that they write, nobody overwrites what they have read, no other lane relies on them.
+/// All others are told apart from their neighbours by a mark before and a mark after.
+///
 /// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
-/// that lane's. At most `depth` requests of a lane are in its queue at once; the others wait here,
-/// where they can still be cancelled or expire.
+/// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
+/// wait here, where they can still be cancelled or expire.
 ///
 /// While something is in the queues this thread also looks at the marks, to wake a program that
 /// sleeps, and asks lanes that make no progress how they are: a fault shows as an error of some
@@ -64,6 +69,7 @@ class stream_lanes final : public lane_runner {
     std::deque<job*> waiting;
     std::uint64_t admitted = 0;
     std::uint64_t submitted = 0;
+    std::uint64_t marked = 0;   ///< the last one with a mark behind it
     clock::time_point moved{};  ///< when its mark last changed, or it became busy
   };
 
@@ -72,6 +78,9 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] result<bool> take_up();
   [[nodiscard]] result<bool> submit_waiting();
   [[nodiscard]] result<void> submit(job& j);
+  [[nodiscard]] result<void> mark(std::size_t number);
+  [[nodiscard]] result<void> mark_all();
+  [[nodiscard]] bool is_told_apart(const job& j) const noexcept;
   [[nodiscard]] result<void> enqueue(job& j, lane& to);
   [[nodiscard]] bool may_submit(const job& j);
   [[nodiscard]] result<accelerator_lane*> queue_of(std::size_t number);
@@ -90,6 +99,7 @@ class stream_lanes final : public lane_runner {
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
+  std::uint32_t unmarked_lanes_ = 0;        // bit per lane whose last request has no mark yet
   bool alone_in_flight_ = false;            ///< what was submitted last has to be alone
   const job* next_alone_ = nullptr;         // waits for the queues to be empty; others wait for it
   bool begun_ = false;

@@ -101,6 +101,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<int> entered{0};
   std::atomic<int> lanes{0};
   std::atomic<int> waits{0};
+  std::atomic<int> marks{0};
 
  private:
   unsigned seed_;
@@ -142,6 +143,7 @@ inline result<void> fake_lane::wait_for(accelerator_lane& other) {
 
 inline result<void> fake_lane::mark(std::uint64_t* where, std::uint64_t value) {
   if (auto well = device_.outcome(device_.fails_to_mark, "mark"); !well) return well;
+  device_.marks.fetch_add(1);
   enqueue([this, where, value] {
     if (!ended()) {
       reinterpret_cast<std::atomic<std::uint64_t>*>(where)->store(value, std::memory_order_release);

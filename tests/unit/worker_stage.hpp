@@ -200,6 +200,7 @@ class stage {
     header.held.store(0, std::memory_order_relaxed);
     header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
+    header.told = false;
     return slot;
   }
   std::uint16_t send(step r, std::uint8_t lane) {
@@ -211,6 +212,14 @@ class stage {
   std::uint16_t send_alone(step r, std::uint8_t lane) {
     const std::uint16_t slot = prepare(std::move(r));
     requests->header(slot).alone.store(1, std::memory_order_relaxed);
+    requests->publish(slot, lane);
+    return slot;
+  }
+
+  /// The same for one whose end nobody waits for.
+  std::uint16_t tell(step r, std::uint8_t lane) {
+    const std::uint16_t slot = prepare(std::move(r));
+    requests->header(slot).told = true;
     requests->publish(slot, lane);
     return slot;
   }
