@@ -17,8 +17,16 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// As in the worker: a sleep costs some 50 µs, so this is how long waiting for less pays.
+// As in the worker: a sleep costs some 50 µs, so this is how long waiting for less pays where the
+// worker needs a processor to get on.
 constexpr clock::duration waiter_spins = std::chrono::microseconds(50);
+// An accelerator gets on by itself, and a sleep costs a fraction of what is waited for only above
+// this. Plain CUDA programs spin for ever.
+constexpr clock::duration accelerator_waiter_spins = std::chrono::milliseconds(5);
+
+clock::duration spins_for(const memory_pool& device_memory) noexcept {
+  return device_memory.on_device() ? accelerator_waiter_spins : waiter_spins;
+}
 
 // Unlike std::this_thread::get_id, a plain number that fits an atomic without a lock.
 std::uintptr_t this_thread() noexcept {
@@ -46,6 +54,7 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
     : mailbox_(std::move(requests)),
       device_wakes_(std::move(device_wakes)),
       requests_(*mailbox_),
+      spins_(spins_for(*device_memory)),
       records_(std::make_unique<record[]>(requests_.capacity())),
       taints_({records_.get(), requests_.capacity()}, std::move(device_memory),
               std::move(host_memory)),
@@ -135,7 +144,7 @@ void reactor::continuation_attached() noexcept {
 }
 
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
-  detail::spin_wait spin(waiter_spins, 1);
+  detail::spin_wait spin(spins_, 1);
   while (!state.ready()) {
     if (has_role()) {
       // A continuation of this thread's own waits: go on driving below it.
@@ -162,12 +171,12 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
 
 // True once the state is ready; false when the role is wanted or the deadline has passed.
 bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
-  detail::spin_wait spin(waiter_spins, 1);
+  detail::spin_wait spin(spins_, 1);
   for (;;) {
     const bool progress = poll();
     if (state.ready()) return true;
     if (wanted_.load(std::memory_order_relaxed) != 0) return false;
-    if (progress) spin = detail::spin_wait(waiter_spins, 1);
+    if (progress) spin = detail::spin_wait(spins_, 1);
     if (spin.step()) continue;
     if (passed(deadline)) return false;
 
@@ -183,7 +192,7 @@ bool reactor::drive_with_role(const future_state_base& state, clock::time_point 
       }
     }
     set_waits(wire::wait_lazy);
-    spin = detail::spin_wait(waiter_spins, 1);
+    spin = detail::spin_wait(spins_, 1);
   }
 }
 

@@ -163,6 +163,7 @@ class reactor final : public completion_driver {
   const std::shared_ptr<mailbox> mailbox_;
   const std::shared_ptr<os::unique_fd> device_wakes_;
   mailbox& requests_;
+  const std::chrono::steady_clock::duration spins_;  // of a thread that waits, before it sleeps
   std::unique_ptr<record[]> records_;
   taint_watch taints_;
   std::atomic<std::uintptr_t> owner_{0};

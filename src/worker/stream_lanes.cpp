@@ -23,9 +23,9 @@ constexpr std::uint64_t most_per_mark = 16;
 // How long the thread looks for work or marks before it sleeps between looks. A look costs nothing
 // that anybody else needs where there are processors to spare.
 constexpr auto spins_idle = 50us;
-constexpr auto spins_busy = 2ms;
+constexpr auto spins_busy = 5ms;
 // Work that has taken long is looked at more rarely: the looks add a fraction of it.
-constexpr int sleep_fraction = 64;
+constexpr int sleep_fraction = 256;
 constexpr std::chrono::nanoseconds shortest_sleep = 20us;
 constexpr std::chrono::nanoseconds longest_sleep = 500us;
 // A lane whose mark stands still is asked how it is this often.
