@@ -137,10 +137,12 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// A queue's worker may let requests share one mark. In `unmarked` it sets the bit of a place,
 /// modulo 64, when nothing marks the end of that request but a later mark; a queue holds at most
 /// `queue_depth` requests, so a bit means one place at a time.
+///
+/// What is written ahead lies apart from what the program looks at all the time.
 struct alignas(cache_line) lane_mark {
-  std::atomic<std::uint64_t> started{0};
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> replied{0};
+  alignas(cache_line) std::atomic<std::uint64_t> started{0};
   std::atomic<std::uint64_t> unmarked{0};
 };
 inline constexpr std::uint64_t queue_depth = 64;

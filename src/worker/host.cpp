@@ -3,7 +3,19 @@
 #include "worker/lanes.hpp"
 #include "worker/stream_lanes.hpp"
 
+#include <thread>
+
 namespace troupe::worker {
+namespace {
+
+// They spin while they have work; with few processors that costs more than it gains.
+int submitters_for(unsigned processors) noexcept {
+  constexpr int most = 3;  // a driver serves no more threads at once than a few
+  if (processors >= 8) return most;
+  return processors >= 4 ? 1 : 0;
+}
+
+}  // namespace
 
 result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine> backend) {
   auto requests = inbox::open(p.mailbox, p.mailbox_bytes);
@@ -34,6 +46,7 @@ host::host(const parts& p, inbox requests, std::unique_ptr<engine> backend)
                             .bells = *p.bells,
                             .worker = p.worker,
                             .in_process = p.in_process,
+                            .submitters = submitters_for(std::thread::hardware_concurrency()),
                             .lost = p.lost});
   } else {
     lanes_ =

@@ -27,12 +27,9 @@ class outbox {
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
 
-  /// Whether a request's end shows in a later mark of its lane only.
-  void shares_mark(std::size_t lane, std::uint64_t place, bool shares) noexcept {
-    std::atomic<std::uint64_t>& bits = segment_->lanes[lane].unmarked;
-    const std::uint64_t bit = std::uint64_t{1} << place % 64;
-    const std::uint64_t others = bits.load(std::memory_order_relaxed) & ~bit;
-    bits.store(others | (shares ? bit : 0), std::memory_order_relaxed);
+  /// Which of a lane's requests have no mark of their own; see `wire::lane_mark`.
+  void set_unmarked(std::size_t lane, std::uint64_t places) noexcept {
+    segment_->lanes[lane].unmarked.store(places, std::memory_order_relaxed);
   }
 
   /// Where the executor writes the reply of a job.

@@ -16,10 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A queue's depth is enough to keep a device busy with the shortest of kernels while this thread is
-// away for a while; more would only put requests where they can no longer be cancelled. A mark for
-// so many of them is as good as free, and comes often enough.
-constexpr std::uint64_t most_per_mark = 16;
 // How long the thread looks for work or marks before it sleeps between looks. A look costs nothing
 // that anybody else needs where there are processors to spare.
 constexpr auto spins_idle = 50us;
@@ -33,22 +29,16 @@ constexpr auto check_interval = 1ms;
 // A mapping that the program has announced is a control message away.
 constexpr auto mapping_patience = 10s;
 
-std::int64_t now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-bool is_loss(const result<void>& outcome) noexcept {
-  return !outcome && const_cast<result<void>&>(outcome).error().code == errc::device_fault;
-}
-
 }  // namespace
 
 stream_lanes::stream_lanes(parts p) : parts_(std::move(p)), hazards_(completed_) {
   jobs_.resize(parts_.requests.capacity());
-  for (std::size_t i = 0; i < parts_.lanes.size() && i < lanes_.size(); ++i)
-    lanes_[i].queue = std::move(parts_.lanes[i]);
+  for (std::size_t i = 0; i < parts_.lanes.size() && i < lanes_.size(); ++i) {
+    lanes_[i].queue = std::make_unique<lane_queue>(i, std::move(parts_.lanes[i]), parts_.requests,
+                                                   parts_.answers);
+  }
+  for (int i = 0; i < parts_.submitters; ++i)
+    submitters_.push_back(std::make_unique<submitter>(parts_.device, parts_.in_process));
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -59,6 +49,7 @@ void stream_lanes::stop() noexcept {
   parts_.bells.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
   if (thread_.joinable()) thread_.join();
+  submitters_.clear();
 }
 
 void stream_lanes::run() noexcept {
@@ -71,6 +62,8 @@ void stream_lanes::run() noexcept {
   } catch (const std::exception& thrown) {
     outcome = error{.code = errc::device_fault, .message = thrown.what()};
   }
+  for (const auto& one : submitters_)
+    one->end();
   if (!outcome) {
     error why = std::move(outcome).error();
     why.code = errc::device_fault;
@@ -85,6 +78,9 @@ result<void> stream_lanes::serve() {
     parts_.bells.worker_sleeps.store(0, std::memory_order_relaxed);
     auto taken = take_up();
     if (!taken) return std::move(taken).error();
+    for (const auto& one : submitters_) {
+      if (auto loss = one->take_loss()) return *std::move(loss);
+    }
     const bool moved = in_flight() && look_at_marks();
     if (*taken || moved) {
       if (!in_flight()) parts_.answers.idle();
@@ -119,6 +115,8 @@ result<bool> stream_lanes::take_up() {
     std::unique_ptr<job>& place = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
     if (!place) place = std::make_unique<job>();
     job& j = *place;
+    (void)j.handed_back.load(std::memory_order_acquire);
+    j.handed_back.store(false, std::memory_order_relaxed);
     parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
     lane& to = lanes_[j.lane];
     j.place = ++to.admitted;
@@ -165,7 +163,8 @@ bool stream_lanes::may_submit(const job& j) {
   if (j.held && !parts_.requests.released()) return false;
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
-    if (lanes_[other].submitted < j.waits.need[other]) return false;
+    if (is_over(other, j.waits.need[other])) continue;
+    if (lanes_[other].given < j.waits.need[other] || !take_back(lanes_[other])) return false;
   }
   if (next_alone_ != nullptr && next_alone_ != &j) return false;
   const bool alone = parts_.requests.alone(j.slot);
@@ -178,98 +177,95 @@ bool stream_lanes::may_submit(const job& j) {
       return false;
     }
   }
-  const lane& to = lanes_[j.lane];
+  lane& to = lanes_[j.lane];
   const auto full = [&] {
-    return to.submitted - completed_[j.lane].load(std::memory_order_relaxed) >= wire::queue_depth;
+    return to.given - completed_[j.lane].load(std::memory_order_relaxed) >= wire::queue_depth;
   };
   if (full()) {
     (void)look_at_marks();
     if (full()) return false;
   }
-  return true;
+  return to.with == nullptr || (!to.wanted_back && concerns_its_lane_only(j)) || take_back(to);
 }
 
-result<accelerator_lane*> stream_lanes::queue_of(std::size_t number) {
-  lane& l = lanes_[number];
-  if (!l.queue) {
-    auto made = parts_.device.make_lane(static_cast<int>(number));
-    if (!made) return std::move(made).error();
-    l.queue = *std::move(made);
+// True once this thread has the lane's queue.
+bool stream_lanes::take_back(lane& l) noexcept {
+  if (l.with == nullptr) return true;
+  l.wanted_back = l.queue->given_back() != l.given;
+  if (!l.wanted_back) l.with = nullptr;
+  return l.with == nullptr;
+}
+
+result<void> stream_lanes::make_queue(std::size_t number) {
+  auto made = parts_.device.make_lane(static_cast<int>(number));
+  if (!made) {
+    error why = std::move(made).error();
+    why.code = errc::device_fault;
+    return why;
   }
-  return l.queue.get();
+  lanes_[number].queue =
+      std::make_unique<lane_queue>(number, *std::move(made), parts_.requests, parts_.answers);
+  return {};
 }
 
 // An error of the result is the loss of the context; a failure of the request is its answer.
 result<void> stream_lanes::submit(job& j) {
   lane& to = lanes_[j.lane];
-  auto queue = queue_of(j.lane);
-  if (!queue) {
-    error why = std::move(queue).error();
-    why.code = errc::device_fault;
-    return why;
+  if (!to.queue) {
+    if (auto made = make_queue(j.lane); !made) return made;
   }
-  if (to.submitted == completed_[j.lane].load(std::memory_order_relaxed)) to.moved = clock::now();
-  alone_in_flight_ = parts_.requests.alone(j.slot);
+  if (is_over(j.lane, to.given)) to.moved = clock::now();
+  const bool alone = parts_.requests.alone(j.slot);
+  alone_in_flight_ = alone;
   if (next_alone_ == &j) next_alone_ = nullptr;
-  const bool told_apart = is_told_apart(j);
-  if (told_apart || j.waits.read_before > to.marked) {
-    if (auto marked = mark(j.lane); !marked) return marked;
-  }
-  parts_.answers.shares_mark(j.lane, j.place, false);
-  parts_.answers.started(j);
-  to.submitted = j.place;
+  if (give_away(j, to)) return {};
+  to.given = j.place;
   busy_lanes_ |= 1u << j.lane;
-
-  result<void> outcome = enqueue(j, to);
-  j.release_request();
-  if (is_loss(outcome)) return outcome;
-  if (!outcome) {
-    // A refusal, or the first word of a fault that another request has caused?
-    if (auto well = to.queue->check(); !well) return well;
+  own_lane_ = j.lane;
+  if (auto ready = prepare(j, to); !ready) {
+    if (is_loss(ready)) return ready;
+    j.refused = std::move(ready).error();
   }
-  parts_.answers.write_reply(j, outcome);
-  unmarked_lanes_ |= 1u << j.lane;
-  if (told_apart || !j.told || !outcome || to.submitted - to.marked >= most_per_mark) {
-    return mark(j.lane);
-  }
-  parts_.answers.shares_mark(j.lane, j.place, true);
-  return {};
+  auto done = to.queue->submit(j, alone);
+  const std::uint32_t bit = 1u << j.lane;
+  unmarked_lanes_ = to.queue->unmarked() ? unmarked_lanes_ | bit : unmarked_lanes_ & ~bit;
+  return done;
 }
 
-// Marks the end of what is in a queue, unless that has its mark.
-result<void> stream_lanes::mark(std::size_t number) {
-  if ((unmarked_lanes_ >> number & 1) == 0) return {};
-  lane& l = lanes_[number];
-  auto marked = l.queue->mark(parts_.answers.mark_of(number), l.submitted);
-  if (marked) {
-    parts_.answers.shares_mark(number, l.submitted, false);
-    l.marked = l.submitted;
-    unmarked_lanes_ &= ~(1u << number);
+// True if another thread enqueues it: when it has the lane already, or should, because this one is
+// busy with a lane of its own.
+bool stream_lanes::give_away(job& j, lane& to) {
+  if (submitters_.empty() || !concerns_its_lane_only(j)) return false;
+  const bool more = parts_.requests.has_more();
+  if (to.with == nullptr) {
+    const bool busy_elsewhere = own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
+    if (!more || !busy_elsewhere) return false;
+    to.with = submitters_[next_submitter_++ % submitters_.size()].get();
+    unmarked_lanes_ &= ~(1u << j.lane);
+  } else if (!more && is_over(j.lane, to.given) && take_back(to)) {
+    return false;  // nothing else is to be done: at once is sooner
   }
-  return marked;
+  to.given = j.place;
+  busy_lanes_ |= 1u << j.lane;
+  to.with->give(*to.queue, j);
+  return true;
 }
 
-result<void> stream_lanes::mark_all() {
-  for (std::uint32_t open = unmarked_lanes_; open != 0; open &= open - 1) {
-    if (auto marked = mark(static_cast<std::size_t>(__builtin_ctz(open))); !marked) return marked;
+bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
+  if (j.refused || j.held || parts_.requests.alone(j.slot) ||
+      parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
+    return false;
   }
-  return {};
+  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
+    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
+    if (!is_over(other, j.waits.need[other])) return false;
+  }
+  return true;
 }
 
-// Where the program has to know whether just this request has begun.
-bool stream_lanes::is_told_apart(const job& j) const noexcept {
-  return !j.repeatable || j.deadline_ns != 0 || alone_in_flight_ || j.held || j.op == nullptr ||
-         j.op->fails_late;
-}
-
-result<void> stream_lanes::enqueue(job& j, lane& to) {
-  if (j.refused) return std::move(*j.refused);
-  if (parts_.requests.revoked(j.slot)) {
-    return error{.code = errc::cancelled, .message = "before it was run"};
-  }
-  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
-    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
-  }
+// What a job needs from outside of its lane.
+result<void> stream_lanes::prepare(job& j, lane& to) {
+  if (j.refused) return {};
   if (parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
     const auto give_up = clock::now() + mapping_patience;
     while (parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
@@ -284,26 +280,19 @@ result<void> stream_lanes::enqueue(job& j, lane& to) {
   }
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
-    if (completed_[other].load(std::memory_order_relaxed) >= j.waits.need[other]) continue;
-    if (auto marked = mark(other); !marked) return marked;
+    if (is_over(other, j.waits.need[other])) continue;
+    unmarked_lanes_ &= ~(1u << other);
     if (auto waits = to.queue->wait_for(*lanes_[other].queue); !waits) return waits;
   }
-  if (j.op->fails_late) parts_.answers.prepare_reply(j);
-  crash::running_request& running = crash::of_this_thread();
-  running.ticket = j.ticket;
-  running.active = true;
-  result<void> outcome;
-  try {
-    outcome = j.op->run(j.op->executor, j.request.get(), *to.queue, parts_.answers.reply_room(j));
-  } catch (const std::bad_alloc&) {
-    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
-  } catch (const std::exception& thrown) {
-    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
-  } catch (...) {
-    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  return {};
+}
+
+result<void> stream_lanes::mark_all() {
+  for (; unmarked_lanes_ != 0; unmarked_lanes_ &= unmarked_lanes_ - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(unmarked_lanes_));
+    if (auto marked = lanes_[number].queue->mark(); !marked) return marked;
   }
-  running.active = false;
-  return outcome;
+  return {};
 }
 
 // True when any mark has moved. Wakes a program that sleeps.
@@ -317,7 +306,7 @@ bool stream_lanes::look_at_marks() {
     moved = true;
     l.moved = clock::now();
     completed_[number].store(mark, std::memory_order_relaxed);
-    if (mark == l.submitted) busy_lanes_ &= ~(1u << number);
+    if (mark == l.given) busy_lanes_ &= ~(1u << number);
   }
   if (moved) parts_.answers.completions_seen();
   return moved;

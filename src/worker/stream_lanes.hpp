@@ -3,8 +3,10 @@
 #include "worker/hazards.hpp"
 #include "worker/inbox.hpp"
 #include "worker/job.hpp"
+#include "worker/lane_queue.hpp"
 #include "worker/lane_runner.hpp"
 #include "worker/outbox.hpp"
+#include "worker/submitter.hpp"
 
 #include <troupe/backend/accelerator.hpp>
 
@@ -20,14 +22,10 @@
 
 namespace troupe::worker {
 
-/// Runs requests on the queues of an accelerator: one thread reads the mailbox, enqueues what each
-/// request asks for, and a mark behind it, which the accelerator itself writes into shared memory.
-/// So a completion needs no thread of the worker, and outlives it.
-///
-/// A mark costs a third of a short request, so requests whose end nobody waits for share one, as
-/// long as all that share it can be run again together, in order, should it never come: they read
-/// nothing that they write, nobody overwrites what they have read, no other lane relies on them.
-/// All others are told apart from their neighbours by a mark before and a mark after.
+/// Runs requests on the queues of an accelerator: one thread reads the mailbox and enqueues what
+/// each request asks for (see `lane_queue`). When several lanes have much to do at once, it gives
+/// all but one of them to other threads (`submitter`), which do nothing but enqueue; whatever
+/// concerns more than one lane it does itself, once it has those lanes again.
 ///
 /// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
 /// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
@@ -50,6 +48,7 @@ class stream_lanes final : public lane_runner {
     wire::doorbells& bells;
     std::uint64_t worker = 0;
     bool in_process = true;  ///< a process of its own: keeps crash reports
+    int submitters = 0;      ///< threads that help with enqueuing
     /// Called once, when the context is lost.
     std::function<void(error)> lost;
   };
@@ -65,11 +64,12 @@ class stream_lanes final : public lane_runner {
   using clock = std::chrono::steady_clock;
 
   struct lane {
-    std::unique_ptr<accelerator_lane> queue;
+    std::unique_ptr<lane_queue> queue;
     std::deque<job*> waiting;
     std::uint64_t admitted = 0;
-    std::uint64_t submitted = 0;
-    std::uint64_t marked = 0;   ///< the last one with a mark behind it
+    std::uint64_t given = 0;    ///< to its queue, or to the one who has it
+    submitter* with = nullptr;  ///< who has its queue; null: this thread
+    bool wanted_back = false;   ///< it gets no more until this thread has it again
     clock::time_point moved{};  ///< when its mark last changed, or it became busy
   };
 
@@ -77,17 +77,21 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] result<void> serve();
   [[nodiscard]] result<bool> take_up();
   [[nodiscard]] result<bool> submit_waiting();
-  [[nodiscard]] result<void> submit(job& j);
-  [[nodiscard]] result<void> mark(std::size_t number);
-  [[nodiscard]] result<void> mark_all();
-  [[nodiscard]] bool is_told_apart(const job& j) const noexcept;
-  [[nodiscard]] result<void> enqueue(job& j, lane& to);
   [[nodiscard]] bool may_submit(const job& j);
-  [[nodiscard]] result<accelerator_lane*> queue_of(std::size_t number);
+  [[nodiscard]] bool take_back(lane& l) noexcept;
+  [[nodiscard]] result<void> submit(job& j);
+  [[nodiscard]] bool give_away(job& j, lane& to);
+  [[nodiscard]] bool concerns_its_lane_only(const job& j) const noexcept;
+  [[nodiscard]] result<void> prepare(job& j, lane& to);
+  [[nodiscard]] result<void> mark_all();
+  [[nodiscard]] result<void> make_queue(std::size_t number);
   [[nodiscard]] bool look_at_marks();
   [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
   void wait(clock::time_point quiet_since);
   [[nodiscard]] bool in_flight() const noexcept { return busy_lanes_ != 0; }
+  [[nodiscard]] bool is_over(std::size_t number, std::uint64_t place) const noexcept {
+    return completed_[number].load(std::memory_order_relaxed) >= place;
+  }
 
   parts parts_;
   std::atomic<bool> stopping_{false};
@@ -99,9 +103,12 @@ class stream_lanes final : public lane_runner {
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
-  std::uint32_t unmarked_lanes_ = 0;        // bit per lane whose last request has no mark yet
-  bool alone_in_flight_ = false;            ///< what was submitted last has to be alone
-  const job* next_alone_ = nullptr;         // waits for the queues to be empty; others wait for it
+  std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
+  std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
+  std::vector<std::unique_ptr<submitter>> submitters_;
+  std::size_t next_submitter_ = 0;
+  bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
+  const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
   bool begun_ = false;
 
   std::jthread thread_;

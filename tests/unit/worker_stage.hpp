@@ -155,6 +155,7 @@ class stage {
                                     .bells = requests->bells(1),
                                     .worker = 1,
                                     .in_process = false,
+                                    .submitters = submitters,
                                     .lost = std::move(lost)});
     requests->activate(1, {}, 0, released);
   }
@@ -245,6 +246,7 @@ class stage {
   std::optional<worker::inbox> inbox;
   std::optional<worker::outbox> outbox;
   std::atomic<std::uint64_t> memory_version{0};
+  int submitters = 0;  ///< of an accelerator
   std::unique_ptr<worker::lane_runner> lanes;
 
  private:

@@ -56,7 +56,8 @@ result<void> enqueue_mix(void*, const void* request, lane_context& where, std::b
   return {};
 }
 
-/// Requests on random pieces of memory in random lanes, whose queues overtake each other.
+/// Requests on random pieces of memory in random lanes, whose queues overtake each other; with and
+/// without threads that help to enqueue.
 class WorkerStreamLanesSchedule : public testing::TestWithParam<unsigned> {};
 
 TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
@@ -66,6 +67,7 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
   fake_accelerator device(GetParam());
   std::atomic<int> losses{0};
   stage stage(128);
+  stage.submitters = static_cast<int>(GetParam() % 3);
   stage.operations.insert({.type = &request_type_of<mix>(), .run = &enqueue_mix});
   const std::span<std::byte> memory = stage.memory();
   std::vector<std::uint8_t> expected(arena);
@@ -110,12 +112,13 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
       ASSERT_NO_FATAL_FAILURE(settle_first());
     }
     const auto a = piece();
-    const auto b = piece();
+    const auto b = i % 3 == 0 ? piece() : std::pair<std::size_t, std::size_t>{0, 0};
     const auto c = piece();
     const std::uint16_t slot = stage.prepare_request(
         mix{.a = view(a), .b = view(b), .c = view(c), .salt = static_cast<std::int64_t>(i)});
     const auto lane = static_cast<std::uint8_t>(random() % lanes);
     const std::int64_t answer = run_mix(slice(a), slice(b), slice(c), i);
+    stage.requests->header(slot).told = random() % 2 == 0;
     stage.requests->publish(slot, lane);
     open.push_back({slot, lane, ++places[lane], answer});
   }

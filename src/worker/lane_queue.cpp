@@ -1,0 +1,105 @@
+#include "worker/lane_queue.hpp"
+
+#include "worker/crash.hpp"
+
+#include <chrono>
+#include <exception>
+#include <new>
+
+namespace troupe::worker {
+namespace {
+
+// A mark for so many requests is as good as free, and comes often enough.
+constexpr std::uint64_t most_per_mark = 16;
+
+std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Where the program has to know whether just this request has begun.
+bool is_told_apart(const job& j, bool alone) noexcept {
+  return alone || !j.repeatable || j.deadline_ns != 0 || j.held || j.op == nullptr ||
+         j.op->fails_late;
+}
+
+}  // namespace
+
+bool is_loss(const result<void>& outcome) noexcept {
+  return !outcome && const_cast<result<void>&>(outcome).error().code == errc::device_fault;
+}
+
+result<void> lane_queue::submit(job& j, bool alone) {
+  const bool told_apart = is_told_apart(j, alone);
+  if (told_apart || j.waits.read_before > marked_) {
+    if (auto marked = mark(); !marked) return marked;
+  }
+  set_unmarked(j.place, false);
+  answers_.started(j);
+  submitted_ = j.place;
+
+  result<void> outcome = enqueue(j);
+  j.release_request();
+  if (is_loss(outcome)) return outcome;
+  if (!outcome) {
+    // A refusal, or the first word of a fault that another request has caused?
+    if (auto well = queue_->check(); !well) return well;
+  }
+  answers_.write_reply(j, outcome);
+  const bool shares = j.told && !told_apart && outcome && submitted_ - marked_ < most_per_mark;
+  j.handed_back.store(true, std::memory_order_release);
+  if (!shares) return mark();
+  set_unmarked(submitted_, true);
+  return {};
+}
+
+result<void> lane_queue::mark() {
+  if (!unmarked()) return {};
+  auto marked = queue_->mark(answers_.mark_of(number_), submitted_);
+  if (!marked) return marked;
+  set_unmarked(submitted_, false);
+  marked_ = submitted_;
+  return {};
+}
+
+result<void> lane_queue::wait_for(lane_queue& other) {
+  if (auto marked = other.mark(); !marked) return marked;
+  return queue_->wait_for(*other.queue_);
+}
+
+void lane_queue::set_unmarked(std::uint64_t place, bool unmarked) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << place % wire::queue_depth;
+  const std::uint64_t now = unmarked ? unmarked_ | bit : unmarked_ & ~bit;
+  if (now == unmarked_) return;
+  unmarked_ = now;
+  answers_.set_unmarked(number_, now);
+}
+
+result<void> lane_queue::enqueue(job& j) {
+  if (j.refused) return std::move(*j.refused);
+  if (requests_.revoked(j.slot)) {
+    return error{.code = errc::cancelled, .message = "before it was run"};
+  }
+  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
+    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
+  }
+  if (j.op->fails_late) answers_.prepare_reply(j);
+  crash::running_request& running = crash::of_this_thread();
+  running.ticket = j.ticket;
+  running.active = true;
+  result<void> outcome;
+  try {
+    outcome = j.op->run(j.op->executor, j.request.get(), *queue_, answers_.reply_room(j));
+  } catch (const std::bad_alloc&) {
+    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
+  } catch (const std::exception& thrown) {
+    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
+  } catch (...) {
+    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  }
+  running.active = false;
+  return outcome;
+}
+
+}  // namespace troupe::worker

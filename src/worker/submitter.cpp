@@ -1,0 +1,116 @@
+#include "worker/submitter.hpp"
+
+#include "core/spin_wait.hpp"
+#include "worker/crash.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+namespace troupe::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A thread that is given work again soon should not have to be woken, which costs the reader more
+// than the work itself.
+constexpr auto spins = 1ms;
+constexpr std::uint64_t ring_size = wire::max_lanes * wire::queue_depth;
+// Under a steady load there is never nothing left to do, and others may wait for a lane's mark.
+constexpr std::uint64_t most_between_marks = 64;
+
+}  // namespace
+
+submitter::submitter(accelerator& device, bool in_process)
+    : device_(device), in_process_(in_process), ring_(ring_size) {
+  thread_ = std::jthread([this] { run(); });
+}
+
+submitter::~submitter() { end(); }
+
+void submitter::end() noexcept {
+  ending_.store(true, std::memory_order_release);
+  bell_.fetch_add(1, std::memory_order_release);
+  bell_.notify_one();
+}
+
+void submitter::give(lane_queue& to, job& j) noexcept {
+  const std::uint64_t at = tail_.load(std::memory_order_relaxed);
+  ring_[at % ring_size] = {&to, &j};
+  tail_.store(at + 1, std::memory_order_release);
+  // The work before the look at who sleeps; whoever goes to sleep says so and then looks for work.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_relaxed) == 0) return;
+  bell_.fetch_add(1, std::memory_order_release);
+  bell_.notify_one();
+}
+
+std::optional<error> submitter::take_loss() {
+  if (!lost_.load(std::memory_order_acquire)) return std::nullopt;
+  return std::move(loss_);
+}
+
+void submitter::run() noexcept {
+  std::optional<crash::signal_stack> stack;
+  if (in_process_) stack.emplace();
+  result<void> outcome;
+  try {
+    device_.enter_thread();
+    outcome = serve();
+  } catch (const std::exception& thrown) {
+    outcome = error{.code = errc::device_fault, .message = thrown.what()};
+  }
+  if (outcome) return;
+  loss_ = std::move(outcome).error();
+  lost_.store(true, std::memory_order_release);
+}
+
+result<void> submitter::serve() {
+  detail::spin_wait spin(spins);
+  while (!ending_.load(std::memory_order_acquire)) {
+    if (head_ == tail_.load(std::memory_order_acquire)) {
+      if (auto marked = mark_all(); !marked) return marked;
+      if (!spin.step()) sleep();
+      continue;
+    }
+    const item next = ring_[head_++ % ring_size];
+    if (auto done = next.to->submit(*next.what, false); !done) return done;
+    note(*next.to);
+    if (head_ % most_between_marks == 0) {
+      if (auto marked = mark_all(); !marked) return marked;
+    }
+    spin = detail::spin_wait(spins);
+  }
+  return {};
+}
+
+void submitter::note(lane_queue& used) {
+  const auto known = std::ranges::find(unmarked_, &used);
+  if (used.unmarked()) {
+    if (known == unmarked_.end()) unmarked_.push_back(&used);
+    return;
+  }
+  if (known != unmarked_.end()) unmarked_.erase(known);
+  used.give_back();
+}
+
+result<void> submitter::mark_all() {
+  for (lane_queue* lane : unmarked_) {
+    if (auto marked = lane->mark(); !marked) return marked;
+    lane->give_back();
+  }
+  unmarked_.clear();
+  return {};
+}
+
+void submitter::sleep() noexcept {
+  const std::uint32_t seen = bell_.load(std::memory_order_acquire);
+  asleep_.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (head_ == tail_.load(std::memory_order_acquire) && !ending_.load(std::memory_order_acquire)) {
+    bell_.wait(seen, std::memory_order_acquire);
+  }
+  asleep_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace troupe::worker
