@@ -123,7 +123,7 @@ int main() {
   measure_losses(out, gpu);
   measure_leaks(out, gpu);
   gpu.stop();
-  device alone = system.device(1, unlimited(false));
+  device alone = system.device(0, unlimited(false));  // in its place: there may be one GPU
   alone.wait_until_ready().value();
   measure_failover(out, alone, false);
   return out.finish();

@@ -61,8 +61,11 @@ def check_links(page, text):
 
 
 def dev_commands():
-    commands = set(re.findall(r"^command_(\w+)\(\)", read("dev"), re.MULTILINE))
-    return {name.replace("_", "-") for name in commands} | {"help"}
+    """The functions command_NAME of the script and of the parts that it sources."""
+    script = read("dev")
+    parts = re.findall(r'^source "\$root/(\S+)"$', script, re.MULTILINE)
+    text = "\n".join([script, *map(read, parts)])
+    return set(re.findall(r"^command_([\w-]+)\(\)", text, re.MULTILINE)) | {"help"}
 
 
 def check_commands(page, text, commands):

@@ -113,6 +113,7 @@ TEST_P(EachKind, OfErrorThatIsNotStickyKeepsTheWorker) {
 }
 
 TEST_P(EachKind, OfKernelsIsRefusedByNameWhereThereAreNone) {
+  if (on_gpu()) GTEST_SKIP() << "here they are run";
   device gpu = system_.device(0, config());
   settle(gpu, GetParam());
   for (const fault::kind kind : {fault::kind::unmapped_address, fault::kind::misaligned_address,
@@ -332,6 +333,7 @@ TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
 }
 
 TEST_P(Fault, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
+  if (on_gpu()) GTEST_SKIP() << "no kernel can end its process without a word";
   device gpu = system_.device(0, config());
   settle(gpu, GetParam());
   for (const bool guilty_first : {false, true}) {
@@ -460,16 +462,16 @@ TEST_P(Fault, LongWorkIsNotTakenForSilence) {
 TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
   device gpu = system_.device(0, config());
   settle(gpu, GetParam());
-  const std::vector<float> weights(1024, 0.5F);
-  auto frozen = gpu.tensor<float>({1024}).value();
+  const std::vector<float> weights(freezable, 0.5F);
+  auto frozen = gpu.tensor<float>({freezable}).value();
   ASSERT_TRUE(ended(gpu.copy(std::span(weights), frozen)));
   ASSERT_TRUE(ended(gpu.freeze(frozen)));
   for (int i = 0; i < 2; ++i) {  // the second worker has it read-only, too
-    auto stray = ended(gpu.ask(
-        fault::inject{.what = fault::kind::write_frozen, .target = *frozen.slice(0, i, 1024)}));
+    auto stray = ended(gpu.ask(fault::inject{.what = fault::kind::write_frozen,
+                                             .target = *frozen.slice(0, i, freezable)}));
     ASSERT_FALSE(stray);
     EXPECT_EQ(stray.error().code, errc::device_fault);
-    EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), 512.0);
+    EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), freezable / 2.0);
   }
   EXPECT_EQ(gpu.generation(), 3u);
 }

@@ -1,9 +1,13 @@
 #include "operations.hpp"
 
+#include "operations_cuda.hpp"
+
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 namespace troupe::test {
@@ -89,15 +93,35 @@ result<void> sum::validate() const {
 }
 
 void add_operations(operation_table& table) {
+#ifdef TROUPE_HAVE_CUDA
+  if (on_gpu()) return add_cuda_operations(table);
+#endif
   table.add(&run_hold);
   table.add(&run_exit_when_told);
   table.add(&run_sum);
 }
 
+bool on_gpu() {
+  // Workers have the program's environment.
+  const char* const backend = std::getenv("TROUPE_BACKEND");
+  return backend != nullptr && std::string_view(backend) == "cuda";
+}
+
 void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
 
+std::optional<device> second_device(troupe::system& on) {
+  try {
+    return on.device(1, permissive());
+  } catch (const failure& why) {
+    if (why.code() != errc::device_unavailable) throw;
+    return std::nullopt;
+  }
+}
+
 device_config permissive() {
-  return {.memory_limit_bytes = std::uint64_t{256} << 20,
+  // Said here, so that workers and their operations are of one backend wherever the tests run.
+  return {.backend = on_gpu() ? backend_kind::cuda : backend_kind::cpu,
+          .memory_limit_bytes = std::uint64_t{256} << 20,
           .restarts = {.restarts = 1'000'000},
           .backoff = {.initial = 0ns},
           .fault_injection = true,

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <thread>
 
 namespace troupe::test {
@@ -70,6 +71,16 @@ class shared_flag {
 
   host_tensor<std::uint32_t> memory_;
 };
+
+/// Elements (f32) of a tensor that can be frozen on every backend: the rights of a GPU's memory are
+/// those of whole slabs, and smaller tensors share one.
+inline constexpr std::int64_t freezable = 64 << 10;
+
+/// Whether the tests run on a GPU, which TROUPE_BACKEND=cuda says; else on the CPU.
+[[nodiscard]] bool on_gpu();
+
+/// Device 1; nothing on a machine with one GPU.
+[[nodiscard]] std::optional<device> second_device(troupe::system& on);
 
 /// Kills the process that serves the device; throws where there is none.
 void kill_worker(const device& gpu);

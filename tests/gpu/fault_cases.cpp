@@ -81,7 +81,13 @@ const fault_case* find_case(backend_kind backend, std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+std::string plugin_under_test() {
+  const char* const path = std::getenv("TROUPE_TEST_PLUGIN");
+  return path != nullptr ? path : "";
+}
+
 backend_kind backend_under_test() {
+  if (!plugin_under_test().empty()) return backend_kind::cuda;
   const char* const text = std::getenv("TROUPE_BACKEND");
   const std::string_view wanted(text != nullptr ? text : "");
   if (wanted == "cuda") return backend_kind::cuda;
@@ -89,7 +95,8 @@ backend_kind backend_under_test() {
   return read_card() ? backend_kind::cuda : backend_kind::cpu;
 }
 
-std::string_view name_of(backend_kind backend) noexcept {
+std::string_view name_of(backend_kind backend) {
+  if (!plugin_under_test().empty()) return "queues";
   return backend == backend_kind::cuda ? "cuda" : "cpu";
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace troupe::gpu_test {
@@ -38,9 +39,11 @@ struct fault_case {
 [[nodiscard]] std::span<const fault_case> cases_of(backend_kind backend);
 [[nodiscard]] const fault_case* find_case(backend_kind backend, std::string_view name);
 
-/// TROUPE_BACKEND where it says something, else CUDA where there is a card.
+/// What TROUPE_BACKEND says; where it says nothing, CUDA if there is a card.
 [[nodiscard]] backend_kind backend_under_test();
-[[nodiscard]] std::string_view name_of(backend_kind backend) noexcept;
+/// A plugin that stands in for CUDA's (TROUPE_TEST_PLUGIN); empty without one.
+[[nodiscard]] std::string plugin_under_test();
+[[nodiscard]] std::string_view name_of(backend_kind backend);
 
 /// How a hang is noticed.
 inline constexpr std::chrono::milliseconds hang_deadline{50};

@@ -29,7 +29,8 @@ device_config config_of(backend_kind backend) {
           .restarts = {.restarts = 1'000'000},
           .backoff = {.initial = 0ns},
           .silence_timeout = 500ms,
-          .fault_injection = true};
+          .fault_injection = true,
+          .backend_path = plugin_under_test()};
 }
 
 std::vector<double> small_integers(std::int64_t count, std::uint64_t seed, int below) {

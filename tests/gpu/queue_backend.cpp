@@ -1,0 +1,249 @@
+// A backend for tests, between the CPU's and CUDA's: the CPU's operations, run by queues, on memory
+// that workers map slab by slab. To the device it is a GPU: calls return before the work is done,
+// marks tell of it, a fault of one request loses the context, and a killed worker is buried later.
+//
+// It is there because all that ran on GPUs only, which most machines and CI do not have: a plugin
+// that brings an accelerator and a source of device memory is served by `stream_lanes` in a worker
+// process, and supervised with requests held back and suspects in several lanes. Nothing here can
+// fall back to the CPU's way unnoticed: that one refuses the faults of kernels.
+
+#include "unit/fake_accelerator.hpp"
+#include "worker/process_fault.hpp"
+
+#include <troupe/backend/provider.hpp>
+#include <troupe/core/export.hpp>
+#include <troupe/ops/blas/level1.hpp>
+#include <troupe/ops/blas/level1_reductions.hpp>
+#include <troupe/ops/blas/level3.hpp>
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/memory/copy.hpp>
+#include <troupe/ops/memory/fill.hpp>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::gpu_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing_worker::fake_accelerator;
+using testing_worker::fake_lane;
+
+// In the program.
+
+class slab final : public memory_slab {
+ public:
+  explicit slab(int descriptor) noexcept : descriptor_(descriptor) {}
+  slab(const slab&) = delete;
+  slab& operator=(const slab&) = delete;
+  ~slab() override { ::close(descriptor_); }
+  [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+class queue_source final : public device_source {
+ public:
+  explicit queue_source(std::int32_t ordinal)
+      : description_{.ordinal = ordinal,
+                     .name = "queues of threads",
+                     .uuid = "queues-" + std::to_string(ordinal),
+                     .memory_bytes = std::uint64_t{8} << 30} {}
+
+  [[nodiscard]] const device_description& description() const noexcept override {
+    return description_;
+  }
+  [[nodiscard]] std::uint64_t granule_bytes() const noexcept override { return 2 << 20; }
+  [[nodiscard]] result<std::unique_ptr<memory_slab>> allocate(std::uint64_t bytes) override {
+    const int descriptor = ::memfd_create("troupe-queues", MFD_CLOEXEC);
+    if (descriptor < 0) return system_failure("memfd_create", errno);
+    auto made = std::make_unique<slab>(descriptor);
+    if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
+      return system_failure("ftruncate", errno);
+    }
+    return std::unique_ptr<memory_slab>(std::move(made));
+  }
+  [[nodiscard]] result<memory_level> level() override {
+    return error{.code = errc::unsupported, .message = "nobody counts"};
+  }
+  void on_fault(alarm) override {}
+  [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
+
+ private:
+  device_description description_;
+};
+
+// In a worker.
+
+class queue_device final : public accelerator {
+ public:
+  void enter_thread() override {}
+  [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override {
+    const void* const mapped =
+        ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
+    return mapped == at ? result<void>() : system_failure("mmap", errno);
+  }
+  [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override {
+    return ::munmap(at, bytes) == 0 ? result<void>() : system_failure("munmap", errno);
+  }
+  [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override {
+    const std::lock_guard lock(mutex_);
+    read_only_[at] = read_only ? bytes : 0;
+    const int rights = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+    return ::mprotect(at, bytes, rights) == 0 ? result<void>() : system_failure("mprotect", errno);
+  }
+  [[nodiscard]] result<void> share(std::byte*, std::uint64_t) override { return {}; }
+  [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override {
+    return queues_.make_lane(number);
+  }
+
+  /// What a kernel's write does: it loses the context where it is not allowed.
+  void write(std::byte* at) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [begin, bytes] : read_only_) {
+        if (at >= begin && at < begin + bytes) return queues_.lose();
+      }
+    }
+    *reinterpret_cast<volatile std::byte*>(at) = std::byte{1};
+  }
+
+ private:
+  fake_accelerator queues_;
+  std::mutex mutex_;
+  std::map<std::byte*, std::uint64_t> read_only_;  // bytes; 0 for what was thawed
+};
+
+queue_device* the_device = nullptr;  // a worker has one
+
+// The CPU backend's operations, to be called by the queues' threads.
+const operation_table& cpu_operations() {
+  static const operation_table table = [] {
+    Dl_info self{};
+    ::dladdr(reinterpret_cast<const void*>(&cpu_operations), &self);
+    const auto folder = std::filesystem::canonical(self.dli_fname).parent_path();
+    void* const plugin =
+        ::dlopen((folder / "../troupe/libtroupe-cpu.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    operation_table filled;
+    if (plugin == nullptr) return filled;
+    reinterpret_cast<void (*)(operation_table&)>(::dlsym(plugin, "troupe_backend_operations"))(
+        filled);
+    return filled;
+  }();
+  return table;
+}
+
+/// What the CPU's executors get: they have no workspace to ask for here.
+class queue_context final : public lane_context {
+ public:
+  [[nodiscard]] int lane() const noexcept override { return 0; }
+  [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    room_.resize(bytes);
+    return std::span(room_);
+  }
+
+ private:
+  std::vector<std::byte> room_;
+};
+
+template <request R>
+void add(operation_table& table) {
+  table.insert({.type = &request_type_of<R>(),
+                .run = [](void*, const void* request, lane_context& where,
+                          std::byte* reply) -> result<void> {
+                  static_cast<fake_lane&>(where).enqueue(
+                      [r = *static_cast<const R*>(request), reply] {
+                        queue_context context;
+                        const operation* cpu = cpu_operations().find(request_type_of<R>().id);
+                        (void)cpu->run(cpu->executor, &r, context, reply);
+                      });
+                  return {};
+                }});
+}
+
+result<void> inject(void*, const void* request, lane_context& where, std::byte*) {
+  const auto& r = *static_cast<const fault::inject*>(request);
+  auto& lane = static_cast<fake_lane&>(where);
+  switch (r.what) {
+    case fault::kind::segmentation_fault:
+    case fault::kind::abort:
+    case fault::kind::exit:
+    case fault::kind::kill:
+    case fault::kind::exception:
+      worker::fault_process(r.what);
+      break;
+    case fault::kind::out_of_memory:
+      return error{.code = errc::out_of_memory, .message = "injected"};
+    case fault::kind::invalid_launch:
+      return error{.code = errc::library_error, .message = "injected"};
+    case fault::kind::hang:
+      lane.enqueue([&lane] {
+        while (!lane.ended())
+          std::this_thread::sleep_for(1ms);
+      });
+      break;
+    case fault::kind::spin:
+      lane.enqueue([=] { std::this_thread::sleep_for(std::chrono::nanoseconds(r.duration_ns)); });
+      break;
+    case fault::kind::write_frozen:
+      lane.enqueue([at = r.target.address()] { the_device->write(at); });
+      break;
+    case fault::kind::trap:
+    case fault::kind::stack_overflow:
+    case fault::kind::unmapped_address:
+    case fault::kind::misaligned_address:
+    case fault::kind::failed_assertion:
+      lane.enqueue([&lane] { lane.device().lose(); });
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace troupe::gpu_test
+
+extern "C" {
+
+TROUPE_EXPORT const char* troupe_backend_name() { return "queues"; }
+
+TROUPE_EXPORT void troupe_backend_devices(std::vector<troupe::device_description>& found,
+                                          troupe::result<void>&) {
+  found = {troupe::gpu_test::queue_source(0).description()};
+}
+
+TROUPE_EXPORT void troupe_backend_open(std::int32_t ordinal,
+                                       std::shared_ptr<troupe::device_source>& opened,
+                                       troupe::result<void>&) {
+  opened = std::make_shared<troupe::gpu_test::queue_source>(ordinal);
+}
+
+TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config&,
+                                              std::unique_ptr<troupe::accelerator>& made,
+                                              troupe::result<void>&) {
+  auto device = std::make_unique<troupe::gpu_test::queue_device>();
+  troupe::gpu_test::the_device = device.get();
+  made = std::move(device);
+}
+
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  using namespace troupe;
+  gpu_test::add<blas::axpy>(table);
+  gpu_test::add<blas::dot>(table);
+  gpu_test::add<blas::asum>(table);
+  gpu_test::add<blas::gemm>(table);
+  gpu_test::add<memory::copy>(table);
+  gpu_test::add<memory::fill>(table);
+  table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
+}
+}

@@ -1,0 +1,409 @@
+# The commands of ./dev that concern machines with a GPU; a part of that script.
+#
+# Such a machine may have no network and not everything that a build needs. `gpu-pack` builds here
+# and puts what is needed there into build/gpu, which finds its parts relative to itself; it is to be
+# brought along. There, `gpu-test` and `gpu-bench` use it if it was built from the sources that lie
+# beside it, and otherwise build from those. Both need nobody at the terminal, keep what they have
+# found so far when they are ended, and say at the end how it went.
+# shellcheck shell=bash disable=SC2154 # root and packages_build are the other's
+
+gpu_stage=$root/build/gpu
+gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
+# What travels with a working tree has a limit, and the sources travel too. Most of it is OpenBLAS,
+# for the CPU backend, which conformance asks what there is to test.
+gpu_stage_limit_mib=50
+
+# Programs that are of use on a GPU, besides the benchmarks.
+gpu_programs=(device_test device_freeze_test worked_example_test gpu_faults gpu_history hello digits
+              troupe)
+gpu_conformance=(blas_conformance_on_device blas_conformance_on_thread
+                 memory_conformance_on_device memory_conformance_on_thread)
+
+# What compute-sanitizer looks at: it makes every access hundreds of times slower.
+gpu_sanitizer_memory='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
+gpu_sanitizer_memory+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
+gpu_sanitizer_blas='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
+gpu_sanitizer_blas+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
+
+# A name for the contents of everything that is built. The same wherever the files are the same: of
+# their order, their times and rights, the locale and what tools leave behind nothing goes into it.
+gpu_fingerprint() {
+  (cd "$root" && find CMakeLists.txt CMakePresets.json cmake include src tests bench examples \
+    -name '.*' -prune -o -name __pycache__ -prune -o \
+    -type f ! -name '*.pyc' ! -name '*.swp' ! -name compile_commands.json -print0 |
+    LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+}
+
+# Those that measure a GPU; each brings its plain-CUDA floor along.
+gpu_benchmarks() { grep '^gpu_' "$1/benchmarks.txt"; }
+
+# Everything that is of use there. `faults` measures whatever backend there is, so a rehearsal has
+# something to measure; `runtime` and `device` concern the CPU alone.
+gpu_names() {
+  printf '%s\n' "${gpu_programs[@]}" "${gpu_conformance[@]}" bench_faults
+  gpu_benchmarks "$1" | sed 's/^/bench_/'
+}
+
+gpu_build() {
+  local targets
+  configure gpu
+  mapfile -t targets < <(gpu_names "$(folder_of gpu)" | sed 's/^/bin\//')
+  build gpu "${targets[@]}"
+}
+
+# Packing ----------------------------------------------------------------------------------------
+
+# The libraries of the system that FILE... need and that another machine may lack: not the C and
+# C++ runtimes, which are upwards compatible, and nothing of CUDA, which is there.
+gpu_needed_libraries() {
+  ldd "$@" 2>/dev/null |
+    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | LC_ALL=C sort -u |
+    awk -v own="$root/" 'index($0, own) != 1 &&
+      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublas|cublasLt|cudart|cuda|nvidia[^\/]*)\.so/'
+}
+
+# The commit that was packed, as far as git knows it.
+gpu_commit() {
+  git -C "$root" describe --always --dirty --exclude '*' 2>/dev/null || printf 'unknown\n'
+}
+
+command_gpu-pack() {
+  need "${packages_build[@]}"
+  local from sources name names
+  [[ -n ${CUDACXX:-} ]] || type nvcc >/dev/null 2>&1 ||
+    give_up 'no CUDA compiler: nvcc is not on the PATH, and CUDACXX says nothing'
+  from=$(folder_of gpu)
+  sources=$(gpu_fingerprint)
+  gpu_build
+  step='staging build/gpu'
+  say 'staging build/gpu'
+  rm -rf "$gpu_stage"
+  mkdir -p "$gpu_stage"/{bin,lib/troupe,libexec/troupe}
+  mapfile -t names < <(gpu_names "$from")
+  for name in "${names[@]}"; do
+    cp "$from/bin/$name" "$gpu_stage/bin/"
+  done
+  cp "$from"/lib/libtroupe.so.0 "$gpu_stage/lib/" # the one name that programs ask for
+  cp "$from"/lib/troupe/*.so "$gpu_stage/lib/troupe/"
+  cp "$from/libexec/troupe/troupe-worker" "$gpu_stage/libexec/troupe/"
+  gpu_needed_libraries "$gpu_stage"/{bin,libexec/troupe,lib/troupe}/* "$gpu_stage"/lib/*.so* |
+    xargs -r cp -L -t "$gpu_stage/lib/"
+  find "$gpu_stage" -type f -exec strip --strip-unneeded {} +
+  { gpu_benchmarks "$from" && printf 'faults\n'; } >"$gpu_stage/benchmarks.txt"
+  [[ $(gpu_fingerprint) == "$sources" ]] ||
+    give_up 'the sources have changed meanwhile; run ./dev gpu-pack again'
+  printf 'sources %s\ncommit %s\n' "$sources" "$(gpu_commit)" >"$gpu_stage/MANIFEST"
+  local mib
+  mib=$((($(du -sk --apparent-size "$gpu_stage" | cut -f1) + 1023) / 1024))
+  ((mib <= gpu_stage_limit_mib)) ||
+    give_up "build/gpu takes $mib MiB, more than $gpu_stage_limit_mib"
+  verdict "ok, build/gpu, $mib MiB, of sources $sources"
+}
+
+# On the machine with a GPU ----------------------------------------------------------------------
+
+gpu_missing_for_build() {
+  local tool header
+  for tool in cmake ninja g++ nvcc; do
+    type "$tool" >/dev/null 2>&1 || printf '%s\n' "$tool"
+  done
+  type g++ >/dev/null 2>&1 || return 0
+  for header in fmt/core.h gtest/gtest.h zlib.h; do
+    g++ -E -x c++ -include "$header" /dev/null >/dev/null 2>&1 || printf '%s\n' "$header"
+  done
+  compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||
+    compgen -G '/usr/lib/*/openblas64-pthread/libopenblas64.a' >/dev/null ||
+    printf 'libopenblas64.a (OpenBLAS with 64-bit integers)\n'
+}
+
+gpu_manifest() { sed -n "s/^$1 //p" "$gpu_stage/MANIFEST" 2>/dev/null || true; }
+
+# True on a machine with a GPU that has brought along what was built from these sources.
+gpu_is_packed() {
+  type nvidia-smi >/dev/null 2>&1 && [[ -s $gpu_stage/MANIFEST ]] &&
+    [[ $(gpu_manifest sources) == "$(gpu_fingerprint)" ]]
+}
+
+# Sets `programs` to the folder whose bin/ holds the programs: what was packed, if it is of these
+# sources, else what is built now. `gpu_sources` and `gpu_built_from` say what that is.
+gpu_prepare() {
+  step='looking for the programs'
+  local staged missing list
+  gpu_sources=$(gpu_fingerprint)
+  staged=$(gpu_manifest sources)
+  if [[ $staged == "$gpu_sources" ]]; then
+    say "using build/gpu, packed from these sources ($gpu_sources)"
+    programs=$gpu_stage
+    gpu_built_from=$(gpu_manifest commit)
+  else
+    if [[ -n $staged ]]; then
+      say "build/gpu was packed from other sources ($staged, these are $gpu_sources): building"
+    else
+      say 'nothing is packed in build/gpu: building'
+    fi
+    mapfile -t missing < <(gpu_missing_for_build)
+    if ((${#missing[@]} > 0)); then
+      list=$(printf ', %s' "${missing[@]}")
+      give_up "cannot build here without ${list:2}; run ./dev gpu-pack where they are, and bring build/gpu along"
+    fi
+    gpu_build
+    programs=$(folder_of gpu)
+    gpu_built_from=$(gpu_commit)
+  fi
+  [[ $TROUPE_BACKEND == cpu ]] || gpu_find_cublas
+}
+
+# The programs look in /usr/local/cuda; a toolkit elsewhere is looked for here.
+gpu_find_cublas() {
+  local folder
+  ldd "$programs/lib/troupe/libtroupe-cuda-blas.so" 2>/dev/null | grep -q 'not found' || return 0
+  for folder in /usr/local/cuda*/{lib64,targets/*/lib} /opt/*/lib64 \
+    /usr/lib/*-linux-gnu /{usr/lib,usr/local/lib,opt}/*/lib/python3*/site-packages/nvidia/cu13/lib; do
+    [[ -e $folder/libcublas.so.13 ]] || continue
+    export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    say "cuBLAS is in $folder"
+    return
+  done
+  say 'no libcublas.so.13 is found: what needs cuBLAS will fail'
+}
+
+# Refuses to go on without a GPU, unless a rehearsal on the CPU is asked for. Sets `gpu_card`.
+gpu_require_card() {
+  local asked=name,driver_version,memory.used,memory.total,ecc.errors.uncorrected.volatile.total
+  export TROUPE_BACKEND=${TROUPE_BACKEND:-cuda}
+  case $TROUPE_BACKEND in
+    cpu)
+      gpu_card='none: a rehearsal on the CPU'
+      say "TROUPE_BACKEND=cpu: a rehearsal, on the CPU"
+      return
+      ;;
+    cuda) ;;
+    *) give_up "TROUPE_BACKEND is $TROUPE_BACKEND; it may be cuda or cpu" ;;
+  esac
+  type nvidia-smi >/dev/null 2>&1 ||
+    give_up 'no nvidia-smi, so no GPU; TROUPE_BACKEND=cpu rehearses'
+  gpu_card=$(nvidia-smi --query-gpu=$asked --format=csv,noheader | paste -sd';') ||
+    give_up 'nvidia-smi finds no GPU'
+  say "$gpu_card"
+}
+
+# TEXT as a string of JSON.
+gpu_quoted() {
+  local text=${1//\\/\\\\}
+  text=${text//\"/\\\"}
+  printf '"%s"' "$(tr '\t' ' ' <<<"$text" | tr -d '\000-\037')"
+}
+
+# gpu_begin NAME: opens $gpu_results/NAME.log and the list of what was run.
+gpu_begin() {
+  mkdir -p "$gpu_results"
+  gpu_what=$1
+  gpu_log=$gpu_results/$1.log
+  gpu_runs=() gpu_failed=()
+  gpu_scratch=$(mktemp -d) # what a program leaves in its folder, a core file say, is nobody's
+  {
+    printf '%s\nsources %s, commit %s\n\n' "$gpu_card" "$gpu_sources" "$gpu_built_from"
+    timeout 60 "$programs/bin/troupe" info 2>&1 || true
+    printf '\n'
+  } >"$gpu_log"
+  gpu_write_runs
+}
+
+# $gpu_results/NAME.json: the machine, and each run so far.
+gpu_write_runs() {
+  {
+    printf '{"card": %s, "backend": "%s",\n "sources": "%s", "commit": %s,\n "runs": [' \
+      "$(gpu_quoted "$gpu_card")" "$TROUPE_BACKEND" "$gpu_sources" \
+      "$(gpu_quoted "$gpu_built_from")"
+    local run separator=
+    for run in "${gpu_runs[@]}"; do
+      printf '%s\n  %s' "$separator" "$run"
+      separator=,
+    done
+    printf '\n]}\n'
+  } >"$gpu_results/$gpu_what.json"
+}
+
+# The last lines of the output on stdin that say how many there were, of whatever program.
+gpu_note() {
+  local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
+  local ours='^(faults|history): (ok|FAILED|lost)|targets met|ERROR SUMMARY'
+  grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
+    sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
+    sed 's/; $//' | cut -c1-300
+}
+
+# gpu_run [--live] NAME SECONDS COMMAND...: runs it, says how it went, keeps its output in the log;
+# with --live shows it as it comes.
+gpu_run() {
+  local live=
+  [[ $1 != --live ]] || { live=1 && shift; }
+  local name=$1 limit=$2 begin=$SECONDS status=0 offset pid note seconds output
+  shift 2
+  printf '==== %s: %s\n' "$name" "$*" >>"$gpu_log"
+  offset=$(($(stat -c %s "$gpu_log") + 1))
+  [[ -n $live ]] || printf '%-34s ' "$name"
+  # In files and never through a pipe: a worker that is left over would keep one open.
+  (ulimit -c 0 && cd "$gpu_scratch" && exec timeout --kill-after=10 "$limit" "$@") >>"$gpu_log" 2>&1 &
+  pid=$!
+  # shellcheck disable=SC2064 # this very process
+  trap "kill $pid 2>/dev/null; exit 130" INT TERM
+  if [[ -n $live ]]; then
+    tail --pid="$pid" --sleep-interval=0.2 -f -c "+$offset" "$gpu_log" | sed -u 's/^/    /'
+  fi
+  wait "$pid" || status=$?
+  trap - INT TERM
+  seconds=$((SECONDS - begin))
+  output=$gpu_scratch/output
+  tail -c "+$offset" "$gpu_log" >"$output"
+  note=$(gpu_note <"$output" || true)
+  # A filter that matches nothing would pass.
+  ((status != 0)) || ! grep -aqE '^\[=+\] 0 tests' "$output" || status=1
+  ((status != 124 && status != 137)) || note="not done after $limit s"
+  printf '==== status %s\n\n' "$status" >>"$gpu_log"
+  [[ -z $live ]] || printf '%-34s ' "$name"
+  if ((status == 0)); then
+    printf 'ok      %4d s  %s\n' "$seconds" "$note"
+  else
+    printf 'FAILED  %4d s  status %d  %s\n' "$seconds" "$status" "$note"
+    gpu_failed+=("$name")
+    if [[ -z $live ]]; then
+      { grep -aE '^\[  FAILED' "$output" || true; } | sort -u | head -n 12 | sed 's/^/    /'
+      { grep -aA4 'Failure$' "$output" || true; } | head -n 10 | sed 's/^/    | /'
+      tail -n 8 "$output" | sed 's/^/    | /'
+    fi
+  fi
+  gpu_runs+=("{\"name\": $(gpu_quoted "$name"), \"status\": $status, \"seconds\": $seconds, \"note\": $(gpu_quoted "$note")}")
+  gpu_write_runs
+}
+
+# The verdict on all that was run.
+gpu_end() {
+  local log=${gpu_log#"$root"/} list
+  rm -rf "$gpu_scratch"
+  if ((${#gpu_failed[@]} > 0)); then
+    list=$(printf ', %s' "${gpu_failed[@]}")
+    give_up "${#gpu_failed[@]} of ${#gpu_runs[@]} runs: ${list:2}; see $log"
+  fi
+  step=
+  verdict "ok, ${#gpu_runs[@]} runs; $log"
+}
+
+# gpu-test [PART[=N]...] --------------------------------------------------------------------------
+
+gpu_test_conformance() {
+  local name
+  for name in "${gpu_conformance[@]}"; do
+    gpu_run "$name" 400 "$programs/bin/$name" --gtest_brief=1
+  done
+}
+
+gpu_test_device() {
+  gpu_run device_test 400 "$programs/bin/device_test" --gtest_brief=1
+  gpu_run device_freeze_test 60 "$programs/bin/device_freeze_test" --gtest_brief=1
+  gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
+}
+
+# [TRIALS] of each kind. A kind takes some seconds to start and each trial one or two.
+gpu_test_faults() {
+  local trials=${1:-3}
+  gpu_run --live faults $((120 + trials * 120)) "$programs/bin/gpu_faults" --trials "$trials" \
+    --keep-going --json "$gpu_results/faults.jsonl"
+}
+
+gpu_test_history() {
+  local seconds=${1:-60}
+  gpu_run --live history $((seconds + 130)) "$programs/bin/gpu_history" --seconds "$seconds" \
+    --json "$gpu_results/history.jsonl"
+}
+
+# [SECONDS] at most for each of four runs. In threads, so that the program itself is what is looked
+# at: copies, fills, conversions, vectors, and products of the smallest sizes.
+gpu_test_sanitizer() {
+  local limit=${1:-120} tool check
+  if [[ $TROUPE_BACKEND == cpu ]]; then
+    say 'sanitizer: left out, it looks at kernels only'
+    return
+  fi
+  tool=$(type -p compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' || true)
+  tool=${tool%%$'\n'*}
+  [[ -n $tool ]] || give_up 'no compute-sanitizer on the PATH nor in /usr/local/cuda*/bin'
+  for check in memcheck initcheck; do
+    gpu_run "$check of memory" "$limit" "$tool" --tool "$check" --error-exitcode 9 \
+      --print-limit 20 "$programs/bin/memory_conformance_on_thread" --gtest_brief=1 \
+      --gtest_filter="$gpu_sanitizer_memory"
+    gpu_run "$check of blas" "$limit" "$tool" --tool "$check" --error-exitcode 9 \
+      --print-limit 20 "$programs/bin/blas_conformance_on_thread" --gtest_brief=1 \
+      --gtest_filter="$gpu_sanitizer_blas"
+  done
+}
+
+command_gpu-test() {
+  local parts=("$@") part programs=
+  local known='conformance, device, faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
+  ((${#parts[@]} > 0)) || parts=(conformance device faults history sanitizer)
+  for part in "${parts[@]}"; do
+    [[ $part =~ ^(conformance|device|(faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+      give_up "no part $part; there are $known"
+  done
+  gpu_require_card
+  gpu_prepare
+  gpu_begin gpu-test
+  for part in "${parts[@]}"; do
+    step="testing ${part%%=*}"
+    say "$step"
+    case $part in
+      *=*) "gpu_test_${part%%=*}" "${part#*=}" ;;
+      *) "gpu_test_$part" ;;
+    esac
+  done
+  gpu_end
+}
+
+# gpu-bench [NAME[=ARGUMENT]...] ------------------------------------------------------------------
+
+# $gpu_results/figures.json: what the benchmarks have written so far, by name.
+gpu_write_figures() {
+  local name
+  {
+    printf '{"card": %s, "sources": "%s", "commit": %s' "$(gpu_quoted "$gpu_card")" \
+      "$gpu_sources" "$(gpu_quoted "$gpu_built_from")"
+    for name in "${measured[@]}"; do
+      printf ',\n"%s": ' "$name"
+      cat "$gpu_scratch/$name.json"
+    done
+    printf '}\n'
+  } >"$gpu_results/figures.json"
+}
+
+command_gpu-bench() {
+  local asked=("$@") one name argument programs='' measured=()
+  gpu_require_card
+  gpu_prepare
+  if ((${#asked[@]} == 0)); then
+    # Without a GPU the others cannot run; `faults` shows that the way is clear.
+    if [[ $TROUPE_BACKEND == cpu ]]; then
+      asked=(faults)
+    else
+      mapfile -t asked < <(gpu_benchmarks "$programs")
+    fi
+  fi
+  for one in "${asked[@]}"; do
+    [[ -x $programs/bin/bench_${one%%=*} ]] ||
+      give_up "no benchmark ${one%%=*}; there are $(gpu_benchmarks "$programs" | paste -sd' ') faults"
+  done
+  gpu_begin gpu-bench
+  for one in "${asked[@]}"; do
+    name=${one%%=*}
+    argument=()
+    [[ $one != *=* ]] || argument=("${one#*=}")
+    step="measuring $name"
+    say "$step"
+    rm -f "$gpu_scratch/$name.json"
+    gpu_run --live "$name" 400 env TROUPE_BENCH_JSON="$gpu_scratch/$name.json" \
+      "$programs/bin/bench_$name" "${argument[@]}"
+    [[ ! -s $gpu_scratch/$name.json || " ${measured[*]} " == *" $name "* ]] || measured+=("$name")
+    gpu_write_figures
+  done
+  gpu_end
+}
