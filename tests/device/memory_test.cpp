@@ -7,17 +7,33 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::test {
 namespace {
 
-class Memory : public ::testing::Test {
+class Memory : public ::testing::TestWithParam<isolation> {
  protected:
+  static device_config config() {
+    device_config c = permissive();
+    c.isolation = GetParam();
+    return c;
+  }
+
   troupe::system system_;
-  device gpu_ = system_.device(0, permissive());
+  device gpu_ = system_.device(0, config());
 };
+
+INSTANTIATE_TEST_SUITE_P(Isolation, Memory,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         [](const auto& which) {
+                           return std::string(which.param == isolation::process ? "Process"
+                                                                                : "Thread");
+                         });
 
 std::vector<float> counted(std::size_t n) {
   std::vector<float> values(n);
@@ -25,7 +41,7 @@ std::vector<float> counted(std::size_t n) {
   return values;
 }
 
-TEST_F(Memory, SpanComesBackAsItWasSent) {
+TEST_P(Memory, SpanComesBackAsItWasSent) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{4096},
                               std::size_t{262'144}, std::size_t{3'000'001}}) {
     const std::vector<float> sent = counted(n);
@@ -39,14 +55,14 @@ TEST_F(Memory, SpanComesBackAsItWasSent) {
   }
 }
 
-TEST_F(Memory, CopyOfNothingIsReadyAndRight) {
+TEST_P(Memory, CopyOfNothingIsReadyAndRight) {
   auto t = gpu_.tensor<float>({0, 5}).value();
   std::vector<float> none;
   EXPECT_TRUE(gpu_.copy(std::span<const float>(none), t).get_result());
   EXPECT_TRUE(gpu_.copy(t, std::span<float>(none)).get_result());
 }
 
-TEST_F(Memory, StridedViewsAreCopiedInRowMajorOrder) {
+TEST_P(Memory, StridedViewsAreCopiedInRowMajorOrder) {
   const std::vector<float> sent = counted(6);
   auto t = gpu_.tensor<float>({3, 2}).value();
   gpu_.copy(std::span(sent), t.transpose()).get();
@@ -55,7 +71,7 @@ TEST_F(Memory, StridedViewsAreCopiedInRowMajorOrder) {
   EXPECT_EQ(back, (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST_F(Memory, HostTensorsAreReachedWithoutABounce) {
+TEST_P(Memory, HostTensorsAreReachedWithoutABounce) {
   auto host = gpu_.host_tensor<float>({1000}).value();
   std::iota(host.elements().begin(), host.elements().end(), 0.0F);
   auto t = gpu_.tensor<float>({1000}).value();
@@ -66,7 +82,7 @@ TEST_F(Memory, HostTensorsAreReachedWithoutABounce) {
   EXPECT_EQ(back[999], 999.0F);
 }
 
-TEST_F(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
+TEST_P(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
   for (int i = 0; i < 3; ++i) {
     auto t = gpu_.tensor<float>({1000}, initial::zero).value();
     EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 0.0);
@@ -74,8 +90,8 @@ TEST_F(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
   }
 }
 
-TEST_F(Memory, TensorsGoBetweenDevices) {
-  device other = system_.device(1, permissive());
+TEST_P(Memory, TensorsGoBetweenDevices) {
+  device other = system_.device(1, config());
   const std::vector<float> sent = counted(100);
   auto here = gpu_.tensor<float>({100}).value();
   auto there = other.tensor<float>({100}).value();
@@ -84,7 +100,7 @@ TEST_F(Memory, TensorsGoBetweenDevices) {
   EXPECT_EQ(other.ask(sum{.input = there}).get(), 5050.0);
 }
 
-TEST_F(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
+TEST_P(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
   shared_flag flag(gpu_);
   const std::uint64_t before = gpu_.statistics().memory_used_bytes;
   future<void> held;
@@ -98,7 +114,7 @@ TEST_F(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
   EXPECT_TRUE(eventually([&] { return gpu_.statistics().memory_used_bytes == before; }));
 }
 
-TEST_F(Memory, FrozenTensorRefusesWritesUntilThawed) {
+TEST_P(Memory, FrozenTensorRefusesWritesUntilThawed) {
   auto t = gpu_.tensor<float>({8}, initial::zero).value();
   ASSERT_TRUE(gpu_.freeze(t).get_result());
   auto refused = gpu_.ask(memory::fill{.to = t, .value = 1}).get_result();
@@ -110,7 +126,7 @@ TEST_F(Memory, FrozenTensorRefusesWritesUntilThawed) {
   EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 8.0);
 }
 
-TEST_F(Memory, FreezingWaitsForWritesThatWereSentBefore) {
+TEST_P(Memory, FreezingWaitsForWritesThatWereSentBefore) {
   shared_flag flag(gpu_);
   auto t = gpu_.tensor<float>({8}).value();
   auto held = gpu_.ask(hold{.flag = flag.tensor(), .output = t, .value = 2});
@@ -122,7 +138,7 @@ TEST_F(Memory, FreezingWaitsForWritesThatWereSentBefore) {
   EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 16.0);
 }
 
-TEST_F(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
+TEST_P(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
   for (int i = 0; i < 4; ++i) {
     auto t = gpu_.tensor<float>({1024}).value();
     ASSERT_TRUE(gpu_.ask(memory::fill{.to = t, .value = i}).get_result());
@@ -132,7 +148,7 @@ TEST_F(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
   EXPECT_EQ(gpu_.generation(), 1u);
 }
 
-TEST_F(Memory, ReleasedTensorIsStale) {
+TEST_P(Memory, ReleasedTensorIsStale) {
   auto t = gpu_.tensor<float>({8}, initial::zero).value();
   auto view = *t.slice(0, 0, 4);
   gpu_.release(t);
@@ -141,19 +157,42 @@ TEST_F(Memory, ReleasedTensorIsStale) {
   EXPECT_EQ(outcome.error().code, errc::stale_buffer);
 }
 
-TEST_F(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
-  device other = system_.device(1, permissive());
+TEST_P(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
+  device other = system_.device(1, config());
   auto t = other.tensor<float>({8}, initial::zero).value();
   ASSERT_TRUE(other.wait_until_ready());
   other.stop();
   EXPECT_EQ(t.count(), 8);
-  // Another device does not take it for its own.
-  auto outcome = gpu_.ask(sum{.input = t}).get_result();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::foreign_buffer);
-  // Neither does a new device of the same number.
-  device again = system_.device(1, permissive());
-  EXPECT_FALSE(again.ask(sum{.input = t}).get_result());
+  const auto code = [](auto outcome) { return outcome ? errc{} : outcome.error().code; };
+  // For another device, and for a new one of the same number.
+  device again = system_.device(1, config());
+  for (device& on : {std::ref(gpu_), std::ref(again)}) {
+    auto outcome = on.ask(sum{.input = t}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::stale_buffer);
+    EXPECT_NE(outcome.error().message.find("stopped"), std::string::npos)
+        << outcome.error().message;
+    EXPECT_EQ(code(on.freeze(t).get_result()), errc::stale_buffer);
+    EXPECT_EQ(code(on.thaw(t).get_result()), errc::stale_buffer);
+  }
+}
+
+TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
+  device other = system_.device(1, config());
+  auto there = other.tensor<float>({8}, initial::zero).value();
+  auto here = gpu_.tensor<float>({8}, initial::zero).value();
+  ASSERT_TRUE(other.freeze(there).get_result());
+  other.stop();
+  std::vector<float> values(8);
+  const auto code = [](result<void> outcome) { return outcome ? errc{} : outcome.error().code; };
+  EXPECT_EQ(code(other.freeze(there).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(other.thaw(there).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(other.copy(std::span(std::as_const(values)), there).get_result()),
+            errc::device_stopped);
+  EXPECT_EQ(code(other.copy(there, std::span(values)).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(gpu_.copy(there, here).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(gpu_.copy(here, there).get_result()), errc::device_stopped);
+  EXPECT_EQ(gpu_.ask(sum{.input = here}).get(), 0.0);
 }
 
 }  // namespace

@@ -94,6 +94,13 @@ void add_operations(operation_table& table) {
   table.add(&run_sum);
 }
 
+few_descriptors::few_descriptors() {
+  ::getrlimit(RLIMIT_NOFILE, &before_);
+  const rlimit none{5, before_.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+}
+few_descriptors::~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
 void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
 
 device_config permissive() {

@@ -3,6 +3,8 @@
 #include <troupe/device/device.hpp>
 #include <troupe/worker/entry.hpp>
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -69,6 +71,18 @@ class shared_flag {
   }
 
   host_tensor<std::uint32_t> memory_;
+};
+
+/// While it lives, this process gets no new descriptors.
+class few_descriptors {
+ public:
+  few_descriptors();
+  few_descriptors(const few_descriptors&) = delete;
+  few_descriptors& operator=(const few_descriptors&) = delete;
+  ~few_descriptors();
+
+ private:
+  rlimit before_{};
 };
 
 /// Kills the process that serves the device; throws where there is none.
