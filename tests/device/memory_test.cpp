@@ -100,6 +100,38 @@ TEST_P(Memory, TensorsGoBetweenDevices) {
   EXPECT_EQ(other.ask(sum{.input = there}).get(), 5050.0);
 }
 
+TEST_P(Memory, OffsetsAndStridesBeyondFourGiBAreReached) {
+  constexpr std::int64_t four_gib = std::int64_t{1} << 32;
+  device_config large = config();
+  large.memory_limit_bytes = static_cast<std::uint64_t>(four_gib) + (std::uint64_t{64} << 20);
+  device gpu = system_.device(1, large);
+  // Its pages exist once they are touched: those of the ends only.
+  auto t = gpu.tensor<std::uint8_t>({four_gib + 100'000}).value();
+  std::vector<std::uint8_t> low(1000);
+  std::vector<std::uint8_t> high(1000);
+  std::iota(low.begin(), low.end(), std::uint8_t{1});
+  std::iota(high.begin(), high.end(), std::uint8_t{101});
+  gpu.copy(std::span(std::as_const(low)), *t.slice(0, 7, 1007)).get();
+  gpu.copy(std::span(std::as_const(high)), *t.slice(0, four_gib + 20, four_gib + 1020)).get();
+  std::vector<std::uint8_t> back(1000);
+  gpu.copy(*t.slice(0, 7, 1007), std::span(back)).get();
+  EXPECT_EQ(back, low) << "an offset of 2^32 is not one of 0";
+  gpu.copy(*t.slice(0, four_gib + 20, four_gib + 1020), std::span(back)).get();
+  EXPECT_EQ(back, high);
+
+  // Two rows, further apart than 2^32, gathered and scattered again.
+  const std::int64_t far[] = {four_gib + 13, 1};
+  const any_tensor rows = t.slice(0, 7, t.count())->as_strided({2, 1000}, far).value();
+  auto packed = gpu.tensor<std::uint8_t>({2, 1000}).value();
+  gpu.copy(rows, packed).get();
+  gpu.copy(*packed.slice(0, 1, 2), std::span(back)).get();
+  EXPECT_EQ(back, high);
+  gpu.ask(memory::fill{.to = rows, .value = 9}).get();
+  gpu.copy(packed, rows).get();
+  gpu.copy(*t.slice(0, 7, 1007), std::span(back)).get();
+  EXPECT_EQ(back, low);
+}
+
 TEST_P(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
   shared_flag flag(gpu_);
   const std::uint64_t before = gpu_.statistics().memory_used_bytes;
