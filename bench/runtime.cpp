@@ -2,6 +2,8 @@
 
 #include "runtime.hpp"
 
+#include "report.hpp"
+
 #include <troupe/core/system.hpp>
 
 #include <fmt/format.h>
@@ -10,9 +12,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -144,69 +147,34 @@ figures measure_troupe() {
 
 }  // namespace bench
 
-namespace {
-
-struct row {
-  std::string name;
-  double value;
-  std::string unit;
-  double reference;
-};
-
-void write_json(const std::string& path, const std::vector<row>& rows) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder);
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) {
-    std::perror(path.c_str());
-    return;
-  }
-  fmt::print(file, "[\n");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const row& r = rows[i];
-    const bool compared = r.reference > 0;
-    fmt::print(file,
-               R"(  {{"name": "{}", "value": {:.4g}, "unit": "{}", "reference": {}, )"
-               R"("reference_value": {}, "ratio": {}}}{})"
-               "\n",
-               r.name, r.value, r.unit, compared ? "\"CAF 0.17.6\"" : "null",
-               compared ? fmt::format("{:.4g}", r.reference) : "null",
-               compared ? fmt::format("{:.4g}", r.value / r.reference) : "null",
-               i + 1 < rows.size() ? "," : "");
-  }
-  fmt::print(file, "]\n");
-  std::fclose(file);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
+int main() {
   const bench::figures ours = bench::measure_troupe();
   const bench::figures caf = bench::measure_caf();
-  const auto faster = [](double a, double b) { return std::max(a, b); };
   const auto quicker = [](const bench::round_trip& a, const bench::round_trip& b) {
     return a.median <= b.median ? a : b;
   };
   const bench::round_trip our_ask = quicker(ours.ask, ours.ask_detached);
   const bench::round_trip caf_ask = quicker(caf.ask, caf.ask_detached);
-  const std::vector<row> rows{
-      {"tell, 1 producer to 1 actor", faster(ours.tell, ours.tell_detached) / 1e6, "M messages/s",
-       faster(caf.tell, caf.tell_detached) / 1e6},
-      {"tell, 4 producers to 1 actor", faster(ours.tell_four, ours.tell_four_detached) / 1e6,
-       "M messages/s", faster(caf.tell_four, caf.tell_four_detached) / 1e6},
-      {"ask round trip from a thread, p50", our_ask.median, "us", caf_ask.median},
-      {"ask round trip from a thread, p99", our_ask.p99, "us", caf_ask.p99},
-      {"token around a ring of 1000 actors", ours.ring / 1e6, "M hops/s", caf.ring / 1e6},
+  troupe::bench::report report("The actor runtime beside the C++ Actor Framework (CAF)");
+  const auto add = [&](std::string name, double value, std::string unit, double reference) {
+    const bool compared = reference > 0;
+    report.add({.name = std::move(name),
+                .value = value,
+                .unit = std::move(unit),
+                .reference = compared ? "CAF 0.17.6" : "",
+                .reference_value = compared ? std::optional(reference) : std::nullopt});
   };
-  fmt::print("{:<38}{:>12}{:>12}{:>9}\n", "", "Troupe", "CAF", "ratio");
-  for (const row& r : rows) {
-    fmt::print("{:<38}{:>12.3f}{:>12.3f}{:>9.3f}  {}\n", r.name, r.value, r.reference,
-               r.reference > 0 ? r.value / r.reference : 0, r.unit);
-  }
+  add("tell, 1 producer to 1 actor", std::max(ours.tell, ours.tell_detached) / 1e6, "M/s",
+      std::max(caf.tell, caf.tell_detached) / 1e6);
+  add("tell, 4 producers to 1 actor", std::max(ours.tell_four, ours.tell_four_detached) / 1e6,
+      "M/s", std::max(caf.tell_four, caf.tell_four_detached) / 1e6);
+  add("ask round trip from a thread, p50", our_ask.median, "us", caf_ask.median);
+  add("ask round trip from a thread, p99", our_ask.p99, "us", caf_ask.p99);
+  add("token around a ring of 1000 actors", ours.ring / 1e6, "M hops/s", caf.ring / 1e6);
   fmt::print(
       "Troupe pooled / pinned: tell {:.1f} / {:.1f}, four {:.1f} / {:.1f} M/s, "
       "ask {:.2f} / {:.2f} us\n",
       ours.tell / 1e6, ours.tell_detached / 1e6, ours.tell_four / 1e6,
       ours.tell_four_detached / 1e6, ours.ask.median, ours.ask_detached.median);
-  write_json(argc > 1 ? argv[1] : "build/bench/runtime.json", rows);
+  return report.finish();
 }

@@ -95,10 +95,13 @@ std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) 
     return error{.code = errc::unsupported,
                  .message = "host memory cannot be frozen: the program itself writes it"};
   }
-  if (t.buffer()->owner != &own) {
+  const auto& owner = *static_cast<memory_pool*>(t.buffer()->owner);
+  if (&owner != &own && owner.closed()) {
+    return error{.code = errc::stale_buffer, .message = "is stale: its device has stopped"};
+  }
+  if (&owner != &own) {
     return error{.code = errc::foreign_buffer,
-                 .message = fmt::format("belongs to device {}, not to device {}",
-                                        static_cast<memory_pool*>(t.buffer()->owner)->device(),
+                 .message = fmt::format("belongs to device {}, not to device {}", owner.device(),
                                         own.device())};
   }
   if (!own.separable(*t.buffer().get())) {

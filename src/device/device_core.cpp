@@ -2,12 +2,12 @@
 
 #include "core/spin_wait.hpp"
 #include "device/operands.hpp"
+#include "os/memory_limit.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,11 +27,6 @@ constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_
 // A sender looks for completions itself once in so many requests, so that a stream of requests that
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
-
-std::uint64_t physical_memory_bytes() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 }  // namespace
 
@@ -60,7 +55,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   if (!backend) return std::move(backend).error();
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
   const std::uint64_t whole =
-      backend->source ? backend->source->description().memory_bytes : physical_memory_bytes() / 2;
+      backend->source ? backend->source->description().memory_bytes : os::usable_memory_bytes() / 2;
   auto memory = memory_pool::create(
       {.space = memory_space::device,
        .device = ordinal,

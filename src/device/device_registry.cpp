@@ -2,11 +2,11 @@
 
 #include "device/device_guard.hpp"
 #include "device/not_a_worker.hpp"
+#include "os/memory_limit.hpp"
 
 #include <troupe/device/device.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -16,11 +16,6 @@ constexpr std::int32_t largest_ordinal = 63;
 constexpr std::uint64_t host_granule_bytes = 64;
 // How long a system that shuts down lets its devices finish what they have.
 constexpr auto drain_patience = std::chrono::seconds(5);
-
-std::uint64_t host_limit_bytes() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
-}
 
 std::shared_ptr<device_registry> registry_of(system& s) {
   return std::static_pointer_cast<device_registry>(
@@ -60,7 +55,7 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
   if (!host_memory_) {
     auto memory = memory_pool::create({.space = memory_space::host,
                                        .device = -1,
-                                       .limit_bytes = host_limit_bytes(),
+                                       .limit_bytes = os::usable_memory_bytes() / 2,
                                        .granule_bytes = host_granule_bytes});
     if (!memory) return std::move(memory).error();
     host_memory_ = *std::move(memory);

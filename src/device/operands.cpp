@@ -40,6 +40,9 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &device_memory_;
   if (!on_device && (!buffer || buffer->owner != &host_memory_)) {
+    if (buffer && static_cast<memory_pool*>(buffer->owner)->closed()) {
+      return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
+    }
     return refusal(errc::foreign_buffer, field,
                    buffer ? fmt::format("belongs to device {}, not to device {}",
                                         static_cast<memory_pool*>(buffer->owner)->device(),

@@ -20,6 +20,9 @@ using namespace std::chrono_literals;
 constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
 // How often a worker with work to do is looked at; an idle device is not looked at at all.
 constexpr auto watch_interval = 100ms;
+// A request that has its answer is passed over by its worker as soon as that comes to it, unless it
+// was in a queue already, where it can hang like any other.
+constexpr std::int64_t withdrawal_ns = 100'000'000;
 constexpr auto driver_spins = 50us;
 // However many completions come, the thread looks after its other duties this often.
 constexpr auto longest_drive = 1ms;
@@ -315,8 +318,9 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
     const record& r = completions.at(slot);
     if (r.deadline_ns == 0) continue;
     const bool running = active_ && completions.started(r.lane) >= r.place;
-    if (now_ns < r.deadline_ns) {
-      earliest = std::min(earliest, r.deadline_ns);
+    const std::int64_t limit = r.answered ? r.deadline_ns + withdrawal_ns : r.deadline_ns;
+    if (now_ns < limit) {
+      earliest = std::min(earliest, limit);
     } else if (running) {
       const auto deadline = clock::time_point(std::chrono::nanoseconds(r.deadline_ns));
       error why{.code = errc::device_fault,

@@ -81,6 +81,12 @@ void supervisor::activate_next() {
     replay.push_back(slot);
     entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
   }
+  {
+    // Before the generation tells of it: nobody is to take the worker in service for a standby.
+    const std::lock_guard lock(mutex_);
+    health_.standby_ready = false;
+    health_.standby_pid.reset();
+  }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;

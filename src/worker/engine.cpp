@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace troupe::worker {
 
@@ -26,10 +28,38 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   return made;
 }
 
+namespace {
+
+/// Where a backend warms up whose calls return when the work is done.
+class plain_lane final : public lane_context {
+ public:
+  [[nodiscard]] int lane() const noexcept override { return 0; }
+  [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    room_.resize((bytes + sizeof(line) - 1) / sizeof(line));
+    return std::as_writable_bytes(std::span(room_)).first(bytes);
+  }
+
+ private:
+  struct alignas(64) line {
+    std::byte bytes[64];
+  };
+  std::vector<line> room_;
+};
+
+}  // namespace
+
 result<void> engine::warm_up() {
+  if (!accelerator_) {
+    plain_lane lane;
+    for (warm_up_lane* run : warm_ups_) {
+      result<void> outcome;
+      run(lane, outcome);
+      if (!outcome) return outcome;
+    }
+    return {};
+  }
   // The lanes that programs use first: one for each library.
   constexpr int warm_lanes = 4;
-  if (!accelerator_) return {};
   for (int number = 0; number < warm_lanes; ++number) {
     auto made = accelerator_->make_lane(number);
     if (!made) return std::move(made).error();

@@ -59,8 +59,8 @@ class engine {
 
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
-  /// Makes lanes and has every library do a little work on each, so that the first requests find
-  /// everything loaded. Nothing without an accelerator.
+  /// Makes an accelerator's lanes and has every library do a little work on each, or just do it
+  /// where there is none, so that the first requests find everything loaded.
   [[nodiscard]] result<void> warm_up();
   /// The lanes that are warm, by number.
   [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {

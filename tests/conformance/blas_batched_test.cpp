@@ -213,10 +213,16 @@ TEST(BlasBatched, TrsmBatchedSolves) {
               for (const blas::op op : ops) {
                 scene s;
                 const std::int64_t order = side == blas::side::left ? 5 : 4;
-                auto& a = s.batch(type, 3, order, order, la);
+                // One whose matrices follow each other without gaps, or any other.
+                const auto batch = [&](std::int64_t rows, std::int64_t columns, layout l) -> auto& {
+                  return l == layout::row
+                             ? s.tensor(type, {3, rows, columns}, {rows * columns, columns, 1})
+                             : s.batch(type, 3, rows, columns, l);
+                };
+                auto& a = batch(order, order, la);
                 s.make_solvable(a);
                 s.hide_all_but(a, uplo, diag);
-                auto& b = s.batch(type, 3, 5, 4, lb);
+                auto& b = batch(5, 4, lb);
                 const scalar alpha = factor(type, 1.25, -0.5);
                 s.run(blas::trsm_batched{.a = a.view,
                                          .b = b.view,

@@ -307,5 +307,60 @@ TEST(BlasGemm, RefusesWhatItCannotDo) {
            errc::size_overflow, "63 bits");
 }
 
+// Each product is exact in i32; their sum is so modulo 2^32.
+TEST(BlasGemm, OfI8WrapsModuloTwoToTheThirtyTwo) {
+  constexpr std::int64_t k = 1 << 18;  // 2^18 products of 2^14 are 2^32
+  for (const std::int64_t terms : {k - 1, k, k + 1, k / 2}) {
+    scene s;
+    s.name(std::to_string(terms));
+    auto& a = s.tensor(dtype::i8, {1, terms}, {terms, 1});
+    auto& b = s.tensor(dtype::i8, {terms, 1}, {1, 1});
+    auto& c = s.tensor(dtype::i32, {1, 1}, {1, 1});
+    s.fill(a, -128);
+    s.fill(b, -128);
+    s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view});
+    const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(terms << 14));
+    EXPECT_EQ(s.elements_now(c)[0].real(), static_cast<double>(wrapped)) << s.note();
+  }
+}
+
+TEST(BlasGemm, DeterministicGivesTheSameBitsEachTime) {
+  for (const dtype type : {dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::f16}) {
+    scene s;
+    s.name(std::string(to_string(type)));
+    // Large enough for several threads and for sums that are split.
+    auto& a = s.matrix_of(type, 130, 700, layout::row);
+    auto& b = s.matrix_of(type, 700, 90, layout::column);
+    auto& first = s.matrix_of(type, 130, 90, layout::row);
+    s.run(blas::gemm{.a = a.view, .b = b.view, .c = first.view, .deterministic = true});
+    const std::vector<std::byte> bits = s.bytes_now(first);
+    for (int i = 0; i < 5; ++i) {
+      auto& again = s.matrix_of(type, 130, 90, layout::row);
+      s.run(blas::gemm{.a = a.view, .b = b.view, .c = again.view, .deterministic = true});
+      EXPECT_EQ(s.bytes_now(again), bits) << s.note();
+    }
+  }
+}
+
+TEST(BlasGemm, TakesTheModesOfItsTypes) {
+  for (const dtype type : {dtype::f32, dtype::c64}) {
+    for (const blas::math_mode math : {blas::math_mode::tf32, blas::math_mode::bf16x9}) {
+      scene s;
+      auto& a = s.matrix_of(type, 9, 33, layout::row);
+      auto& b = s.matrix_of(type, 33, 17, layout::row);
+      auto& strict = s.matrix_of(type, 9, 17, layout::row);
+      s.run(blas::gemm{.a = a.view, .b = b.view, .c = strict.view});
+      const auto expected = s.elements_now(strict);
+      auto& c = s.matrix_of(type, 9, 17, layout::row);
+      s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .math = math});
+      const auto got = s.elements_now(c);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        // 33 products of at most 2, of inputs with at least ten bits.
+        ASSERT_LE(std::abs(got[i] - expected[i]), 33 * 2 * 2.0 / 1024) << s.note();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe::conformance

@@ -45,7 +45,11 @@ const std::map<std::string_view, std::vector<row>> rows = {
      }},
 };
 
+// Their operands have nothing to lay out.
+constexpr std::string_view of_scalars = "blas.rotg blas.rotmg";
+
 std::map<std::string, std::map<dtype, long>, std::less<>> covered;
+std::map<bool, std::set<std::string, std::less<>>> laid_out;  // operations, by `packed`
 
 class coverage final : public testing::Environment {
  public:
@@ -90,6 +94,9 @@ class coverage final : public testing::Environment {
         }
       }
       EXPECT_TRUE(listed) << name << " has no row in coverage.cpp";
+      EXPECT_TRUE(laid_out[true].contains(name)) << name << " was not tested with packed operands";
+      EXPECT_TRUE(laid_out[false].contains(name) || names(of_scalars, name))
+          << name << " was only tested with packed operands";
     }
   }
 };
@@ -104,5 +111,7 @@ void cover(std::string_view operation, dtype type) {
   if (place == covered.end()) place = covered.try_emplace(std::string(operation)).first;
   ++place->second[type];
 }
+
+void cover_layout(std::string_view operation, bool packed) { laid_out[packed].emplace(operation); }
 
 }  // namespace troupe::conformance

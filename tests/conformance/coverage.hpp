@@ -11,4 +11,8 @@ namespace troupe::conformance {
 /// coverage.cpp.
 void cover(std::string_view operation, dtype type);
 
+/// Records that it had an operand that is packed, or one with gaps or in another order. Each
+/// operation must have had both.
+void cover_layout(std::string_view operation, bool packed);
+
 }  // namespace troupe::conformance

@@ -227,6 +227,8 @@ void scene::before(const request_type& type, void* request) {
   for (auto& [field, held] : collector.roles)
     roles_.push_back({field, held.first, held.second});
   if (!roles_.empty()) cover(type.name, roles_.front().view.type());
+  for (const role& r : roles_)
+    cover_layout(type.name, r.view.packed());
 
   for (test_tensor& t : tensors_) {
     for (const role& r : roles_) {

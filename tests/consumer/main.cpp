@@ -1,11 +1,24 @@
-#include <troupe/core/error.hpp>
-#include <troupe/core/result.hpp>
+// What a user's program needs of an install: headers, library, worker, backend plugin.
+
+#include <troupe/device/device.hpp>
+#include <troupe/ops/blas/level3.hpp>
 
 #include <iostream>
+#include <span>
+#include <vector>
 
 int main() {
-  const troupe::result<int> answer = 42;
-  std::cout << "consumer: " << *answer << ", " << troupe::to_string(troupe::errc::timed_out)
-            << '\n';
-  return answer ? 0 : 1;
+  troupe::system system;
+  troupe::device device = system.device(0, {.backend = troupe::backend_kind::cpu});
+  const std::vector<float> values{1, 2, 3, 4};
+  std::vector<float> squared(4);
+  auto a = device.tensor<float>({2, 2}).value();
+  auto c = device.tensor<float>({2, 2}).value();
+  device.copy(std::span(values), a).get();
+  device.blas().ask(troupe::blas::gemm{.a = a, .b = a, .c = c}).get();
+  device.copy(c, std::span(squared)).get();
+  const bool in_a_worker = device.worker_pid().has_value();
+  std::cout << "consumer: " << squared[0] << ' ' << squared[1] << ' ' << squared[2] << ' '
+            << squared[3] << (in_a_worker ? "" : ", but not in a worker") << '\n';
+  return in_a_worker && squared == std::vector<float>{7, 10, 15, 22} ? 0 : 1;
 }

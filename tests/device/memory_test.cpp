@@ -7,17 +7,33 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::test {
 namespace {
 
-class Memory : public ::testing::Test {
+class Memory : public ::testing::TestWithParam<isolation> {
  protected:
+  static device_config config() {
+    device_config c = permissive();
+    c.isolation = GetParam();
+    return c;
+  }
+
   troupe::system system_;
-  device gpu_ = system_.device(0, permissive());
+  device gpu_ = system_.device(0, config());
 };
+
+INSTANTIATE_TEST_SUITE_P(Isolation, Memory,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         [](const auto& which) {
+                           return std::string(which.param == isolation::process ? "Process"
+                                                                                : "Thread");
+                         });
 
 std::vector<float> counted(std::size_t n) {
   std::vector<float> values(n);
@@ -25,7 +41,7 @@ std::vector<float> counted(std::size_t n) {
   return values;
 }
 
-TEST_F(Memory, SpanComesBackAsItWasSent) {
+TEST_P(Memory, SpanComesBackAsItWasSent) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{4096},
                               std::size_t{262'144}, std::size_t{3'000'001}}) {
     const std::vector<float> sent = counted(n);
@@ -39,14 +55,14 @@ TEST_F(Memory, SpanComesBackAsItWasSent) {
   }
 }
 
-TEST_F(Memory, CopyOfNothingIsReadyAndRight) {
+TEST_P(Memory, CopyOfNothingIsReadyAndRight) {
   auto t = gpu_.tensor<float>({0, 5}).value();
   std::vector<float> none;
   EXPECT_TRUE(gpu_.copy(std::span<const float>(none), t).get_result());
   EXPECT_TRUE(gpu_.copy(t, std::span<float>(none)).get_result());
 }
 
-TEST_F(Memory, StridedViewsAreCopiedInRowMajorOrder) {
+TEST_P(Memory, StridedViewsAreCopiedInRowMajorOrder) {
   const std::vector<float> sent = counted(6);
   auto t = gpu_.tensor<float>({3, 2}).value();
   gpu_.copy(std::span(sent), t.transpose()).get();
@@ -55,7 +71,7 @@ TEST_F(Memory, StridedViewsAreCopiedInRowMajorOrder) {
   EXPECT_EQ(back, (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST_F(Memory, HostTensorsAreReachedWithoutABounce) {
+TEST_P(Memory, HostTensorsAreReachedWithoutABounce) {
   auto host = gpu_.host_tensor<float>({1000}).value();
   std::iota(host.elements().begin(), host.elements().end(), 0.0F);
   auto t = gpu_.tensor<float>({1000}).value();
@@ -66,7 +82,7 @@ TEST_F(Memory, HostTensorsAreReachedWithoutABounce) {
   EXPECT_EQ(back[999], 999.0F);
 }
 
-TEST_F(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
+TEST_P(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
   for (int i = 0; i < 3; ++i) {
     auto t = gpu_.tensor<float>({1000}, initial::zero).value();
     EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 0.0);
@@ -74,8 +90,8 @@ TEST_F(Memory, ZeroedTensorsAreZeroEvenInUsedMemory) {
   }
 }
 
-TEST_F(Memory, TensorsGoBetweenDevices) {
-  auto found = second_device(system_);
+TEST_P(Memory, TensorsGoBetweenDevices) {
+  auto found = second_device(system_, config());
   if (!found) GTEST_SKIP() << "there is one GPU";
   device& other = *found;
   const std::vector<float> sent = counted(100);
@@ -86,7 +102,39 @@ TEST_F(Memory, TensorsGoBetweenDevices) {
   EXPECT_EQ(other.ask(sum{.input = there}).get(), 5050.0);
 }
 
-TEST_F(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
+TEST_P(Memory, OffsetsAndStridesBeyondFourGiBAreReached) {
+  constexpr std::int64_t four_gib = std::int64_t{1} << 32;
+  device_config large = config();
+  large.memory_limit_bytes = static_cast<std::uint64_t>(four_gib) + (std::uint64_t{64} << 20);
+  device gpu = system_.device(1, large);
+  // Its pages exist once they are touched: those of the ends only.
+  auto t = gpu.tensor<std::uint8_t>({four_gib + 100'000}).value();
+  std::vector<std::uint8_t> low(1000);
+  std::vector<std::uint8_t> high(1000);
+  std::iota(low.begin(), low.end(), std::uint8_t{1});
+  std::iota(high.begin(), high.end(), std::uint8_t{101});
+  gpu.copy(std::span(std::as_const(low)), *t.slice(0, 7, 1007)).get();
+  gpu.copy(std::span(std::as_const(high)), *t.slice(0, four_gib + 20, four_gib + 1020)).get();
+  std::vector<std::uint8_t> back(1000);
+  gpu.copy(*t.slice(0, 7, 1007), std::span(back)).get();
+  EXPECT_EQ(back, low) << "an offset of 2^32 is not one of 0";
+  gpu.copy(*t.slice(0, four_gib + 20, four_gib + 1020), std::span(back)).get();
+  EXPECT_EQ(back, high);
+
+  // Two rows, further apart than 2^32, gathered and scattered again.
+  const std::int64_t far[] = {four_gib + 13, 1};
+  const any_tensor rows = t.slice(0, 7, t.count())->as_strided({2, 1000}, far).value();
+  auto packed = gpu.tensor<std::uint8_t>({2, 1000}).value();
+  gpu.copy(rows, packed).get();
+  gpu.copy(*packed.slice(0, 1, 2), std::span(back)).get();
+  EXPECT_EQ(back, high);
+  gpu.ask(memory::fill{.to = rows, .value = 9}).get();
+  gpu.copy(packed, rows).get();
+  gpu.copy(*t.slice(0, 7, 1007), std::span(back)).get();
+  EXPECT_EQ(back, low);
+}
+
+TEST_P(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
   shared_flag flag(gpu_);
   const std::uint64_t before = gpu_.statistics().memory_used_bytes;
   future<void> held;
@@ -100,7 +148,7 @@ TEST_F(Memory, BufferStaysAliveUntilTheRequestThatUsesItHasEnded) {
   EXPECT_TRUE(eventually([&] { return gpu_.statistics().memory_used_bytes == before; }));
 }
 
-TEST_F(Memory, FrozenTensorRefusesWritesUntilThawed) {
+TEST_P(Memory, FrozenTensorRefusesWritesUntilThawed) {
   auto t = gpu_.tensor<float>({freezable}, initial::zero).value();
   ASSERT_TRUE(gpu_.freeze(t).get_result());
   auto refused = gpu_.ask(memory::fill{.to = t, .value = 1}).get_result();
@@ -112,7 +160,7 @@ TEST_F(Memory, FrozenTensorRefusesWritesUntilThawed) {
   EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 1.0 * freezable);
 }
 
-TEST_F(Memory, FreezingWaitsForWritesThatWereSentBefore) {
+TEST_P(Memory, FreezingWaitsForWritesThatWereSentBefore) {
   shared_flag flag(gpu_);
   auto t = gpu_.tensor<float>({freezable}).value();
   auto held = gpu_.ask(hold{.flag = flag.tensor(), .output = t, .value = 2});
@@ -124,7 +172,7 @@ TEST_F(Memory, FreezingWaitsForWritesThatWereSentBefore) {
   EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 2.0 * freezable);
 }
 
-TEST_F(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
+TEST_P(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
   for (int i = 0; i < 4; ++i) {
     auto t = gpu_.tensor<float>({freezable}).value();
     ASSERT_TRUE(gpu_.ask(memory::fill{.to = t, .value = i}).get_result());
@@ -134,7 +182,7 @@ TEST_F(Memory, ReusedMemoryOfAFrozenTensorCanBeWritten) {
   EXPECT_EQ(gpu_.generation(), 1u);
 }
 
-TEST_F(Memory, ReleasedTensorIsStale) {
+TEST_P(Memory, ReleasedTensorIsStale) {
   auto t = gpu_.tensor<float>({8}, initial::zero).value();
   auto view = *t.slice(0, 0, 4);
   gpu_.release(t);
@@ -143,21 +191,44 @@ TEST_F(Memory, ReleasedTensorIsStale) {
   EXPECT_EQ(outcome.error().code, errc::stale_buffer);
 }
 
-TEST_F(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
-  auto found = second_device(system_);
+TEST_P(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
+  auto found = second_device(system_, config());
   if (!found) GTEST_SKIP() << "there is one GPU";
   device& other = *found;
   auto t = other.tensor<float>({8}, initial::zero).value();
   ASSERT_TRUE(other.wait_until_ready());
   other.stop();
   EXPECT_EQ(t.count(), 8);
-  // Another device does not take it for its own.
-  auto outcome = gpu_.ask(sum{.input = t}).get_result();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::foreign_buffer);
-  // Neither does a new device of the same number.
-  device again = system_.device(1, permissive());
-  EXPECT_FALSE(again.ask(sum{.input = t}).get_result());
+  const auto code = [](auto outcome) { return outcome ? errc{} : outcome.error().code; };
+  // For another device, and for a new one of the same number.
+  device again = system_.device(1, config());
+  for (device& on : {std::ref(gpu_), std::ref(again)}) {
+    auto outcome = on.ask(sum{.input = t}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::stale_buffer);
+    EXPECT_NE(outcome.error().message.find("stopped"), std::string::npos)
+        << outcome.error().message;
+    EXPECT_EQ(code(on.freeze(t).get_result()), errc::stale_buffer);
+    EXPECT_EQ(code(on.thaw(t).get_result()), errc::stale_buffer);
+  }
+}
+
+TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
+  device other = system_.device(1, config());
+  auto there = other.tensor<float>({8}, initial::zero).value();
+  auto here = gpu_.tensor<float>({8}, initial::zero).value();
+  ASSERT_TRUE(other.freeze(there).get_result());
+  other.stop();
+  std::vector<float> values(8);
+  const auto code = [](result<void> outcome) { return outcome ? errc{} : outcome.error().code; };
+  EXPECT_EQ(code(other.freeze(there).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(other.thaw(there).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(other.copy(std::span(std::as_const(values)), there).get_result()),
+            errc::device_stopped);
+  EXPECT_EQ(code(other.copy(there, std::span(values)).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(gpu_.copy(there, here).get_result()), errc::device_stopped);
+  EXPECT_EQ(code(gpu_.copy(here, there).get_result()), errc::device_stopped);
+  EXPECT_EQ(gpu_.ask(sum{.input = here}).get(), 0.0);
 }
 
 }  // namespace

@@ -107,11 +107,18 @@ bool on_gpu() {
   return backend != nullptr && std::string_view(backend) == "cuda";
 }
 
+few_descriptors::few_descriptors() {
+  ::getrlimit(RLIMIT_NOFILE, &before_);
+  const rlimit none{5, before_.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+}
+few_descriptors::~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
 void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
 
-std::optional<device> second_device(troupe::system& on) {
+std::optional<device> second_device(troupe::system& on, const device_config& config) {
   try {
-    return on.device(1, permissive());
+    return on.device(1, config);
   } catch (const failure& why) {
     if (why.code() != errc::device_unavailable) throw;
     return std::nullopt;

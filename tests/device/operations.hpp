@@ -3,6 +3,8 @@
 #include <troupe/device/device.hpp>
 #include <troupe/worker/entry.hpp>
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -80,7 +82,19 @@ inline constexpr std::int64_t freezable = 64 << 10;
 [[nodiscard]] bool on_gpu();
 
 /// Device 1; nothing on a machine with one GPU.
-[[nodiscard]] std::optional<device> second_device(troupe::system& on);
+[[nodiscard]] std::optional<device> second_device(troupe::system& on, const device_config& config);
+
+/// While it lives, this process gets no new descriptors.
+class few_descriptors {
+ public:
+  few_descriptors();
+  few_descriptors(const few_descriptors&) = delete;
+  few_descriptors& operator=(const few_descriptors&) = delete;
+  ~few_descriptors();
+
+ private:
+  rlimit before_{};
+};
 
 /// Kills the process that serves the device; throws where there is none.
 void kill_worker(const device& gpu);

@@ -2,6 +2,9 @@
 
 #include "operations.hpp"
 
+#include <troupe/core/actor.hpp>
+#include <troupe/core/system.hpp>
+#include <troupe/core/task.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <gtest/gtest.h>
@@ -52,10 +55,30 @@ TEST_P(Order, ReadWaitsForAnEarlierWriteInAnotherLane) {
 
 TEST_P(Order, WriteWaitsForAnEarlierReadInAnotherLane) {
   shared_flag flag(gpu_);
+  shared_flag open(gpu_);
+  open.set();
+  const std::vector<float> threes(16, 3.0F);
+  auto source = gpu_.tensor<float>({16}).value();
+  ASSERT_TRUE(gpu_.copy(std::span(threes), source).get_result());
+  const library_actor one = gpu_.library("test");
+  const library_actor other = one.on_new_lane();
+  auto held = one.ask(hold{.flag = flag.tensor()});
+  auto read = one.ask(sum{.input = source});  // has not begun: it waits in its lane
+  auto write = other.ask(hold{.flag = open.tensor(), .output = source, .value = 5});
+  EXPECT_TRUE(one.on_new_lane().ask(lane::marker{}).get_result());
+  EXPECT_FALSE(write.ready());
+  flag.set();
+  EXPECT_EQ(read.get(), 48.0);
+  EXPECT_TRUE(held.get_result());
+  EXPECT_TRUE(write.get_result());
+  EXPECT_EQ(gpu_.ask(sum{.input = source}).get(), 80.0);
+}
+
+TEST_P(Order, WriteWaitsForAnEarlierUpdateInAnotherLane) {
+  shared_flag flag(gpu_);
   auto source = gpu_.tensor<float>({16}, initial::zero).value();
   const library_actor one = gpu_.library("test");
   const library_actor other = one.on_new_lane();
-  // `hold` reads its flag: the flag's own tensor is what is written behind it.
   auto reader = one.ask(hold{.flag = flag.tensor(), .output = source, .value = 1, .add = true});
   auto writer = other.ask(hold{.flag = flag.tensor(), .output = source, .value = 5});
   EXPECT_TRUE(one.on_new_lane().ask(lane::marker{}).get_result());
@@ -157,6 +180,51 @@ TEST_P(Order, ContinuationsRunWithoutAnybodyWaiting) {
     (void)gpu_.ask(lane::marker{}).then([&] { ++ran; });
   }
   EXPECT_TRUE(eventually([&] { return ran == 100; }));
+}
+
+// Sums a tensor up twice without holding its thread while the device works.
+class summer final : public actor {
+ public:
+  struct both {
+    tensor<float> first;
+    tensor<float> second;
+  };
+  struct question {};
+  explicit summer(device on) : on_(std::move(on)) {}
+  task<double> handle(both b) {
+    const double first = co_await on_.ask(sum{.input = b.first});
+    const double second = co_await on_.ask(sum{.input = b.second});
+    co_return first + second;
+  }
+  task<errc> handle(tensor<float> column) {
+    // A refusal comes as the exception that `get` would throw.
+    try {
+      co_await on_.ask(sum{.input = column});
+    } catch (const failure& f) {
+      co_return f.code();
+    }
+    co_return errc{};
+  }
+  int handle(question) { return 7; }
+
+ private:
+  device on_;
+};
+
+TEST_P(Order, AHandlerThatAwaitsTheDeviceGoesOnWithItsAnswer) {
+  shared_flag flag(gpu_);
+  auto first = gpu_.tensor<float>({16}).value();
+  auto second = gpu_.tensor<float>({4, 4}, initial::zero).value();
+  auto awaiting = system_.spawn<summer>(gpu_);
+  auto beside = system_.spawn<summer>(gpu_);
+  auto held = gpu_.ask(hold{.flag = flag.tensor(), .output = first, .value = 1});
+  auto answer = awaiting.ask(summer::both{first, second});
+  EXPECT_EQ(beside.ask(summer::question{}).get(), 7) << "the pool's threads are free meanwhile";
+  EXPECT_FALSE(answer.ready());
+  flag.set();
+  EXPECT_EQ(answer.get(), 16.0);
+  EXPECT_TRUE(held.get_result());
+  EXPECT_EQ(awaiting.ask(second.transpose().slice(0, 0, 2).value()).get(), errc::type_mismatch);
 }
 
 TEST_P(Order, ContinuationMayAskAndWaitAgain) {

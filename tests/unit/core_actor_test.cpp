@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe {
@@ -201,6 +203,61 @@ TEST(Mailbox, RefusesAMessageLargerThanItselfInsteadOfWaitingForEver) {
   EXPECT_FALSE(w.tell(bulky{11}));
 }
 
+TEST(Mailbox, DropsAsManyOfTheOldestAsTheBytesOfTheNewestTake) {
+  test_kit kit;
+  auto w = kit.system().spawn<warehouse>(
+      spawn_options{.mailbox = {.capacity_bytes = 100, .when_full = overflow::drop_oldest}});
+  for (const std::int64_t size : {10, 20, 30, 40}) {
+    EXPECT_TRUE(w.tell(bulky{size}));
+  }
+  EXPECT_TRUE(w.tell(bulky{25}));  // for 10 and 20
+  EXPECT_EQ(kit.system().dead_letter_count(), 2u);
+  EXPECT_FALSE(w.tell(bulky{101}));
+  kit.run_until_idle();
+  EXPECT_EQ(w.ask(total{}).get(), 30 + 40 + 25);
+}
+
+TEST(Mailbox, ASenderThatWaitsForBytesLosesNothingAndNeverHasMoreInIt) {
+  system running;
+  auto w = running.spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 100}});
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(w.tell(bulky{i % 2 == 0 ? 60 : 41}));
+  EXPECT_FALSE(w.tell(bulky{101}));
+  EXPECT_EQ(w.ask(total{}).get(), 500 * (60 + 41));
+}
+
+struct whose_thread {};
+class localised : public actor {
+ public:
+  void pre_start() override { started_on_ = std::this_thread::get_id(); }
+  std::vector<std::thread::id> handle(whose_thread) const {
+    return {started_on_, std::this_thread::get_id()};
+  }
+
+ private:
+  std::thread::id started_on_;
+};
+
+TEST(Pinned, AnActorRunsOnAThreadOfItsOwnAllItsLife) {
+  system running;
+  const spawn_options pinned{.run_by = dispatcher::pinned};
+  auto a = running.spawn<localised>(pinned);
+  auto b = running.spawn<localised>(pinned);
+  auto pooled = running.spawn<localised>();
+  std::set<std::thread::id> of_a;
+  std::set<std::thread::id> of_others{std::this_thread::get_id()};
+  for (int i = 0; i < 200; ++i) {
+    for (const std::thread::id id : a.ask(whose_thread{}).get())
+      of_a.insert(id);
+    for (const auto& other : {b, pooled}) {
+      for (const std::thread::id id : other.ask(whose_thread{}).get())
+        of_others.insert(id);
+    }
+  }
+  ASSERT_EQ(of_a.size(), 1u);
+  EXPECT_FALSE(of_others.contains(*of_a.begin())) << "nobody else runs there";
+}
+
 TEST(DeadLetters, NameTypeTargetAndReason) {
   test_kit kit;
   std::vector<std::string> seen;
@@ -356,6 +413,23 @@ TEST(FutureCombine, WhenAnyTakesTheFirst) {
   const auto winner = first.get();
   EXPECT_EQ(winner.index, 1U);
   EXPECT_EQ(winner.value, 2);
+}
+
+TEST(FutureCombine, WhenAnyTakesAnErrorAndNothingToo) {
+  promise<int> never;
+  std::vector<future<int>> all;
+  all.push_back(never.get_future());
+  all.push_back(make_failed_future<int>({.code = errc::aliasing}));
+  EXPECT_EQ(when_any(std::move(all)).get_result().error().code, errc::aliasing);
+
+  promise<void> open;
+  std::vector<future<void>> nothing;
+  nothing.push_back(open.get_future());
+  nothing.push_back(make_ready_future());
+  EXPECT_EQ(when_any(std::move(nothing)).get().index, 1U);
+
+  EXPECT_EQ(when_any(std::vector<future<int>>{}).get_result().error().code, errc::no_reply)
+      << "of none, none is first";
 }
 
 }  // namespace

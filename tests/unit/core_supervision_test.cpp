@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,36 @@ TEST(Supervision, BackoffGrowsAndMessagesWaitMeanwhile) {
   EXPECT_FALSE(longer.ready());
   kit.advance(1ms);
   EXPECT_TRUE(longer.ready());
+}
+
+TEST(Supervision, JitterSpreadsTheBackoffWithinItsBounds) {
+  std::set<std::chrono::nanoseconds> waits;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    test_kit kit(seed, deciding(&always_restart, {},
+                                {.initial = 100ms, .longest = 10s, .factor = 2, .jitter = 0.2}));
+    auto c = kit.system().spawn<child>(new_log());
+    c.tell(raise{errc::numerical});
+    auto waiting = c.ask(poke{});
+    kit.advance(79ms);
+    ASSERT_FALSE(waiting.ready()) << "seed " << seed;
+    auto waited = 79ms;
+    for (; !waiting.ready() && waited < 1s; waited += 1ms)
+      kit.advance(1ms);
+    ASSERT_LE(waited, 121ms) << "seed " << seed;
+    waits.insert(waited);
+  }
+  EXPECT_GT(waits.size(), 10u) << "they are spread";
+}
+
+TEST(Supervision, TheLongestBackoffIsNotOverflowed) {
+  constexpr auto forever = std::chrono::nanoseconds::max();
+  test_kit kit(0, deciding(&always_restart, {},
+                           {.initial = forever, .longest = forever, .factor = 2, .jitter = 0.5}));
+  auto c = kit.system().spawn<child>(new_log());
+  c.tell(raise{errc::numerical});
+  auto waiting = c.ask(poke{});
+  kit.advance(std::chrono::hours(24));
+  EXPECT_FALSE(waiting.ready());
 }
 
 TEST(Supervision, ActorsThatFailWhileTheSystemDrainsStillHandleTheirMailboxes) {

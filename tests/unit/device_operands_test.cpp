@@ -99,7 +99,7 @@ TEST_F(OutgoingOperands, RefuseWhatTheRulesSayInTheirOrder) {
   operand_list others;
   const auto another = make_pool(memory_space::device, 9);
   outgoing_operands elsewhere(*another, *host_, others);
-  EXPECT_EQ(elsewhere.locate("x", t, access::update).error().code, errc::foreign_buffer);
+  EXPECT_EQ(elsewhere.locate("x", t, access::update).error().code, errc::stale_buffer);
   EXPECT_EQ(kept(), 0u) << "what is refused is not kept";
 }
 

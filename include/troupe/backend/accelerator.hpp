@@ -66,9 +66,9 @@ struct accelerator_config {
 using make_accelerator = void(const accelerator_config& config, std::unique_ptr<accelerator>& made,
                               result<void>& outcome);
 
-/// Signature of `troupe_backend_warm_up`, which any plugin may export: enqueues a small request of
-/// each kind of work it does, so that libraries, handles and code are loaded before they are
-/// needed.
-using warm_up_lane = void(accelerator_lane& lane, result<void>& outcome);
+/// Signature of `troupe_backend_warm_up`, which any plugin may export: runs or enqueues a small
+/// request of each kind of work it does, so that libraries, handles and code are loaded before they
+/// are needed. The lane is one of the backend's accelerator, if it brings one.
+using warm_up_lane = void(lane_context& lane, result<void>& outcome);
 
 }  // namespace troupe

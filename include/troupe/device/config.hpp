@@ -55,7 +55,8 @@ struct device_config {
   /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;
-  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's.
+  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's, or of
+  /// the control group's where that has less.
   std::uint64_t memory_limit_bytes = 0;
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
   bool standby = true;

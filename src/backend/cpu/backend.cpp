@@ -25,4 +25,10 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   add_memory_copy(table);
   add_memory_fill(table);
 }
+
+// Before the worker says that it is ready.
+TROUPE_EXPORT void troupe_backend_warm_up(troupe::lane_context& lane,
+                                          troupe::result<void>& outcome) {
+  outcome = troupe::cpu::warm_up(lane);
+}
 }

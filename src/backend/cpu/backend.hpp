@@ -22,4 +22,7 @@ void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);
 void add_memory_fill(operation_table& table);
 
+/// Runs a small request of each library. OpenBLAS takes its buffers with its first product.
+[[nodiscard]] result<void> warm_up(lane_context& lane);
+
 }  // namespace troupe::cpu

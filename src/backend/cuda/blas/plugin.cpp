@@ -24,7 +24,7 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
 }
 
 // Before the worker says that it is ready, once for each lane that is to be fast at once.
-TROUPE_EXPORT void troupe_backend_warm_up(troupe::accelerator_lane& lane,
+TROUPE_EXPORT void troupe_backend_warm_up(troupe::lane_context& lane,
                                           troupe::result<void>& outcome) {
   outcome = troupe::cuda::warm_up_blas(static_cast<troupe::cuda::lane&>(lane));
 }

@@ -1,0 +1,39 @@
+#include "backend/cpu/backend.hpp"
+
+#include <troupe/ops/blas/level3.hpp>
+#include <troupe/ops/memory/copy.hpp>
+
+#include <array>
+
+namespace troupe::cpu {
+namespace {
+
+// Through the table, as a worker runs it.
+template <request R>
+result<void> run_one(const operation_table& table, const R& r, lane_context& lane) {
+  const operation* one = table.find(request_type_of<R>().id);
+  return one->run(one->executor, &r, lane, nullptr);
+}
+
+}  // namespace
+
+result<void> warm_up(lane_context& lane) {
+  operation_table table;
+  add_blas_level3(table);
+  add_memory_copy(table);
+  // Large enough for the kernels that pack their operands, small enough for one thread.
+  constexpr std::int64_t side = 64;
+  std::array<std::array<double, side * side>, 3> room{};
+  for (const dtype type : {dtype::f32, dtype::f64}) {
+    const auto matrix = [&](std::size_t i) {
+      return any_tensor::unowned(reinterpret_cast<std::byte*>(room[i].data()), type, {side, side});
+    };
+    const blas::gemm product{.a = matrix(0), .b = matrix(1), .c = matrix(2)};
+    if (auto done = run_one(table, product, lane); !done) return done;
+    const memory::copy copy{.from = matrix(0), .to = matrix(1)};
+    if (auto done = run_one(table, copy, lane); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace troupe::cpu

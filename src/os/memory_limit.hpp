@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace troupe::os {
+
+/// The memory that this process can use: the machine's, or less where its control group says so.
+[[nodiscard]] std::uint64_t usable_memory_bytes();
+
+/// The least limit of the control groups that a process is in, of either version, and of those
+/// around them. `groups` is its /proc/self/cgroup, `mounted` the folder of control groups.
+[[nodiscard]] std::optional<std::uint64_t> memory_limit_of_groups(
+    std::string_view groups, const std::filesystem::path& mounted);
+
+}  // namespace troupe::os
