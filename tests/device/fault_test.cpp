@@ -358,6 +358,7 @@ TEST_P(Fault, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
     begun.reset();
     guilty_begun.reset();
     guilty_flag.set();  // and the worker exits without a word of who it was
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == before + 1; }));
     EXPECT_FALSE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }, 50ms));
     flag.set();
     ASSERT_TRUE(eventually([&] { return guilty_begun.is_set(); }));

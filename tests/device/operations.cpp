@@ -114,6 +114,15 @@ few_descriptors::few_descriptors() {
 }
 few_descriptors::~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
 
+errc refused(troupe::system& system, std::int32_t ordinal, const device_config& config) {
+  try {
+    (void)system.device(ordinal, config);
+  } catch (const failure& f) {
+    return f.code();
+  }
+  return {};
+}
+
 void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
 
 std::optional<device> second_device(troupe::system& on, const device_config& config) {

@@ -96,6 +96,10 @@ class few_descriptors {
   rlimit before_{};
 };
 
+/// Why a device cannot be made; no code if it can.
+[[nodiscard]] errc refused(troupe::system& system, std::int32_t ordinal,
+                           const device_config& config);
+
 /// Kills the process that serves the device; throws where there is none.
 void kill_worker(const device& gpu);
 

@@ -11,12 +11,8 @@
 #include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
@@ -26,25 +22,6 @@ namespace troupe::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A device whose worker is this program in the given mood; see fake_worker.hpp.
-class moody_worker {
- public:
-  explicit moody_worker(const char* mood) { ::setenv("TROUPE_TEST_WORKER", mood, 1); }
-  moody_worker(const moody_worker&) = delete;
-  moody_worker& operator=(const moody_worker&) = delete;
-  ~moody_worker() { ::unsetenv("TROUPE_TEST_WORKER"); }
-};
-
-// Why a device cannot be made.
-errc refused(troupe::system& system, std::int32_t ordinal, const device_config& config) {
-  try {
-    (void)system.device(ordinal, config);
-  } catch (const failure& f) {
-    return f.code();
-  }
-  return {};
-}
 
 class Refusal : public ::testing::TestWithParam<isolation> {
  protected:
@@ -434,95 +411,6 @@ TEST_P(Refusal, TheLongestPatienceIsNoLimit) {
 TEST_P(Refusal, OfAConfigurationForADeviceThatRuns) {
   EXPECT_EQ(refused(system_, 0, config()), errc::invalid_argument);
   EXPECT_EQ(system_.device(0).ordinal(), 0);
-}
-
-TEST(Start, WithoutAWorkerFileNamesThePath) {
-  troupe::system system;
-  device_config config = permissive();
-  config.worker_path = "/nowhere/troupe-worker";
-  device gpu = system.device(0, config);
-  auto outcome = gpu.ask(lane::marker{}).get_result();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::worker_not_found);
-  EXPECT_NE(outcome.error().message.find("/nowhere/troupe-worker"), std::string::npos);
-  EXPECT_EQ(gpu.health().state, device_state::stopped);
-}
-
-TEST(Start, OfAWorkerFileThatCannotBeExecutedNamesThePath) {
-  const std::string path = ::testing::TempDir() + "troupe-worker-" + std::to_string(::getpid());
-  std::ofstream(path) << "not a program";
-  troupe::system system;
-  device_config config = permissive();
-  config.worker_path = path;
-  device gpu = system.device(0, config);
-  auto outcome = gpu.ask(lane::marker{}).get_result();
-  std::remove(path.c_str());
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::worker_not_found);
-  EXPECT_NE(outcome.error().message.find(path), std::string::npos) << outcome.error().message;
-}
-
-TEST(Start, WithoutABackendFileSaysWhatTheLoaderSays) {
-  troupe::system system;
-  device_config config = permissive();
-  config.backend_path = "/nowhere/libtroupe-cpu.so";
-  for (const isolation where : {isolation::process, isolation::thread}) {
-    config.isolation = where;
-    device gpu = system.device(where == isolation::process ? 0 : 1, config);
-    auto outcome = gpu.ask(lane::marker{}).get_result();
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().code, errc::library_missing);
-    EXPECT_NE(outcome.error().message.find("/nowhere/libtroupe-cpu.so"), std::string::npos);
-  }
-}
-
-TEST(Start, OfAWorkerOfAnotherVersionNamesBoth) {
-  const moody_worker mood("other_version");
-  troupe::system system;
-  device gpu = system.device(0, permissive());
-  auto outcome = gpu.ask(lane::marker{}).get_result();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::version_mismatch);
-  EXPECT_NE(outcome.error().message.find("0.0.1"), std::string::npos);
-  EXPECT_NE(outcome.error().message.find("77"), std::string::npos);
-}
-
-TEST(Start, OfAProgramThatForgetsWorkerEntryNamesTheRemedy) {
-  const moody_worker mood("makes_a_device");
-  troupe::system system;
-  device gpu = system.device(0, permissive());
-  auto outcome = gpu.ask(lane::marker{}).get_result();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::worker_not_found) << outcome.error().to_string();
-  EXPECT_NE(outcome.error().message.find("call troupe::worker_entry first in main"),
-            std::string::npos)
-      << outcome.error().message;
-  EXPECT_EQ(gpu.health().state, device_state::stopped);
-  EXPECT_EQ(gpu.health().restarts, 0u) << "another try finds the same program";
-}
-
-TEST(Start, ThatNeverSucceedsEndsWithTheBudget) {
-  for (const char* mood : {"ends", "silent", "garbage"}) {
-    const moody_worker worker(mood);
-    troupe::system system;
-    device_config config = permissive();
-    config.restarts = {.restarts = 2};
-    config.start_timeout = 100ms;
-    device gpu = system.device(0, config);
-    auto outcome = gpu.ask(lane::marker{}).get_result();
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().code, errc::device_stopped) << mood;
-  }
-}
-
-TEST(Start, WithoutDescriptorsLeftIsATypedErrorAndWorksLater) {
-  if (on_gpu()) GTEST_SKIP() << "a driver that could not open its files may stay unusable";
-  troupe::system system;
-  {
-    const few_descriptors none_left;
-    EXPECT_EQ(refused(system, 0, permissive()), errc::system_error);
-  }
-  EXPECT_TRUE(system.device(0, permissive()).wait_until_ready());
 }
 
 }  // namespace
