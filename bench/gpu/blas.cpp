@@ -175,7 +175,7 @@ int main() {
   section(out, "everything", [&] {
     fmt::print("{}\n", raw::open_device());
     troupe::system system;
-    const device gpu = system.device(0, {.backend = backend_kind::cuda});
+    const device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
     wait_until_settled(gpu, true);
     for (const sgemm_case& one : {
              sgemm_case{32, {.blocks = 50, .warm_up = 20, .per_block = 400}, 4'000, 1.08},

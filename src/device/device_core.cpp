@@ -28,6 +28,12 @@ constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
+// Half of the processors: the others have the program's own work and the worker.
+unsigned crew_size() noexcept {
+  constexpr unsigned enough = 8;  // some 80 GB/s
+  return std::min(std::thread::hardware_concurrency() / 2, enough);
+}
+
 }  // namespace
 
 device_core::device_core(std::int32_t ordinal, device_config config,
@@ -66,6 +72,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
+  core->crew_ = std::make_unique<copy_crew>(core->device_memory_->on_device() ? crew_size() : 0);
   core->device_memory_->on_frozen_unused(
       [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
         const auto clear = [](const detail::buffer_ref& b) {
@@ -124,7 +131,8 @@ result<void> device_core::send(const request_type& type, void* request,
   if (options.deadline) until = detail::deadline_after(clock::now(), *options.deadline);
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
-    auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
+    auto awaited = await_room(
+        until, [this] { return requests_->take_slot(); }, full);
     if (!awaited) return refuse(std::move(awaited).error());
     taken = *awaited;
   }
@@ -227,7 +235,8 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     }
     r.heap = requests_->take_heap(*bytes);
     if (!r.heap) {
-      auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
+      auto room = await_room(
+          until, [&] { return requests_->take_heap(*bytes); }, full);
       if (!room) {
         error why = std::move(room).error();
         if (why.code == errc::mailbox_full) {

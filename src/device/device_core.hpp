@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/copy_crew.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/supervisor.hpp"
@@ -55,6 +56,7 @@ class device_core {
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
+  [[nodiscard]] copy_crew& crew() noexcept { return *crew_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
@@ -79,6 +81,7 @@ class device_core {
   const device_config config_;
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
+  std::unique_ptr<copy_crew> crew_;
   any_actor_ref guard_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;

@@ -12,7 +12,11 @@ namespace {
 
 // Large enough that the cost of a request vanishes, small enough that two of them stay in a cache.
 constexpr std::size_t largest_piece_bytes = std::size_t{1} << 20;
-constexpr std::uint32_t pieces_in_flight = 4;
+constexpr std::uint32_t least_in_flight = 4;
+// For each of a crew that is at it there is one with the worker.
+constexpr std::uint32_t in_flight_per_thread = 2;
+// Not worth the way to another thread, which takes some 10 µs.
+constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
 // Between looks for room, when nothing of the copy is in flight that would make some.
 constexpr auto pause_without_room = std::chrono::microseconds(50);
 
@@ -47,9 +51,18 @@ future<void> staged_copy::start() {
   future<void> answer = done_.get_future();
   // This count keeps the copy from ending before all of its first pieces are under way.
   in_flight_ = 1;
-  for (std::uint32_t i = 0; i < std::min(pieces_in_flight, core_->mailbox_capacity()); ++i) {
+  const std::uint32_t wanted =
+      std::max(least_in_flight, in_flight_per_thread * core_->crew().most_threads());
+  for (std::uint32_t i = 0; i < std::min(wanted, core_->mailbox_capacity()); ++i) {
     std::optional<piece> p = next_piece();
-    if (!p || !launch(*std::move(p))) break;
+    if (!p) break;
+    if (source_ != nullptr && p->begin != 0) {
+      core_->crew().post([self = shared_from_this(), next = *std::move(p)]() mutable {
+        (void)self->launch(std::move(next));
+      });
+    } else if (!launch(*std::move(p))) {
+      break;
+    }
   }
   end_one(std::nullopt);
   return answer;
@@ -121,6 +134,13 @@ bool staged_copy::launch(piece p) {
 
 void staged_copy::on_done(piece p, error* failure) {
   if (failure != nullptr) return end_one(std::move(*failure));
+  if (p.end - p.begin <= done_at_once_bytes) return bring_home(std::move(p));
+  core_->crew().post([self = shared_from_this(), done = std::move(p)]() mutable {
+    self->bring_home(std::move(done));
+  });
+}
+
+void staged_copy::bring_home(piece p) {
   if (target_ != nullptr) {
     std::memcpy(target_ + p.begin, p.staging.address(), p.end - p.begin);
   }

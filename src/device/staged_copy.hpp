@@ -15,8 +15,9 @@
 namespace troupe {
 
 /// A copy between a program's own memory and a device, through pieces of shared memory: while the
-/// worker copies one piece, the program's side of the next is done. A packed tensor goes in pieces
-/// of a few MiB; any other layout in one piece, because its elements do not lie in order.
+/// worker copies one piece, the program's side of others is done, by the device's crew if it has
+/// one. A packed tensor goes in pieces of a few MiB; any other layout in one piece, because its
+/// elements do not lie in order.
 ///
 /// Pieces after the first do not find the mailbox full, whatever else the device has to do: they
 /// come again when there is room, so that a copy that was begun is not left half done.
@@ -45,6 +46,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   [[nodiscard]] bool launch(piece p);
   void come_again();
   void on_done(piece p, error* failure);
+  void bring_home(piece p);
   void end_one(std::optional<error> failure);
 
   std::shared_ptr<device_core> core_;
