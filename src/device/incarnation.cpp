@@ -256,6 +256,7 @@ result<void> incarnation::configure() {
     message.ranges[i] = {reinterpret_cast<std::uint64_t>(pools[i]->base()), pools[i]->bytes()};
   }
   message.fault_injection = plan_.config->fault_injection ? 1 : 0;
+  message.urgent = plan_.urgent ? 1 : 0;
   const std::string libraries = enabled_libraries(*plan_.config);
   if (plan_.plugin.size() >= sizeof(message.plugin) ||
       libraries.size() >= sizeof(message.libraries)) {

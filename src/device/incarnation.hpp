@@ -58,6 +58,7 @@ struct worker_plan {
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty
   std::string device;      ///< which one of the plugin's; empty where it has none of its own
+  bool urgent = false;     ///< requests wait for it
 };
 
 /// A range of device memory that workers may only read.

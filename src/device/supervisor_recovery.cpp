@@ -39,6 +39,7 @@ void supervisor::start_next() {
   do {
     ++last_number_;
   } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
+  plan_.urgent = state() == device_state::recovering && !active_;
   auto started = incarnation::start(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);

@@ -45,6 +45,7 @@ struct configure_message {
   std::uint64_t mailbox_bytes = 0;
   shared_range ranges[2]{};  ///< by `memory_space`
   std::uint32_t fault_injection = 0;
+  std::uint32_t urgent = 0;  ///< requests wait for this worker; see `worker::engine::warm_up`
   char plugin[1024]{};    ///< the backend's path
   char device[64]{};      ///< which device of the backend; empty where it has none of its own
   char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all

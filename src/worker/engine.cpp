@@ -48,7 +48,7 @@ class plain_lane final : public lane_context {
 
 }  // namespace
 
-result<void> engine::warm_up() {
+result<void> engine::warm_up(bool urgent) {
   if (!accelerator_) {
     plain_lane lane;
     for (warm_up_lane* run : warm_ups_) {
@@ -59,7 +59,7 @@ result<void> engine::warm_up() {
     return {};
   }
   // The lanes that programs use first: one for each library.
-  constexpr int warm_lanes = 4;
+  const int warm_lanes = urgent ? 1 : 4;
   for (int number = 0; number < warm_lanes; ++number) {
     auto made = accelerator_->make_lane(number);
     if (!made) return std::move(made).error();

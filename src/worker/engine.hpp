@@ -60,8 +60,9 @@ class engine {
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// Makes an accelerator's lanes and has every library do a little work on each, or just do it
-  /// where there is none, so that the first requests find everything loaded.
-  [[nodiscard]] result<void> warm_up();
+  /// where there is none, so that the first requests find everything loaded. When requests wait
+  /// already (`urgent`), one lane has to do: it loads what all others use.
+  [[nodiscard]] result<void> warm_up(bool urgent);
   /// The lanes that are warm, by number.
   [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
     return std::move(lanes_);

@@ -127,6 +127,7 @@ class worker_process {
          .worker = configuration_.worker,
          .lane_threads = static_cast<int>(configuration_.lane_threads),
          .in_process = true,
+         .urgent = configuration_.urgent != 0,
          .lost =
              [this](error why) {
                // From the lanes' thread: a message goes out whole, whoever else sends.

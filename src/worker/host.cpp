@@ -26,7 +26,7 @@ result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine
     auto shared = backend->share(segment, wire::worker_segment_bytes(requests->capacity()));
     if (!shared) return std::move(shared).error();
   }
-  if (auto warm = backend->warm_up(); !warm) return std::move(warm).error();
+  if (auto warm = backend->warm_up(p.urgent); !warm) return std::move(warm).error();
   return std::unique_ptr<host>(new host(p, *std::move(requests), std::move(backend)));
 }
 

@@ -23,6 +23,7 @@ class host {
     std::uint64_t worker = 0;
     int lane_threads = 2;
     bool in_process = true;
+    bool urgent = false;  ///< requests wait for it
     /// Called from a thread of the worker when its accelerator's context is lost.
     std::function<void(error)> lost{};
   };
