@@ -28,10 +28,10 @@ constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
-// Half of the processors: the others have the program's own work and the worker.
+// The other processors have the program's own work and the worker.
 unsigned crew_size() noexcept {
-  constexpr unsigned enough = 8;  // some 80 GB/s
-  return std::min(std::thread::hardware_concurrency() / 2, enough);
+  constexpr unsigned enough = 12;
+  return std::min(std::thread::hardware_concurrency() * 3 / 4, enough);
 }
 
 }  // namespace
@@ -131,8 +131,7 @@ result<void> device_core::send(const request_type& type, void* request,
   if (options.deadline) until = detail::deadline_after(clock::now(), *options.deadline);
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
-    auto awaited = await_room(
-        until, [this] { return requests_->take_slot(); }, full);
+    auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
     if (!awaited) return refuse(std::move(awaited).error());
     taken = *awaited;
   }
@@ -235,8 +234,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     }
     r.heap = requests_->take_heap(*bytes);
     if (!r.heap) {
-      auto room = await_room(
-          until, [&] { return requests_->take_heap(*bytes); }, full);
+      auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
       if (!room) {
         error why = std::move(room).error();
         if (why.code == errc::mailbox_full) {
@@ -278,7 +276,9 @@ void device_core::abandon_slot(std::uint16_t slot) noexcept {
 void device_core::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
   failure.device = ordinal_;
-  failure.generation = supervisor_->generation();
+  // One that a lost worker left behind names that worker's generation, although the next one
+  // serves.
+  if (failure.generation == 0) failure.generation = supervisor_->generation();
   if (!failure.request.empty()) return;
   // Failures are rare and requests are many: the text is made from the bytes that were sent.
   std::vector<std::byte> room(r.type->bytes + r.type->alignment);

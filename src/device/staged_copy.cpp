@@ -10,8 +10,11 @@
 namespace troupe {
 namespace {
 
-// Large enough that the cost of a request vanishes, small enough that two of them stay in a cache.
-constexpr std::size_t largest_piece_bytes = std::size_t{1} << 20;
+// Large enough that the cost of a request vanishes. A crew begins, and ends, with smaller ones, so
+// that the device does not wait for the first nor the program for the last.
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t smallest_crew_piece_bytes = std::size_t{256} << 10;
+constexpr std::size_t largest_crew_piece_bytes = std::size_t{4} << 20;
 constexpr std::uint32_t least_in_flight = 4;
 // For each of a crew that is at it there is one with the worker.
 constexpr std::uint32_t in_flight_per_thread = 2;
@@ -40,15 +43,17 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
     : core_(std::move(core)),
       tensor_(device_side),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
+      in_pieces_(tensor_.packed() && !core_->completions().has_role() &&
+                 !core_->watch().is_this_thread()),
       lane_(core_->lanes_of("memory")->pick()),
-      done_(&core_->completions()) {
-  const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
-  piece_bytes_ =
-      tensor_.packed() ? std::min(bytes_, largest_piece_bytes / element * element) : bytes_;
-}
+      unsent_(bytes_),
+      done_(&core_->completions()),
+      sent_(&core_->completions()) {}
 
 future<void> staged_copy::start() {
   future<void> answer = done_.get_future();
+  future<void> all_sent = sent_.get_future();
+  if (bytes_ == 0) sent_.set_value();
   // This count keeps the copy from ending before all of its first pieces are under way.
   in_flight_ = 1;
   const std::uint32_t wanted =
@@ -65,7 +70,31 @@ future<void> staged_copy::start() {
     }
   }
   end_one(std::nullopt);
+  all_sent.wait();
   return answer;
+}
+
+// Of the piece that begins at `next_`.
+std::size_t staged_copy::next_piece_bytes() const noexcept {
+  const std::size_t left = bytes_ - next_;
+  if (!in_pieces_) return left;
+  std::size_t bytes = piece_bytes;
+  if (core_->crew().most_threads() > 0) {
+    // An eighth of the way from the beginning, or to the end.
+    const std::size_t way = source_ != nullptr ? next_ : left;
+    bytes = std::clamp(way / 8, smallest_crew_piece_bytes, largest_crew_piece_bytes);
+  }
+  const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
+  return std::min(left, bytes / element * element);
+}
+
+void staged_copy::note_sent(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    unsent_ -= bytes;
+    if (unsent_ != 0 || failure_) return;  // a failure has said so already
+  }
+  sent_.set_value();
 }
 
 std::optional<staged_copy::piece> staged_copy::next_piece() {
@@ -81,7 +110,7 @@ std::optional<staged_copy::piece> staged_copy::next_piece() {
     }
     if (next_ >= bytes_) return std::nullopt;
     p.begin = next_;
-    p.end = next_ = std::min(next_ + piece_bytes_, bytes_);
+    p.end = next_ = next_ + next_piece_bytes();
     ++in_flight_;
   }
   if (p.end - p.begin == bytes_) {
@@ -114,6 +143,7 @@ bool staged_copy::launch(piece p) {
     request.to = p.staging;
   }
   const bool first = p.begin == 0;
+  const std::size_t bytes = p.end - p.begin;
   auto kept = std::make_unique<piece>(std::move(p));
   piece& launched = *kept;
   completion done = [self = shared_from_this(), p = std::move(kept)](const std::byte*,
@@ -123,6 +153,7 @@ bool staged_copy::launch(piece p) {
   const auto sent =
       core_->send(request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
                   first ? device_core::no_room::as_configured : device_core::no_room::come_again);
+  if (sent) note_sent(bytes);
   if (sent || first || sent.error().code != errc::mailbox_full) return true;
   {
     const std::lock_guard lock(mutex_);
@@ -155,14 +186,21 @@ void staged_copy::come_again() {
 }
 
 void staged_copy::end_one(std::optional<error> failure) {
+  bool gives_up = false;
+  bool last = false;
   bool waits_for_room = false;
   {
     const std::lock_guard lock(mutex_);
-    if (failure && !failure_) failure_ = std::move(failure);
-    if (--in_flight_ != 0) return;
-    waits_for_room = !failure_ && !turned_away_.empty();
+    if (failure && !failure_) {
+      failure_ = std::move(failure);
+      gives_up = unsent_ != 0;
+    }
+    last = --in_flight_ == 0;
+    waits_for_room = last && !failure_ && !turned_away_.empty();
     if (waits_for_room) in_flight_ = 1;
   }
+  if (gives_up) sent_.set_value();
+  if (!last) return;
   if (waits_for_room) {
     // By the device thread, which others do not wait for: this one may have the reactor's role.
     const bool comes = core_->watch().execute([self = shared_from_this()] {

@@ -22,6 +22,10 @@ namespace troupe {
 /// Pieces after the first do not find the mailbox full, whatever else the device has to do: they
 /// come again when there is room, so that a copy that was begun is not left half done.
 ///
+/// Whoever starts a copy waits until its last piece has been sent: what it sends after that comes
+/// after the whole copy. A continuation of the device's must not wait, since completions, or even a
+/// new worker, may depend on its thread; there a copy goes in one piece.
+///
 /// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
 /// what the completions of different pieces share; the bytes themselves are copied outside of it.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
@@ -42,7 +46,9 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   };
 
   [[nodiscard]] future<void> start();
+  [[nodiscard]] std::size_t next_piece_bytes() const noexcept;
   [[nodiscard]] std::optional<piece> next_piece();
+  void note_sent(std::size_t bytes);
   [[nodiscard]] bool launch(piece p);
   void come_again();
   void on_done(piece p, error* failure);
@@ -52,17 +58,19 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::shared_ptr<device_core> core_;
   any_tensor tensor_;
   std::size_t bytes_ = 0;
-  std::size_t piece_bytes_ = 0;
+  bool in_pieces_ = false;
   const std::byte* source_ = nullptr;  // of a copy in
   std::byte* target_ = nullptr;        // of a copy out
   std::uint8_t lane_ = 0;
 
   std::mutex mutex_;
   std::size_t next_ = 0;
+  std::size_t unsent_ = 0;  // bytes
   std::size_t in_flight_ = 0;
   std::vector<piece> turned_away_;  // found no room
   std::optional<error> failure_;
   promise<void> done_;
+  promise<void> sent_;  // all of it, or it has failed
 };
 
 }  // namespace troupe

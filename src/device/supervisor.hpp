@@ -90,6 +90,10 @@ class supervisor {
 
   /// Runs `command` on the device thread. False when that has ended.
   bool execute(unique_function<void()> command);
+  /// Called on the device thread.
+  [[nodiscard]] bool is_this_thread() const noexcept {
+    return thread_.get_id() == std::this_thread::get_id();
+  }
 
   /// Counts the changes of memory so far; a request names those that it depends on.
   [[nodiscard]] std::uint64_t memory_version() const noexcept {

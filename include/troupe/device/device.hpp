@@ -56,7 +56,8 @@ class TROUPE_EXPORT device {
   [[nodiscard]] result<any_tensor> allocate_host(dtype type, const shape& extents);
 
   /// Copies `from` to the tensor, in its row-major order; the span must stay as it is until the
-  /// future is ready. Goes through shared memory in pieces that overlap.
+  /// future is ready. Goes through shared memory in pieces that overlap; returns when the last one
+  /// has been sent, so that whatever is sent after it finds the whole tensor copied.
   /// \errors `shape_mismatch` with both lengths; `type_mismatch`; those of a request
   template <element T>
   [[nodiscard]] future<void> copy(std::span<const T> from, const any_tensor& to) {
@@ -67,7 +68,8 @@ class TROUPE_EXPORT device {
     return copy(std::span<const T>(from), to);
   }
   /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
-  /// ready and must stay until then.
+  /// ready and must stay until then. Returns when the last piece has been asked for, so that what
+  /// is sent after it may overwrite the tensor.
   template <element T>
   [[nodiscard]] future<void> copy(const any_tensor& from, std::span<T> to) {
     return copy_out(from, dtype_of<T>, std::as_writable_bytes(to));

@@ -2,9 +2,12 @@
 
 #include "backend/cuda/backend.hpp"
 #include "backend/cuda/device_list.hpp"
+#include "backend/cuda/registration.hpp"
 #include "backend/cuda/stream_lane.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace troupe::cuda {
 namespace {
@@ -100,9 +103,18 @@ result<void> device_accelerator::give_access(std::byte* at, std::uint64_t bytes,
 }
 
 result<void> device_accelerator::share(std::byte* at, std::uint64_t bytes) {
-  return check(driver_.cuMemHostRegister(
-                   at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
-               "cuMemHostRegister");
+  for (std::byte* const end = at + bytes; at < end;) {
+    const std::uint64_t step =
+        std::min(bytes_to_registration_boundary(at), static_cast<std::uint64_t>(end - at));
+    if (auto done = check(driver_.cuMemHostRegister(
+                              at, step, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+                          "cuMemHostRegister");
+        !done) {
+      return done;
+    }
+    at += step;
+  }
+  return {};
 }
 
 result<std::unique_ptr<accelerator_lane>> device_accelerator::make_lane(int number) {

@@ -3,9 +3,11 @@
 #include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/memory/kernels.hpp"
+#include "backend/cuda/registration.hpp"
 
 #include <troupe/ops/memory/copy.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -19,6 +21,23 @@ constexpr std::int64_t least_engine_row_bytes = 512;
 // What cudaMemcpy2DAsync takes: `cudaDeviceProp::memPitch` of every device so far.
 constexpr std::int64_t largest_pitch_bytes = std::numeric_limits<std::int32_t>::max();
 
+/// One row; the driver refuses to copy across registrations of host memory.
+cudaError_t copy_row(const any_tensor& from, const any_tensor& to, std::uint64_t bytes,
+                     cudaStream_t stream) {
+  const bool on_device = from.space() == to.space();
+  const std::byte* const host = from.space() == memory_space::host ? from.address() : to.address();
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t left = bytes - done;
+    const std::uint64_t step =
+        on_device ? left : std::min(left, bytes_to_registration_boundary(host + done));
+    const cudaError_t code = cudaMemcpyAsync(to.address() + done, from.address() + done, step,
+                                             cudaMemcpyDefault, stream);
+    if (code != cudaSuccess) return code;
+    done += step;
+  }
+  return cudaSuccess;
+}
+
 /// The driver's own copy, where it is the best there is; nothing where a kernel is.
 std::optional<cudaError_t> copy_by_driver(const strided_loops& loops, const any_tensor& from,
                                           const any_tensor& to, cudaStream_t stream) {
@@ -31,8 +50,7 @@ std::optional<cudaError_t> copy_by_driver(const strided_loops& loops, const any_
   if (inner.from != bytes || inner.to != bytes) return std::nullopt;
   const std::int64_t row_bytes = inner.extent * bytes;
   if (loops.rank == 1) {
-    return cudaMemcpyAsync(to.address(), from.address(), static_cast<std::size_t>(row_bytes),
-                           cudaMemcpyDefault, stream);
+    return copy_row(from, to, static_cast<std::uint64_t>(row_bytes), stream);
   }
   const auto& rows = loops.dimensions[0];
   if (loops.rank != 2 || from_host == to_host || row_bytes < least_engine_row_bytes ||
@@ -55,7 +73,7 @@ result<void> copy_elements(const any_tensor& from, const any_tensor& to, lane& w
   strided_loops loops(from, to);
   if (loops.empty) return {};
   if (const auto code = copy_by_driver(loops, from, to, where.stream())) {
-    // Host memory is registered piece by piece, and the driver refuses a copy across pieces.
+    // Rows of host memory may lie across registrations.
     if (*code != cudaErrorInvalidValue) return check(*code, "cudaMemcpyAsync");
     (void)cudaGetLastError();
   }
