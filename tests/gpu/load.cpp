@@ -238,9 +238,9 @@ void mixed_load::start(bool one_lane) {
   }
 }
 
-bool mixed_load::wait_for(std::uint64_t more, std::chrono::nanoseconds patience) const {
+bool mixed_load::wait_for(std::uint64_t more, std::chrono::nanoseconds limit) const {
   const std::uint64_t wanted = ended() + more;
-  const auto deadline = clock::now() + patience;
+  const auto deadline = clock::now() + limit;
   while (ended() < wanted) {
     if (clock::now() >= deadline) return false;
     std::this_thread::sleep_for(100us);
