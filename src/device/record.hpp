@@ -60,8 +60,8 @@ class operand_list {
 };
 
 /// What the program remembers of the request in a slot. Written by the sender before the request is
-/// published; from then on it belongs to the reactor's role, but for `on_its_way`. What every request
-/// touches comes first, in as few cache lines as can be.
+/// published; from then on it belongs to the reactor's role, but for `on_its_way`. What every
+/// request touches comes first, in as few cache lines as can be.
 struct alignas(64) record {
   const request_type* type = nullptr;
   std::uint64_t ticket = 0;
