@@ -175,10 +175,11 @@ future<void> device::freeze(const any_tensor& t) {
   if (auto refused = not_freezable(t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  // First the program refuses to write, then everything sent before has to be done, then workers
-  // lose the right to.
-  const auto before = t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_acq_rel);
+  // First the program refuses to write, then everything sent before has to be done, also what was
+  // about to be sent, then workers lose the right to.
+  const auto before = t.buffer()->state.fetch_or(buffer_frozen, std::memory_order_seq_cst);
   const bool frozen_here = (before & buffer_frozen) == 0;
+  core_->await_senders();
   return ask(lane::marker{.after = t}).then([core = core_, t, frozen_here](result<void> outcome) {
     std::atomic<std::uint32_t>& state = t.buffer()->state;
     if (!outcome) {

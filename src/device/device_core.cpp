@@ -155,7 +155,7 @@ result<void> device_core::send(const request_type& type, void* request,
   const bool cancellable = options.stop.stop_possible();
 
   // From here on the record belongs to the reactor's role.
-  const std::uint64_t ticket = requests_->publish(slot, lane);
+  const std::uint64_t ticket = requests_->publish(slot, lane, &r.on_its_way);
   if (deadline_ns != 0) supervisor_->note_deadline(deadline_ns);
   supervisor_->note_busy();
   if (cancellable) {
@@ -224,6 +224,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
   r.taint_changes = completions_->taints().changes();
   r.watched = false;
   outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
+  r.on_its_way.store(true, std::memory_order_seq_cst);
   auto bytes = wire::encode(type, request, requests_->payload(slot), operands);
   if (!bytes) return std::move(bytes).error();
   if (*bytes > wire::slot_payload_bytes) {
@@ -232,6 +233,8 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
                    .message = fmt::format("the request takes {} bytes, mailbox_bytes is {}", *bytes,
                                           requests_->heap_bytes())};
     }
+    // Nobody has to wait for one that waits for room: its operands are checked anew below.
+    r.on_its_way.store(false, std::memory_order_release);
     r.heap = requests_->take_heap(*bytes);
     if (!r.heap) {
       auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
@@ -247,6 +250,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
     }
     header.spill_offset = r.heap->offset;
     r.operands.clear();
+    r.on_its_way.store(true, std::memory_order_seq_cst);
     auto again = wire::encode(type, request, requests_->heap(*r.heap), operands);
     if (!again) return std::move(again).error();
   }
@@ -267,6 +271,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
 
 void device_core::abandon_slot(std::uint16_t slot) noexcept {
   record& r = completions_->at(slot);
+  r.on_its_way.store(false, std::memory_order_release);
   r.operands.clear();
   if (r.heap) requests_->give_back_heap(*std::exchange(r.heap, std::nullopt));
   requests_->give_back_slot(slot);
@@ -330,6 +335,15 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
   return pool.allocate(bytes, supervisor_->generation());
+}
+
+void device_core::await_senders() const noexcept {
+  for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
+    const record& r = completions_->at(static_cast<std::uint16_t>(slot));
+    // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    while (r.on_its_way.load(std::memory_order_seq_cst))
+      ::sched_yield();
+  }
 }
 
 future<void> device_core::thaw(detail::buffer_ref buffer) {

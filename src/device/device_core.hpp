@@ -46,6 +46,10 @@ class device_core {
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
+  /// Returns when each request whose sender may have missed a flag that this thread has set
+  /// (seq_cst) before, on a buffer, has its place in the order of all. Waits only for senders that
+  /// are between their look at the flags and that, where they wait for nobody.
+  void await_senders() const noexcept;
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;

@@ -137,8 +137,11 @@ void mailbox::give_back_heap(arena::piece piece) {
   heap_arena_.give_back(piece);
 }
 
-std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane) noexcept {
+std::uint64_t mailbox::publish(std::uint16_t slot, std::uint8_t lane,
+                               std::atomic<bool>* on_its_way) noexcept {
   const std::uint64_t ticket = tail_.fetch_add(1, std::memory_order_relaxed);
+  // Whoever sees that it is unset sends later, and so gets a later ticket.
+  if (on_its_way != nullptr) on_its_way->store(false, std::memory_order_release);
   wire::slot_header& h = header(slot);
   h.ticket = ticket;
   const std::size_t used = sizeof(wire::slot_header) + h.payload_bytes;

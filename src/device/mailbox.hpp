@@ -63,7 +63,9 @@ class mailbox {
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return shared_->geometry.heap_bytes; }
 
   /// Gives the request its ticket, makes it visible to the worker and wakes one that sleeps.
-  std::uint64_t publish(std::uint16_t slot, std::uint8_t lane) noexcept;
+  /// `on_its_way`, if given, is unset when it has the ticket and nobody else knows of it yet.
+  std::uint64_t publish(std::uint16_t slot, std::uint8_t lane,
+                        std::atomic<bool>* on_its_way = nullptr) noexcept;
 
   /// The entry of a ticket, or 0 while it is not published.
   [[nodiscard]] std::uint64_t entry(std::uint64_t ticket) const noexcept {

@@ -59,7 +59,8 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
                        .where = {.begin = static_cast<std::uint64_t>(first + reach.begin),
                                  .end = static_cast<std::uint64_t>(first + reach.end),
                                  .pattern = role == access::read ? 0 : pattern_of(t, reach)}};
-  if (const auto flags = buffer->state.load(std::memory_order_acquire); flags != 0) [[unlikely]] {
+  // seq_cst for `record::on_its_way`.
+  if (const auto flags = buffer->state.load(std::memory_order_seq_cst); flags != 0) [[unlikely]] {
     if (auto allowed = check_flags(field, operand, flags); !allowed) {
       return std::move(allowed).error();
     }

@@ -8,6 +8,7 @@
 #include <troupe/ops/request.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -59,8 +60,8 @@ class operand_list {
 };
 
 /// What the program remembers of the request in a slot. Written by the sender before the request is
-/// published; from then on it belongs to the reactor's role. What every request touches comes
-/// first, in as few cache lines as can be.
+/// published; from then on it belongs to the reactor's role, but for `on_its_way`. What every
+/// request touches comes first, in as few cache lines as can be.
 struct alignas(64) record {
   const request_type* type = nullptr;
   std::uint64_t ticket = 0;
@@ -73,6 +74,11 @@ struct alignas(64) record {
   bool answered : 1 = false;  ///< early: expired or cancelled before it was run
   bool started : 1 = false;   ///< at the moment its worker was lost
   bool watched : 1 = false;   ///< by `taint_watch`: it may turn out to have read the undefined
+  /// From before the flags of the operands are looked at until the request has its place in the
+  /// order of all, or is given up. Set by its sender, seq_cst as the look at the flags: whoever has
+  /// set a flag, seq_cst too, and then sees this unset is either seen by the sender, or comes after
+  /// the request. Unset with release.
+  std::atomic<bool> on_its_way{false};
   std::optional<arena::piece> heap;
   completion done;
   std::unique_ptr<std::stop_callback<std::function<void()>>> stop;

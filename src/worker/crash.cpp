@@ -35,7 +35,7 @@ running_request& of_this_thread() noexcept { return current; }
 
 void install(wire::crash_report& report) noexcept {
   report_to = &report;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = &on_fatal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);

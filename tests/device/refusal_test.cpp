@@ -287,9 +287,9 @@ TEST_P(Refusal, WaitingForRoomWorksWithSomeLibrariesOnly) {
   config.full = when_full::wait;
   device gpu = instead(config);
   auto t = gpu.tensor<float>({4}).value();
-  std::vector<future<void>> answers;
-  for (int i = 0; i < 20; ++i)
-    answers.push_back(gpu.ask(memory::fill{.to = t, .value = 1}));
+  std::vector<future<void>> answers(20);
+  for (auto& one : answers)
+    one = gpu.ask(memory::fill{.to = t, .value = 1});
   for (auto& one : answers)
     EXPECT_TRUE(one.get_result());
 }

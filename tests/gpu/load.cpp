@@ -51,7 +51,7 @@ double value_of(std::span<const double> elements) {
 
 }  // namespace
 
-client::client(device& gpu, any_tensor ones, const load_config& config, std::uint64_t seed)
+client::client(device& gpu, const any_tensor& ones, const load_config& config, std::uint64_t seed)
     : gpu_(gpu),
       config_(config),
       random_(seed),
@@ -98,8 +98,11 @@ void client::run(const routes& where, const std::stop_token& stop) {
 // A random request; for counters only such as they allow.
 void client::step(const routes& where) {
   const std::size_t cell = below(cell_count);
-  if (heal_in_[cell] > 0 && --heal_in_[cell] == 0) {
-    return send(where, action::fill, cell, 0, static_cast<double>(below(100)));
+  if (heal_in_[cell] > 0) {
+    --heal_in_[cell];
+    if (heal_in_[cell] == 0) {
+      return send(where, action::fill, cell, 0, static_cast<double>(below(100)));
+    }
   }
   const std::size_t die = below(100);
   if (die < 20) return send(where, action::sum, cell, 0, 0);
@@ -210,8 +213,8 @@ findings client::finish(const routes& where) {
   return std::exchange(findings_, {});
 }
 
-mixed_load::mixed_load(device gpu, const load_config& config)
-    : gpu_(std::move(gpu)), one_lane_(gpu_.library("load").on_new_lane()) {
+mixed_load::mixed_load(const device& gpu, const load_config& config)
+    : gpu_(gpu), one_lane_(gpu_.library("load").on_new_lane()) {
   const std::vector<double> ones(static_cast<std::size_t>(longest_cell), 1.0);
   const auto all = gpu_.tensor<double>({longest_cell}).value();
   gpu_.copy(std::span(ones), all).get();
@@ -232,15 +235,15 @@ routes mixed_load::route(std::size_t client) const {
 void mixed_load::start(bool one_lane) {
   in_one_lane_ = one_lane;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    threads_.emplace_back([this, i, where = route(i)](const std::stop_token& stop) {
-      clients_[i]->run(where, stop);
+    threads_.emplace_back([one = clients_[i].get(), where = route(i)](const std::stop_token& stop) {
+      one->run(where, stop);
     });
   }
 }
 
-bool mixed_load::wait_for(std::uint64_t more, std::chrono::nanoseconds patience) const {
+bool mixed_load::wait_for(std::uint64_t more, std::chrono::nanoseconds limit) const {
   const std::uint64_t wanted = ended() + more;
-  const auto deadline = clock::now() + patience;
+  const auto deadline = clock::now() + limit;
   while (ended() < wanted) {
     if (clock::now() >= deadline) return false;
     std::this_thread::sleep_for(100us);

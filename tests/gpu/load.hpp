@@ -38,7 +38,7 @@ struct routes {
 class client {
  public:
   /// `ones`: at least `longest_cell` of them, f64.
-  client(device& gpu, any_tensor ones, const load_config& config, std::uint64_t seed);
+  client(device& gpu, const any_tensor& ones, const load_config& config, std::uint64_t seed);
   client(const client&) = delete;
   client& operator=(const client&) = delete;
   ~client();
@@ -97,14 +97,14 @@ class client {
 class mixed_load {
  public:
   /// Throws `failure` where the device cannot do the first requests.
-  mixed_load(device gpu, const load_config& config);
+  mixed_load(const device& gpu, const load_config& config);
   mixed_load(const mixed_load&) = delete;
   mixed_load& operator=(const mixed_load&) = delete;
   ~mixed_load();
 
   void start(bool one_lane);
   /// False when that many more requests have not ended within the patience.
-  [[nodiscard]] bool wait_for(std::uint64_t more, std::chrono::nanoseconds patience) const;
+  [[nodiscard]] bool wait_for(std::uint64_t more, std::chrono::nanoseconds limit) const;
   /// Stops the clients and judges everything since `start`.
   [[nodiscard]] findings finish();
 

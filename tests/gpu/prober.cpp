@@ -24,10 +24,10 @@ struct prober::shared_notes {
   std::uint64_t failed = 0;
 };
 
-prober::prober(subject& s, library_actor always, library_actor spare)
+prober::prober(subject& s, const library_actor& always, const library_actor& spare)
     : subject_(s),
-      always_(std::move(always)),
-      spare_(std::move(spare)),
+      always_(always),
+      spare_(spare),
       notes_(std::make_shared<shared_notes>()),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 

@@ -29,7 +29,7 @@ class prober {
   };
 
   /// `always`: for the questions asked all the time; `spare`: used by nobody else.
-  prober(subject& s, library_actor always, library_actor spare);
+  prober(subject& s, const library_actor& always, const library_actor& spare);
   prober(const prober&) = delete;
   prober& operator=(const prober&) = delete;
   ~prober();

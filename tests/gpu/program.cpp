@@ -14,8 +14,6 @@
 #include <stdexcept>
 #include <thread>
 
-extern char** environ;
-
 namespace troupe::gpu_test {
 namespace {
 
@@ -27,6 +25,7 @@ pid_t spawn_self(const std::vector<std::string>& words, int descriptor) {
   std::vector<std::string> all{self};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
+  pointers.reserve(all.size() + 1);
   for (std::string& one : all)
     pointers.push_back(one.data());
   pointers.push_back(nullptr);

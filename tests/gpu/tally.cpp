@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -37,7 +38,7 @@ std::string percentile(std::vector<double>& values, double part) {
   if (values.empty()) return "-";
   std::ranges::sort(values);
   const auto last = static_cast<double>(values.size() - 1);
-  return fmt::format("{:.1f}", values[static_cast<std::size_t>(part * last + 0.5)]);
+  return fmt::format("{:.1f}", values[static_cast<std::size_t>(std::lround(part * last))]);
 }
 
 }  // namespace

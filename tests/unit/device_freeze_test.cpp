@@ -2,13 +2,27 @@
 #include <troupe/ops/blas/level1.hpp>
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
+#include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
 
 namespace troupe {
 namespace {
+
+// A fill whose sender stands still once its operand has been found writable.
+struct hesitant_fill : memory::fill {
+  static inline std::function<void()> hesitate;
+
+  void describe(field_visitor& f) {
+    fill::describe(f);
+    if (hesitate) hesitate();
+  }
+};
 
 class DeviceFreeze : public testing::Test {
  protected:
@@ -44,6 +58,36 @@ TEST_F(DeviceFreeze, ARequestThatWouldWriteIsRefused) {
   EXPECT_EQ(code(scale(device_, t)), errc::frozen_buffer);
   device_.thaw(t).get();
   EXPECT_EQ(code(scale(device_, t)), errc{});
+}
+
+TEST_F(DeviceFreeze, AWriteThatWasAboutToBeSentComesBeforeIt) {
+  const auto t = device_.tensor<float>({count}).value();
+  ASSERT_TRUE(device_.wait_until_ready());
+  std::atomic<bool> looked{false};
+  std::atomic<bool> frozen{false};
+  hesitant_fill::hesitate = [&] {
+    if (looked.exchange(true)) return;
+    // A freeze that does not wait for this is over long before.
+    const auto enough = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    while (!frozen && std::chrono::steady_clock::now() < enough)
+      std::this_thread::yield();
+  };
+  result<void> filled;
+  std::thread sender([&] {
+    hesitant_fill request;
+    request.to = t;
+    request.value = 2;
+    filled = device_.ask(std::move(request)).get_result();
+  });
+  while (!looked)
+    std::this_thread::yield();
+  auto done = device_.freeze(t).then([&] { frozen = true; });
+  done.get();
+  sender.join();
+  hesitant_fill::hesitate = {};
+  EXPECT_TRUE(filled) << filled.error().to_string();
+  EXPECT_EQ(device_.generation(), 1u);
+  EXPECT_EQ(code(scale(device_, t)), errc::frozen_buffer);
 }
 
 TEST_F(DeviceFreeze, AnotherDeviceNeitherFreezesNorThaws) {
