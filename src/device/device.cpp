@@ -216,6 +216,7 @@ library_actor device::library(std::string_view name) const {
 
 any_actor_ref device::actor() const { return core_->guard(); }
 std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
+const device_description& device::description() const noexcept { return core_->description(); }
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }

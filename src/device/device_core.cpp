@@ -37,8 +37,10 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 device_core::~device_core() = default;
 
 result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
-                                                         const device_config& config,
-                                                         std::shared_ptr<memory_pool> host_memory) {
+                                                         const device_config& asked,
+                                                         std::shared_ptr<memory_pool> host_memory,
+                                                         std::span<const std::string> in_use) {
+  device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
@@ -51,9 +53,16 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         largest_mailbox_bytes),
                  .device = ordinal};
   }
-  auto backend = choose_backend(ordinal, config);
-  if (!backend) return std::move(backend).error();
+  auto backend = choose_backend(ordinal, config, in_use);
+  if (!backend) {
+    error why = std::move(backend).error();
+    why.device = ordinal;
+    return why;
+  }
+  // A second process would be refused its context again and again.
+  if (backend->description.one_process) config.standby = false;
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
+  core->description_ = backend->description;
   const std::uint64_t whole =
       backend->source ? backend->source->description().memory_bytes : os::usable_memory_bytes() / 2;
   auto memory = memory_pool::create(
@@ -90,7 +99,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   });
   core->supervisor_ =
       std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
-                                                     .config = config,
+                                                     .config = core->config_,
                                                      .requests = *core->requests_,
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,

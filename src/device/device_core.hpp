@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -25,7 +26,8 @@ namespace troupe {
 class device_core {
  public:
   [[nodiscard]] static result<std::shared_ptr<device_core>> create(
-      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory);
+      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
+      std::span<const std::string> uuids_in_use = {});
   ~device_core();
 
   /// What becomes of a request that finds the mailbox full.
@@ -58,6 +60,7 @@ class device_core {
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
+  [[nodiscard]] const device_description& description() const noexcept { return description_; }
 
  private:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
@@ -77,6 +80,7 @@ class device_core {
 
   const std::int32_t ordinal_;
   const device_config config_;
+  device_description description_;  // set once, before anybody else knows the device
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
   any_actor_ref guard_;

@@ -43,7 +43,7 @@ supervisor::supervisor(parts p)
            .program_wakes = parts_.wakes,
            .executable = worker_executable(parts_.config),
            .plugin = parts_.backend.plugin,
-           .device = parts_.backend.device};
+           .device = parts_.backend.description.uuid};
   for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
     if (pool->on_device()) continue;
     picture_.pieces.push_back(

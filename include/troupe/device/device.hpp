@@ -4,6 +4,7 @@
 #include <troupe/core/system.hpp>
 #include <troupe/core/unique_function.hpp>
 #include <troupe/device/config.hpp>
+#include <troupe/device/description.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
 #include <troupe/memory/host_tensor.hpp>
@@ -108,6 +109,8 @@ class TROUPE_EXPORT device {
   // The device itself. All of these answer at once, whatever it is doing.
 
   [[nodiscard]] std::int32_t ordinal() const noexcept;
+  /// What serves it; its number there may differ from the device's own.
+  [[nodiscard]] const device_description& description() const noexcept;
   /// The device's place in the tree of actors, to be watched like any other. It ends with the
   /// device; when the device has given up, it fails with the device's error first, so that its
   /// supervisor hears of it.
