@@ -279,6 +279,13 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
   failure.device = ordinal_;
   failure.generation = supervisor_->generation();
+  // The one reason for which a worker says so of a request.
+  if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
+    error why = supervisor_->why_unknown(*r.type);
+    failure.code = why.code;
+    failure.message = std::move(why.message);
+    failure.library = std::move(why.library);
+  }
   if (!failure.request.empty()) return;
   // Failures are rare and requests are many: the text is made from the bytes that were sent.
   std::vector<std::byte> room(r.type->bytes + r.type->alignment);

@@ -86,6 +86,7 @@ void supervisor::activate_next() {
     const std::lock_guard lock(mutex_);
     health_.standby_ready = false;
     health_.standby_pid.reset();
+    missing_ = next_->missing();
   }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
