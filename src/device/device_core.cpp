@@ -5,6 +5,8 @@
 #include "os/memory_limit.hpp"
 #include "wire/codec.hpp"
 
+#include <troupe/device/device.hpp>
+
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -334,9 +336,10 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
   return std::make_shared<detail::lane_group>(std::move(lanes));
 }
 
-result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {
+result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,
+                                                 placement where) {
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
-  return pool.allocate(bytes, supervisor_->generation());
+  return pool.allocate(bytes, supervisor_->generation(), where == placement::own);
 }
 
 future<void> device_core::thaw(detail::buffer_ref buffer) {

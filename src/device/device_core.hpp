@@ -21,6 +21,8 @@
 
 namespace troupe {
 
+enum class placement : std::uint8_t;
+
 /// A device: the stable address behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor; sends requests.
 class device_core {
@@ -46,7 +48,8 @@ class device_core {
   [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
-  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
+  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
+                                                    placement where = placement{});
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
