@@ -84,7 +84,13 @@ injected_fault kill_worker(troupe::device& device, failover_clock& failovers) {
   return made;
 }
 
+bool on_gpu(const troupe::device& device) { return !device.description().uuid.empty(); }
+
 injected_fault crash_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {
+  if (on_gpu(device)) {
+    return send("illegal address", device, requests, failovers,
+                troupe::fault::kind::unmapped_address, 10s);
+  }
   return send("crash", device, requests, failovers, troupe::fault::kind::segmentation_fault, 10s);
 }
 

@@ -57,7 +57,11 @@ struct injected_fault {
 /// Kills the worker from outside; no request is to blame, so none may fail.
 [[nodiscard]] injected_fault kill_worker(troupe::device& device, failover_clock& clock);
 
-/// Sends a request that crashes the worker.
+/// True when a GPU serves the device, whose kernels have faults of their own.
+[[nodiscard]] bool on_gpu(const troupe::device& device);
+
+/// Sends a request that ends the worker: on a GPU by a kernel that writes to an address where
+/// nothing is, on the CPU by a crash of the process.
 [[nodiscard]] injected_fault crash_worker(troupe::device& device, ledger& requests,
                                           failover_clock& clock);
 

@@ -1,5 +1,6 @@
 // A digit-recognition service on a device whose worker dies three times while clients are asking:
-// killed from outside, crashed by a request, and hung by another. Nothing is lost.
+// killed from outside, crashed by a request (on a GPU: by a kernel that writes to an illegal
+// address), and hung by another. Nothing is lost.
 //
 //   digits FILE [SECONDS]
 
@@ -58,7 +59,8 @@ std::vector<injected_fault> run_faults(screen& out, troupe::device& device, ledg
                       milliseconds(failover.to_generation), milliseconds(failover.to_answer)));
   };
   inject("SIGKILL to the worker", [&] { return kill_worker(device, failovers); });
-  inject("a request crashes the worker", [&] { return crash_worker(device, requests, failovers); });
+  inject(on_gpu(device) ? "a kernel writes to an illegal address" : "a request crashes the worker",
+         [&] { return crash_worker(device, requests, failovers); });
   inject("a request hangs past its deadline",
          [&] { return hang_worker(device, requests, failovers); });
   std::this_thread::sleep_for(quarter);
@@ -77,6 +79,10 @@ int run(const std::string& path, std::chrono::duration<double> duration) {
 
   service digits_service(device, all, requests, failovers);
   screen out;
+  const troupe::device_description& is = device.description();
+  out.event(is.uuid.empty() ? fmt::format("on the {}", is.name)
+                            : fmt::format("on {}, {}, GPU {}, {}", is.name, is.architecture,
+                                          is.ordinal, is.uuid));
   out.event(fmt::format("{} images; {} clients, {} classifications in flight each", all.size(),
                         clients, in_flight_each));
   const auto start = std::chrono::steady_clock::now();

@@ -35,13 +35,13 @@ bool as_promised(const injected_fault& fault) {
 }
 
 void print_faults(const std::vector<injected_fault>& faults) {
-  fmt::print("\n{:<14}{:<20}{:>12}{:>18}{:>16}\n", "fault", "its request", "generation",
+  fmt::print("\n{:<17}{:<20}{:>12}{:>18}{:>16}\n", "fault", "its request", "generation",
              "next generation", "next answer");
   for (const injected_fault& fault : faults) {
     const std::string_view outcome = fault.error             ? to_string(fault.error->code)
                                      : fault.fails_a_request ? "answered"
                                                              : "(from outside)";
-    fmt::print("{:<14}{:<20}{:>12}{:>18}{:>16}\n", fault.name, outcome, fault.failover.generation,
+    fmt::print("{:<17}{:<20}{:>12}{:>18}{:>16}\n", fault.name, outcome, fault.failover.generation,
                milliseconds(fault.failover.to_generation), milliseconds(fault.failover.to_answer));
   }
 }

@@ -6,6 +6,7 @@
 #include <troupe/device/config.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,16 @@ namespace troupe {
 struct chosen_backend {
   std::string plugin;
   std::shared_ptr<device_source> source{};  ///< null: the device's memory is the program's
-  std::string device{};  ///< as the worker's side is told; empty without a source
+  device_description description{};         ///< with a UUID where there is a source
 };
 
-/// Takes what `config.backend` says; `automatic` is CUDA where there is a device of that ordinal,
-/// else the CPU, unless the environment variable TROUPE_BACKEND says "cpu" or "cuda".
-/// \errors `invalid_argument` for another value of that variable; why CUDA cannot be had, where it
-/// was asked for
-[[nodiscard]] TROUPE_EXPORT result<chosen_backend> choose_backend(std::int32_t ordinal,
-                                                                  const device_config& config);
+/// Takes what `config.backend` and `config.gpu` say for the device of that number; `automatic` is
+/// CUDA where that GPU can be used, else the CPU, unless the environment variable TROUPE_BACKEND
+/// says "cpu" or "cuda". `in_use` are UUIDs that `gpu_choice::any` takes last.
+/// \errors `invalid_argument` for another value of that variable, or for the beginning of several
+/// UUIDs; why CUDA cannot be had, where it was asked for: `library_missing`, `device_unavailable`
+[[nodiscard]] TROUPE_EXPORT result<chosen_backend> choose_backend(
+    std::int32_t ordinal, const device_config& config, std::span<const std::string> in_use = {});
 
 /// The devices of the CUDA backend. \errors why there are none, with what was tried
 [[nodiscard]] TROUPE_EXPORT result<std::vector<device_description>> cuda_devices();

@@ -64,10 +64,10 @@ result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
 }
 
 result<any_tensor> allocate_in(device_core& core, memory_space space, dtype type,
-                               const shape& extents) {
+                               const shape& extents, placement where = placement::shared) {
   auto bytes = bytes_of(type, extents);
   if (!bytes) return std::move(bytes).error();
-  auto buffer = core.allocate(space, *bytes);
+  auto buffer = core.allocate(space, *bytes, where);
   if (!buffer) return std::move(buffer).error();
   return any_tensor::owned(*std::move(buffer), type, extents);
 }
@@ -106,8 +106,9 @@ std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) 
   }
   if (!own.separable(*t.buffer().get())) {
     return error{.code = errc::unsupported,
-                 .message = fmt::format("a tensor of {} bytes shares its memory with others; one "
-                                        "of {} bytes or more can be frozen here",
+                 .message = fmt::format("a tensor of {} bytes shares its memory with others; "
+                                        "allocate it with placement::own (or {} bytes or more) "
+                                        "to freeze it",
                                         t.buffer()->bytes, slab_store::own_slab_bytes)};
   }
   return std::nullopt;
@@ -120,8 +121,9 @@ device::~device() = default;
 device::device(const device&) = default;
 device& device::operator=(const device&) = default;
 
-result<any_tensor> device::allocate(dtype type, const shape& extents, initial content) {
-  auto view = allocate_in(*core_, memory_space::device, type, extents);
+result<any_tensor> device::allocate(dtype type, const shape& extents, initial content,
+                                    placement where) {
+  auto view = allocate_in(*core_, memory_space::device, type, extents, where);
   if (view && content == initial::zero && !view->empty()) {
     if (auto sent = tell(memory::fill{.to = *view, .value = 0}); !sent) {
       return std::move(sent).error();
@@ -217,6 +219,7 @@ library_actor device::library(std::string_view name) const {
 
 any_actor_ref device::actor() const { return core_->guard(); }
 std::int32_t device::ordinal() const noexcept { return core_->ordinal(); }
+const device_description& device::description() const noexcept { return core_->description(); }
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }

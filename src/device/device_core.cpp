@@ -5,6 +5,8 @@
 #include "os/memory_limit.hpp"
 #include "wire/codec.hpp"
 
+#include <troupe/device/device.hpp>
+
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -43,8 +45,10 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 device_core::~device_core() = default;
 
 result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
-                                                         const device_config& config,
-                                                         std::shared_ptr<memory_pool> host_memory) {
+                                                         const device_config& asked,
+                                                         std::shared_ptr<memory_pool> host_memory,
+                                                         std::span<const std::string> in_use) {
+  device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
@@ -57,9 +61,16 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         largest_mailbox_bytes),
                  .device = ordinal};
   }
-  auto backend = choose_backend(ordinal, config);
-  if (!backend) return std::move(backend).error();
+  auto backend = choose_backend(ordinal, config, in_use);
+  if (!backend) {
+    error why = std::move(backend).error();
+    why.device = ordinal;
+    return why;
+  }
+  // A second process would be refused its context again and again.
+  if (backend->description.one_process) config.standby = false;
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
+  core->description_ = backend->description;
   const std::uint64_t whole =
       backend->source ? backend->source->description().memory_bytes : os::usable_memory_bytes() / 2;
   auto memory = memory_pool::create(
@@ -97,7 +108,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   });
   core->supervisor_ =
       std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
-                                                     .config = config,
+                                                     .config = core->config_,
                                                      .requests = *core->requests_,
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,
@@ -284,6 +295,13 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   // One that a lost worker left behind names that worker's generation, although the next one
   // serves.
   if (failure.generation == 0) failure.generation = supervisor_->generation();
+  // The one reason for which a worker says so of a request.
+  if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
+    error why = supervisor_->why_unknown(*r.type);
+    failure.code = why.code;
+    failure.message = std::move(why.message);
+    failure.library = std::move(why.library);
+  }
   if (!failure.request.empty()) return;
   // Failures are rare and requests are many: the text is made from the bytes that were sent.
   std::vector<std::byte> room(r.type->bytes + r.type->alignment);
@@ -332,9 +350,10 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
   return std::make_shared<detail::lane_group>(std::move(lanes));
 }
 
-result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes) {
+result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,
+                                                 placement where) {
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
-  return pool.allocate(bytes, supervisor_->generation());
+  return pool.allocate(bytes, supervisor_->generation(), where == placement::own);
 }
 
 void device_core::await_senders() const noexcept {

@@ -16,17 +16,21 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
 namespace troupe {
+
+enum class placement : std::uint8_t;
 
 /// A device: the stable address behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor; sends requests.
 class device_core {
  public:
   [[nodiscard]] static result<std::shared_ptr<device_core>> create(
-      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory);
+      std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
+      std::span<const std::string> uuids_in_use = {});
   ~device_core();
 
   /// What becomes of a request that finds the mailbox full.
@@ -45,7 +49,8 @@ class device_core {
   [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
-  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes);
+  [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
+                                                    placement where = placement{});
   /// Returns when each request whose sender may have missed a flag that this thread has set
   /// (seq_cst) before, on a buffer, has its place in the order of all. Waits only for senders that
   /// are between their look at the flags and that, where they wait for nobody.
@@ -64,6 +69,7 @@ class device_core {
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
+  [[nodiscard]] const device_description& description() const noexcept { return description_; }
 
  private:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
@@ -83,6 +89,7 @@ class device_core {
 
   const std::int32_t ordinal_;
   const device_config config_;
+  device_description description_;  // set once, before anybody else knows the device
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
   std::unique_ptr<copy_crew> crew_;

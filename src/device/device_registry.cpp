@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 namespace troupe {
 namespace {
 
@@ -60,7 +63,11 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
     if (!memory) return std::move(memory).error();
     host_memory_ = *std::move(memory);
   }
-  auto made = device_core::create(ordinal, config, host_memory_);
+  std::vector<std::string> in_use;
+  for (const auto& [number, other] : devices_) {
+    if (running(number)) in_use.push_back(other->description().uuid);
+  }
+  auto made = device_core::create(ordinal, config, host_memory_, in_use);
   if (!made) return made;
   devices_[ordinal] = *made;
   auto guard = owner.spawn<device_guard>();

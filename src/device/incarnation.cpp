@@ -89,6 +89,7 @@ result<void> incarnation::start_threads() {
                                 .in_process = false,
                                 .add_own = plan_.config->own_operations});
   if (!backend) return std::move(backend).error();
+  missing_ = (*backend)->missing();
   report_ = std::make_shared<thread_report>();
   auto started = worker::host::start(
       {.mailbox = plan_.requests->shared(),
@@ -199,6 +200,16 @@ void incarnation::on_control() {
                           .vendor_code = message.plain.code};
         }
         break;
+      case wire::control::missing: {
+        const wire::missing_message& told = message.missing;
+        constexpr std::size_t most = 64;  // more than there are
+        if (missing_.size() < most) {
+          missing_.push_back(
+              {std::string(told.library, ::strnlen(told.library, sizeof(told.library))),
+               std::string(told.why, ::strnlen(told.why, sizeof(told.why)))});
+        }
+        break;
+      }
       case wire::control::failed: {
         auto why = wire::read_failure(message.failed.why);
         return fail(why ? std::move(*why)

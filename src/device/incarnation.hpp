@@ -98,6 +98,10 @@ class incarnation {
   /// Takes up what the threads of a worker in this program have reported.
   void hear_threads();
   void fail(error why);
+  /// The libraries that it has no operations of because their plugins cannot be loaded.
+  [[nodiscard]] const std::vector<worker::missing_library>& missing() const noexcept {
+    return missing_;
+  }
 
   /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
   /// becomes ready. A worker answers in order, which the two counts show.
@@ -139,6 +143,7 @@ class incarnation {
   std::optional<error> failure_;
   std::vector<frozen_range> frozen_;  // until configured
   bool configured_ = false;
+  std::vector<worker::missing_library> missing_;
 
   os::unique_fd segment_memory_;
   os::mapping segment_;

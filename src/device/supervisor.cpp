@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <tuple>
 
@@ -43,7 +44,7 @@ supervisor::supervisor(parts p)
            .program_wakes = parts_.wakes,
            .executable = worker_executable(parts_.config),
            .plugin = parts_.backend.plugin,
-           .device = parts_.backend.device};
+           .device = parts_.backend.description.uuid};
   for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
     if (pool->on_device()) continue;
     picture_.pieces.push_back(
@@ -459,6 +460,32 @@ void supervisor::publish(device_state state) {
   for (const auto& watcher : watchers) {
     (*watcher)(gone ? std::nullopt : std::optional(generation()));
   }
+}
+
+error supervisor::why_unknown(const request_type& type) const {
+  const std::string library(type.library());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const worker::missing_library& one : missing_) {
+      if (one.name != library) continue;
+      return error{.code = errc::library_missing,
+                   .message = fmt::format("library {} is not loaded: {}", library, one.why),
+                   .library = library};
+    }
+  }
+  // A device's libraries have plugins of their own.
+  namespace fs = std::filesystem;
+  const fs::path backend(parts_.backend.plugin);
+  const fs::path plugin =
+      backend.parent_path() / fmt::format("{}-{}.so", backend.stem().string(), library);
+  std::error_code failed;
+  if (parts_.backend.source && !fs::exists(plugin, failed)) {
+    return error{.code = errc::library_missing,
+                 .message = fmt::format("library {} is not installed: there is no plugin {}",
+                                        library, plugin.string()),
+                 .library = library};
+  }
+  return error{.code = errc::unsupported, .message = "this worker does not know the operation"};
 }
 
 bool supervisor::quarantined(std::uint64_t digest) const {

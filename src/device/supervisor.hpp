@@ -110,6 +110,9 @@ class supervisor {
   /// Changes the rights of a buffer's memory in every worker, present and future.
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only);
 
+  /// Why the worker in service does not know a request.
+  [[nodiscard]] error why_unknown(const request_type& type) const;
+
   /// True if these bytes have ended two workers; asked for each request sent.
   [[nodiscard]] bool quarantined(std::uint64_t digest) const;
   [[nodiscard]] bool has_quarantine() const noexcept {
@@ -180,13 +183,14 @@ class supervisor {
   std::atomic<bool> has_quarantine_{false};
   std::atomic<std::uint64_t> memory_version_{0};
 
-  mutable std::mutex mutex_;  // guards the next seven
+  mutable std::mutex mutex_;  // guards the next eight
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
   device_health health_;
   std::optional<error> stop_reason_;
   std::unordered_map<std::uint64_t, int> kills_by_digest_;
+  std::vector<worker::missing_library> missing_;  // in the worker in service
 
   // The device thread's own.
   std::unique_ptr<incarnation> active_;

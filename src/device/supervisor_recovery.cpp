@@ -87,6 +87,7 @@ void supervisor::activate_next() {
     const std::lock_guard lock(mutex_);
     health_.standby_ready = false;
     health_.standby_pid.reset();
+    missing_ = next_->missing();
   }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
@@ -154,7 +155,10 @@ void supervisor::lose_active(sign_of_loss sign) {
 
   state_.store(device_state::recovering, std::memory_order_release);
   if (dying_) bury();
-  if (!parts_.device_memory.on_device() && !sign.ended) {
+  // Where only one process may have the device, too, the next one starts after the last has gone.
+  const bool reaps_first =
+      !parts_.device_memory.on_device() || parts_.backend.description.one_process;
+  if (reaps_first && !sign.ended) {
     // Killed if it still runs, and reaped in any case: after this none of its stores can land.
     const os::exit_report report = active_->end();
     if (std::exchange(sign.ask_its_end, false)) {
@@ -172,7 +176,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     settle(sign.what, sign.why);
     dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
     // A device's process takes tens of milliseconds to go, and nothing waits for it.
-    if (!parts_.device_memory.on_device()) bury();
+    if (reaps_first) bury();
   } else {
     hold_back(sign);
   }
@@ -417,7 +421,10 @@ supervisor::clock::duration supervisor::backoff_after(int failures) {
 void supervisor::give_up(error why) {
   if (state() == device_state::stopped) return;
   error reason = std::move(why);
-  if (!permanent(reason.code) && reason.code != errc::device_stopped) {
+  // A device that no worker could ever use was not stopped by faults: the worker's own reason
+  // counts.
+  const bool never_up = reason.code == errc::device_unavailable && generation() == 0;
+  if (!permanent(reason.code) && !never_up && reason.code != errc::device_stopped) {
     reason.message = fmt::format(
         "given up after {} restarts in {} s; the last fault: {}", restarts_.size(),
         std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),

@@ -63,13 +63,16 @@ std::string gibibytes(std::uint64_t bytes) {
 
 void show_device(const device_description& one) {
   // Level and rights are the opened device's to know.
-  const auto opened = choose_backend(one.ordinal, {.backend = backend_kind::cuda});
+  const auto opened = choose_backend(
+      one.ordinal, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(one.ordinal)});
   std::string level = "free memory unknown";
   if (opened && opened->source) {
     if (const auto now = opened->source->level()) level = gibibytes(now->free) + " free";
   }
   fmt::print("  {:<11} {}, {}, {}, {}, {}\n", fmt::format("device {}", one.ordinal), one.name,
              one.architecture, gibibytes(one.memory_bytes), level, one.uuid);
+  if (!opened) what_to_do(line_of(opened.error()));
+  if (one.one_process) what_to_do("its compute mode is exclusive: devices have no standby there");
 }
 
 void show_devices() {

@@ -119,7 +119,8 @@ std::optional<arena::piece> memory_pool::take_piece(std::uint64_t bytes) {
   return piece;
 }
 
-result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint64_t generation) {
+result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint64_t generation,
+                                                 bool separable) {
   if (closed()) {
     return error{.code = errc::device_stopped, .message = "its memory is closed"};
   }
@@ -137,7 +138,7 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
     constexpr int patience = 100;
     bool released = false;
     for (int tries = 0; !piece; ++tries) {
-      auto taken = slabs_->take(bytes);
+      auto taken = slabs_->take(bytes, separable);
       if (taken) {
         piece = *taken;
         break;

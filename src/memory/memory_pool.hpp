@@ -60,9 +60,11 @@ class memory_pool final : public detail::buffer_owner,
   [[nodiscard]] static result<std::shared_ptr<memory_pool>> create(const pool_config& config);
   ~memory_pool();
 
+  /// `separable`: its rights can be changed without those of others, see `separable(b)`.
   /// \errors `out_of_memory` with what was asked, what is free, the largest piece and the limit;
   /// `device_stopped` once closed.
-  [[nodiscard]] result<detail::buffer_ref> allocate(std::uint64_t bytes, std::uint64_t generation);
+  [[nodiscard]] result<detail::buffer_ref> allocate(std::uint64_t bytes, std::uint64_t generation,
+                                                    bool separable = false);
 
   /// What workers map at `base()`; nothing when the memory is a device's.
   [[nodiscard]] const os::unique_fd& memory() const noexcept { return memory_; }

@@ -17,8 +17,8 @@ slab_store::slab_store(std::shared_ptr<device_source> source, std::uint64_t rang
   large_.grow((range_bytes - shared_zone_bytes) / granule * granule);
 }
 
-result<arena::piece> slab_store::take(std::uint64_t bytes) {
-  if (bytes < own_slab_bytes) {
+result<arena::piece> slab_store::take(std::uint64_t bytes, bool own_slab) {
+  if (bytes < own_slab_bytes && !own_slab) {
     if (auto piece = small_.take(bytes)) return *piece;
     const std::uint64_t extent = small_.extent_bytes();
     if (extent + shared_slab_bytes <= shared_zone_bytes) {

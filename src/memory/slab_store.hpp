@@ -25,8 +25,8 @@ struct slab_place {
 /// Not thread-safe: its pool locks.
 class slab_store {
  public:
-  /// The smallest piece with a slab of its own. Below it, an own slab would cost eight times the
-  /// memory that was asked for, or more.
+  /// The smallest piece with a slab of its own, unless it is asked for. Below it, an own slab would
+  /// cost eight times the memory that was asked for, or more.
   static constexpr std::uint64_t own_slab_bytes = std::uint64_t{256} << 10;
   static constexpr std::uint64_t shared_slab_bytes = std::uint64_t{32} << 20;
   /// What a kernel may expect of an allocation's address, as cudaMalloc gives it.
@@ -43,8 +43,9 @@ class slab_store {
 
   void listen(listener told) { told_ = std::move(told); }
 
+  /// `own_slab`: not in a shared one, however small.
   /// \errors `out_of_memory`, with `released()` grown when trying again soon may help
-  [[nodiscard]] result<arena::piece> take(std::uint64_t bytes);
+  [[nodiscard]] result<arena::piece> take(std::uint64_t bytes, bool own_slab = false);
   void give_back(arena::piece unused);
   /// Gives every slab that no piece uses back to the device. True if there was one.
   bool release_unused();

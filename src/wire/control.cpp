@@ -20,6 +20,8 @@ std::size_t bytes_of(control kind) noexcept {
       return sizeof(protect_message);
     case control::failed:
       return sizeof(failed_message);
+    case control::missing:
+      return sizeof(missing_message);
     case control::begin:
     case control::ready:
     case control::protect_done:

@@ -16,6 +16,7 @@ enum class control : std::uint32_t {
   begin,         ///< program → worker: bring the backend up
   ready,         ///< worker → program: mapped, loaded, warm
   failed,        ///< worker → program: cannot be used, and why
+  missing,       ///< worker → program, before ready: a library cannot be used, and why
   map,           ///< program → worker: more memory, with its descriptor
   unmap,         ///< program → worker: less memory
   share,         ///< program → worker: host memory is used up to here
@@ -81,6 +82,12 @@ struct failed_message {
   reply_slot why;  ///< as a reply carries an error
 };
 
+struct missing_message {
+  control kind = control::missing;
+  char library[60]{};
+  char why[1984]{};
+};
+
 union any_message {
   control kind;
   hello_message hello;
@@ -89,6 +96,7 @@ union any_message {
   protect_message protect;
   plain_message plain;
   failed_message failed;
+  missing_message missing;
   any_message() : kind{} {}
 };
 

@@ -13,6 +13,8 @@
 namespace troupe::worker {
 namespace {
 
+namespace fs = std::filesystem;
+
 bool listed(std::string_view libraries, std::string_view name) noexcept {
   while (!libraries.empty()) {
     const std::size_t end = std::min(libraries.find(' '), libraries.size());
@@ -27,8 +29,8 @@ class plugin_library {
  public:
   static result<plugin_library> open(const std::string& path) {
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return missing(path, "dlopen");
-    return plugin_library(path, handle);
+    if (handle == nullptr) return missing("dlopen");
+    return plugin_library(handle);
   }
 
   /// The entry point of that name, or null.
@@ -39,29 +41,27 @@ class plugin_library {
 
   result<void> add_operations(operation_table& operations) const {
     auto* add = find<void(operation_table&)>("troupe_backend_operations");
-    if (add == nullptr) return missing(path_, "dlsym(troupe_backend_operations)");
+    if (add == nullptr) return missing("dlsym(troupe_backend_operations)");
     add(operations);
     return {};
   }
 
  private:
-  plugin_library(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
+  explicit plugin_library(void* handle) noexcept : handle_(handle) {}
 
-  static error missing(const std::string& path, std::string_view call) {
+  // With the loader's own words.
+  static error missing(std::string_view call) {
     const char* words = ::dlerror();
-    return error{
-        .code = errc::library_missing,
-        .message = fmt::format("backend {}: {}", path, words != nullptr ? words : "unknown reason"),
-        .call = std::string(call)};
+    return error{.code = errc::library_missing,
+                 .message = words != nullptr ? words : "the loader does not say why",
+                 .call = std::string(call)};
   }
 
-  std::string path_;
   void* handle_;
 };
 
 // The plugins of vendor libraries beside a backend's: <stem>-<library>.so.
 std::vector<std::string> companions_of(const std::string& plugin, std::string_view libraries) {
-  namespace fs = std::filesystem;
   const fs::path path(plugin);
   const std::string prefix = path.stem().string() + "-";
   std::vector<std::string> found;
@@ -81,15 +81,21 @@ std::vector<std::string> companions_of(const std::string& plugin, std::string_vi
 
 result<loaded_backend> load_backend(const std::string& plugin, const accelerator_config& device,
                                     std::string_view libraries, operation_table& operations) {
+  const auto of_backend = [&](error why) {
+    why.message = fmt::format("backend {}: {}", plugin, why.message);
+    return why;
+  };
   auto backend = plugin_library::open(plugin);
-  if (!backend) return std::move(backend).error();
+  if (!backend) return of_backend(std::move(backend).error());
   loaded_backend made;
   if (auto* make = backend->find<make_accelerator>("troupe_backend_accelerator")) {
     result<void> outcome;
     make(device, made.accelerator, outcome);
     if (!outcome) return std::move(outcome).error();
   }
-  if (auto added = backend->add_operations(operations); !added) return std::move(added).error();
+  if (auto added = backend->add_operations(operations); !added) {
+    return of_backend(std::move(added).error());
+  }
   const auto note_warm_up = [&](const plugin_library& library) {
     if (auto* warm_up = library.find<warm_up_lane>("troupe_backend_warm_up")) {
       made.warm_ups.push_back(warm_up);
@@ -97,10 +103,14 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   };
   note_warm_up(*backend);
   for (const std::string& path : companions_of(plugin, libraries)) {
-    // A library that cannot be loaded is missing, and its requests say so; the others go on.
+    const std::string name =
+        fs::path(path).stem().string().substr(fs::path(plugin).stem().string().size() + 1);
     auto library = plugin_library::open(path);
-    if (!library) continue;
-    (void)library->add_operations(operations);
+    auto added = library ? library->add_operations(operations) : std::move(library).error();
+    if (!added) {
+      made.missing.push_back({name, why_missing(path, added.error().message)});
+      continue;
+    }
     note_warm_up(*library);
   }
   return made;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "worker/missing_library.hpp"
+
 #include <troupe/backend/accelerator.hpp>
 #include <troupe/core/result.hpp>
 #include <troupe/worker/executor.hpp>
@@ -15,12 +17,13 @@ namespace troupe::worker {
 struct loaded_backend {
   std::unique_ptr<troupe::accelerator> accelerator;  ///< null where it brings none
   std::vector<warm_up_lane*> warm_ups;               ///< of it and of the libraries beside it
+  std::vector<missing_library> missing;              ///< of those beside it
 };
 
 /// Loads a backend plugin for the rest of the process's life, makes its accelerator where it brings
 /// one, and lists its operations: its own, and those of each plugin beside it
 /// that is named after it and one of `libraries` (`libtroupe-cuda-blas.so` for "blas" beside
-/// `libtroupe-cuda.so`).
+/// `libtroupe-cuda.so`). One beside it that cannot be loaded is missing, and the others go on.
 /// \errors `library_missing` with the path and the loader's own words; those of the accelerator
 [[nodiscard]] result<loaded_backend> load_backend(const std::string& plugin,
                                                   const accelerator_config& device,

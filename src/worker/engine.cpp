@@ -22,6 +22,7 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
     if (!loaded) return std::move(loaded).error();
     made->accelerator_ = std::move(loaded->accelerator);
     made->warm_ups_ = std::move(loaded->warm_ups);
+    made->missing_ = std::move(loaded->missing);
   }
   if (c.add_own != nullptr) c.add_own(all);
   made->operations_ = choose_operations(all, c.libraries, c.fault_injection);

@@ -3,6 +3,7 @@
 #include "os/shared_memory.hpp"
 #include "os/unique_fd.hpp"
 #include "wire/codec.hpp"
+#include "worker/missing_library.hpp"
 
 #include <troupe/backend/accelerator.hpp>
 #include <troupe/core/result.hpp>
@@ -59,6 +60,8 @@ class engine {
 
   [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
+  /// The libraries whose plugins cannot be loaded.
+  [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
   /// Makes an accelerator's lanes and has every library do a little work on each, or just do it
   /// where there is none, so that the first requests find everything loaded. When requests wait
   /// already (`urgent`), one lane has to do: it loads what all others use.
@@ -82,6 +85,7 @@ class engine {
   operation_table operations_;
   std::unique_ptr<troupe::accelerator> accelerator_;
   std::vector<warm_up_lane*> warm_ups_;
+  std::vector<missing_library> missing_;
   std::vector<std::unique_ptr<accelerator_lane>> lanes_;
   std::uint64_t shared_end_ = 0;
   std::atomic<std::uint64_t> memory_version_{0};

@@ -69,6 +69,7 @@ class worker_process {
       case wire::control::hello:
       case wire::control::ready:
       case wire::control::failed:
+      case wire::control::missing:
       case wire::control::protect_done:
       case wire::control::pong:
         break;
@@ -113,6 +114,12 @@ class worker_process {
     auto backend = worker::engine::bring_up(config);
     if (!backend) return std::move(backend).error();
     backend_ = *std::move(backend);
+    for (const worker::missing_library& one : backend_->missing()) {
+      wire::missing_message told;
+      one.name.copy(told.library, sizeof(told.library) - 1);
+      one.why.copy(told.why, sizeof(told.why) - 1);
+      if (auto sent = send(told); !sent) return sent;
+    }
     return {};
   }
 

@@ -160,6 +160,16 @@ TEST_P(Memory, FrozenTensorRefusesWritesUntilThawed) {
   EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 1.0 * freezable);
 }
 
+TEST_P(Memory, SmallTensorInMemoryOfItsOwnCanBeFrozen) {
+  auto small = gpu_.tensor<float>({8}, initial::zero, placement::own).value();
+  auto neighbour = gpu_.tensor<float>({8}, initial::zero).value();
+  ASSERT_TRUE(gpu_.freeze(small).get_result());
+  EXPECT_FALSE(gpu_.ask(memory::fill{.to = small, .value = 1}).get_result());
+  EXPECT_TRUE(gpu_.ask(memory::fill{.to = neighbour, .value = 1}).get_result());
+  EXPECT_TRUE(gpu_.thaw(small).get_result());
+  EXPECT_TRUE(gpu_.ask(memory::fill{.to = small, .value = 1}).get_result());
+}
+
 TEST_P(Memory, FreezingWaitsForWritesThatWereSentBefore) {
   shared_flag flag(gpu_);
   auto t = gpu_.tensor<float>({freezable}).value();

@@ -28,6 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (size < sizeof(message.failed)) std::abort();
       (void)wire::read_failure(message.failed.why);
       break;
+    case wire::control::missing:
+      if (size < sizeof(message.missing)) std::abort();
+      break;
     case wire::control::begin:
     case wire::control::ready:
     case wire::control::protect_done:

@@ -176,7 +176,7 @@ TEST_F(WorkerInbox, RefusesWhatItDoesNotKnowOrWhatIsNotValid) {
   EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::invalid_argument)
       << "the worker checks again what the program has checked";
   stage_.requests->header(slot).operation = 12'345;
-  EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::unsupported);
+  EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::library_missing);
 }
 
 TEST_F(WorkerInbox, CallsARequestLargeByTheBytesThatItTouches) {

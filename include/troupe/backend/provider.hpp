@@ -2,6 +2,7 @@
 
 #include <troupe/core/result.hpp>
 #include <troupe/core/unique_function.hpp>
+#include <troupe/device/description.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -13,15 +14,6 @@
 /// `troupe_backend_devices` and `troupe_backend_open`; one that does not serves a device whose
 /// memory is the program's.
 namespace troupe {
-
-/// A device that a backend has found.
-struct device_description {
-  std::int32_t ordinal = 0;
-  std::string name{};          ///< as the vendor calls it
-  std::string uuid{};          ///< the same for every process and on every start of the machine
-  std::string architecture{};  ///< such as "sm_90"
-  std::uint64_t memory_bytes = 0;
-};
 
 /// A piece of device memory that the program owns and workers map by its descriptor. Gone once it
 /// is destroyed and no worker maps it any more.
@@ -58,7 +50,8 @@ class device_source {
   [[nodiscard]] virtual bool used_only_by(const std::vector<std::int32_t>& pids) = 0;
 };
 
-/// Signatures of the two entry points.
+/// Signatures of the two entry points. The first lists what there is, usable or not; the second
+/// says why one cannot be used: \errors `device_unavailable` with the remedy.
 using list_devices = void(std::vector<device_description>& found, result<void>& outcome);
 using open_device = void(std::int32_t ordinal, std::shared_ptr<device_source>& opened,
                          result<void>& outcome);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -18,11 +19,32 @@ enum class isolation : std::uint8_t {
 
 /// What computes a device's requests.
 enum class backend_kind : std::uint8_t {
-  /// CUDA where there is a GPU of the device's ordinal, else the CPU. The environment variable
-  /// TROUPE_BACKEND ("cpu" or "cuda") decides for programs that leave it at this.
+  /// CUDA where the GPU that `device_config::gpu` means can be used, else the CPU; but a GPU that
+  /// is named, by number or UUID, must be there. The environment variable TROUPE_BACKEND ("cpu" or
+  /// "cuda") decides for programs that leave it at this.
   automatic,
   cpu,
   cuda,
+};
+
+/// Which of the GPUs that the program may see serves a device. What it may see, and in which order,
+/// says `CUDA_VISIBLE_DEVICES` as for every program.
+struct gpu_choice {
+  enum class kind : std::uint8_t { same_number, number, uuid, any };
+  kind what = kind::same_number;
+  std::int32_t index = 0;  ///< of `number`
+  std::string name{};      ///< of `uuid`
+
+  /// The GPU of the device's own number.
+  [[nodiscard]] static gpu_choice same_number() { return {}; }
+  /// The GPU of that number.
+  [[nodiscard]] static gpu_choice number(std::int32_t n) { return {kind::number, n, {}}; }
+  /// The GPU of that UUID ("GPU-5f3a…", as nvidia-smi -L writes it), or of the only one that begins
+  /// so.
+  [[nodiscard]] static gpu_choice uuid(std::string id) { return {kind::uuid, 0, std::move(id)}; }
+  /// One that can be used and no other device of this system has, if there is one; of these the
+  /// one with the most free memory.
+  [[nodiscard]] static gpu_choice any() { return {kind::any, 0, {}}; }
 };
 
 /// What happens to a request that finds the device's mailbox full.
@@ -50,6 +72,8 @@ struct lane_policy {
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
   backend_kind backend = backend_kind::automatic;
+  /// Not looked at where the CPU computes.
+  gpu_choice gpu = gpu_choice::same_number();
   /// Requests that may be waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
   /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.

@@ -4,6 +4,7 @@
 #include <troupe/core/system.hpp>
 #include <troupe/core/unique_function.hpp>
 #include <troupe/device/config.hpp>
+#include <troupe/device/description.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
 #include <troupe/memory/host_tensor.hpp>
@@ -19,6 +20,15 @@ namespace troupe {
 
 /// Whether new memory is set to zero.
 enum class initial : std::uint8_t { undefined, zero };
+
+/// Where a new tensor lies.
+enum class placement : std::uint8_t {
+  /// Where it costs least: on a GPU tensors of less than 256 KiB share pieces of memory, whose
+  /// rights are given as a whole, so that they cannot be frozen by themselves.
+  shared,
+  /// In memory of its own, which can be frozen. On a GPU that takes at least a granule (2 MiB).
+  own,
+};
 
 /// A device: a stable address for requests, over workers that may be replaced at any moment.
 /// Copies are the same device. Any thread may use it. It lives until `stop`, or until its system
@@ -37,14 +47,16 @@ class TROUPE_EXPORT device {
   /// `invalid_argument` for a negative extent; `size_overflow`; `device_stopped`
   template <element T>
   [[nodiscard]] result<troupe::tensor<T>> tensor(const shape& extents,
-                                                 initial content = initial::undefined) {
-    auto view = allocate(dtype_of<T>, extents, content);
+                                                 initial content = initial::undefined,
+                                                 placement where = placement::shared) {
+    auto view = allocate(dtype_of<T>, extents, content, where);
     if (!view) return std::move(view).error();
     return troupe::tensor<T>(*std::move(view));
   }
   /// The same for an element type known at run time.
   [[nodiscard]] result<any_tensor> allocate(dtype type, const shape& extents,
-                                            initial content = initial::undefined);
+                                            initial content = initial::undefined,
+                                            placement where = placement::shared);
 
   /// Allocates a tensor in memory that program and workers share. Its content starts undefined.
   template <element T>
@@ -81,7 +93,8 @@ class TROUPE_EXPORT device {
   /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
   /// would write it is refused, and a stray write ends its worker instead of changing it. Ready
   /// when earlier requests have written it and every worker has it so.
-  /// \errors `unsupported` for host memory; `foreign_buffer`; those of a request
+  /// \errors `unsupported` for host memory, and for a small tensor that was not allocated with
+  /// `placement::own`; `foreign_buffer`; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
   [[nodiscard]] future<void> thaw(const any_tensor& t);
   /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
@@ -110,6 +123,8 @@ class TROUPE_EXPORT device {
   // The device itself. All of these answer at once, whatever it is doing.
 
   [[nodiscard]] std::int32_t ordinal() const noexcept;
+  /// What serves it; its number there may differ from the device's own.
+  [[nodiscard]] const device_description& description() const noexcept;
   /// The device's place in the tree of actors, to be watched like any other. It ends with the
   /// device; when the device has given up, it fails with the device's error first, so that its
   /// supervisor hears of it.

@@ -1,6 +1,7 @@
 #include "backend/cuda/device_accelerator.hpp"
 
 #include "backend/cuda/backend.hpp"
+#include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
 #include "backend/cuda/registration.hpp"
 #include "backend/cuda/stream_lane.hpp"
@@ -33,9 +34,7 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
   CUcontext context = nullptr;
   if (auto made = check(d.cuDevicePrimaryCtxRetain(&context, *device), "cuDevicePrimaryCtxRetain");
       !made) {
-    return unavailable(std::move(made).error(),
-                       "another process may hold the device (compute mode exclusive), or its "
-                       "memory may be full");
+    return unavailable(std::move(made).error(), how_to_get_a_context(d, *device));
   }
   std::unique_ptr<device_accelerator> made(new device_accelerator(d, *device, context));
   made->enter_thread();

@@ -1,5 +1,7 @@
 #include "backend/cuda/device_list.hpp"
 
+#include "backend/cuda/device_check.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -32,6 +34,7 @@ result<std::vector<device_description>> list_devices(const driver& d) {
     std::size_t bytes = 0;
     int major = 0;
     int minor = 0;
+    int mode = CU_COMPUTEMODE_DEFAULT;
     for (const auto& [code, call] : std::initializer_list<std::pair<CUresult, const char*>>{
              {d.cuDeviceGet(&device, ordinal), "cuDeviceGet"},
              {d.cuDeviceGetName(name.data(), static_cast<int>(name.size() - 1), device),
@@ -41,6 +44,8 @@ result<std::vector<device_description>> list_devices(const driver& d) {
              {d.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
               "cuDeviceGetAttribute"},
              {d.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
+              "cuDeviceGetAttribute"},
+             {d.cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device),
               "cuDeviceGetAttribute"}}) {
       if (auto asked = check(code, call); !asked) return std::move(asked).error();
     }
@@ -48,7 +53,8 @@ result<std::vector<device_description>> list_devices(const driver& d) {
                      .name = name.data(),
                      .uuid = text_of(uuid),
                      .architecture = fmt::format("sm_{}{}", major, minor),
-                     .memory_bytes = bytes});
+                     .memory_bytes = bytes,
+                     .one_process = mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS});
   }
   return found;
 }
@@ -68,8 +74,8 @@ result<CUdevice> find_device(const driver& d, std::string_view uuid) {
     there += fmt::format(" {}", one.uuid);
   }
   return error{.code = errc::device_unavailable,
-               .message = fmt::format("device {} is not here; there are:{}", uuid,
-                                      there.empty() ? " none" : there),
+               .message = fmt::format("device {} is not here; there are:{}{}", uuid,
+                                      there.empty() ? " none" : there, what_hides_devices()),
                .library = "cuda"};
 }
 

@@ -1,5 +1,6 @@
 #include "backend/cuda/memory_source.hpp"
 
+#include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
 
 #include <fmt/format.h>
@@ -39,13 +40,21 @@ result<std::shared_ptr<device_source>> memory_source::open(std::int32_t ordinal)
   auto devices = list_devices(**loaded);
   if (!devices) return std::move(devices).error();
   if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices->size()) {
-    return error{.code = errc::device_unavailable,
-                 .message = fmt::format("device {} does not exist: the driver shows {}", ordinal,
-                                        devices->size()),
-                 .library = "cuda"};
+    return error{
+        .code = errc::device_unavailable,
+        .message = fmt::format("device {} does not exist: the driver shows {}, counted from 0{}",
+                               ordinal, devices->size(), what_hides_devices()),
+        .library = "cuda"};
   }
-  std::shared_ptr<memory_source> source(
-      new memory_source(**loaded, (*devices)[static_cast<std::size_t>(ordinal)]));
+  const device_description& described = (*devices)[static_cast<std::size_t>(ordinal)];
+  CUdevice device = 0;
+  if (auto got = check((*loaded)->cuDeviceGet(&device, ordinal), "cuDeviceGet"); !got) {
+    return std::move(got).error();
+  }
+  if (auto usable = check_usable(**loaded, device, described); !usable) {
+    return std::move(usable).error();
+  }
+  std::shared_ptr<memory_source> source(new memory_source(**loaded, described));
   std::size_t granule = 0;
   if (auto asked = check((*loaded)->cuMemGetAllocationGranularity(
                              &granule, &source->kind_, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
