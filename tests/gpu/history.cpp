@@ -84,6 +84,7 @@ class history {
   void strike(const fault_case& what);
   void injected(const fault_case& what, json_line& line);
   [[nodiscard]] level measure();
+  [[nodiscard]] bool grown();
   void compare(json_line& line);
   void amiss(std::string what) {
     if (miss_.empty()) miss_ = std::move(what);
@@ -134,7 +135,8 @@ int history::run() {
     }
   }
   if (!subject_.settle()) amiss("no standby became ready");
-  after_ = measure();
+  // A worker that was lost or has failed as a standby may be about to be reaped.
+  (void)eventually([this] { return !before_ || !grown(); }, 5s);
   const prober::counts probes = prober_->finish();
   const findings found = subject_.load().finish();
   // What has lost a request may lose those of the checks, too, which would wait for ever.
@@ -182,11 +184,11 @@ void history::strike(const fault_case& what) {
 }
 
 void history::injected(const fault_case& what, json_line& line) {
-  for (int tries = 0; tries < 10; ++tries) {
+  for (int tries = 0; tries < most_tries; ++tries) {
     const any_tensor output = subject_.fresh_output();
     const clock::time_point begin = clock::now();
-    auto request =
-        fault_lane_.ask(injection(what.kind, subject_.frozen(), output), options_of(what.kind));
+    auto request = fault_lane_.ask(injection(what.kind, subject_.frozen(), output),
+                                   options_of(what.kind, tries));
     if (!request.wait_for(patience)) return amiss("an injected request never ended");
     const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
     auto outcome = request.get_result();
@@ -208,6 +210,13 @@ level history::measure() {
   level now{.program = read_holdings(), .buffers = subject_.gpu().statistics().buffers};
   if (const auto card = read_card()) now.card_bytes = card->used_bytes;
   return now;
+}
+
+// True while there are more descriptors or threads than at first.
+bool history::grown() {
+  after_ = measure();
+  return after_.program.descriptors > before_->program.descriptors ||
+         after_.program.threads > before_->program.threads;
 }
 
 void history::compare(json_line& line) {
