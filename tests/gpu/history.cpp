@@ -17,6 +17,7 @@
 #include "subject.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
@@ -215,7 +217,7 @@ level history::measure() {
 // True while there are more descriptors or threads than at first.
 bool history::grown() {
   after_ = measure();
-  return after_.program.descriptors > before_->program.descriptors ||
+  return after_.program.descriptors.size() > before_->program.descriptors.size() ||
          after_.program.threads > before_->program.threads;
 }
 
@@ -224,7 +226,8 @@ void history::compare(json_line& line) {
   const auto growth = [](std::uint64_t before, std::uint64_t after) {
     return static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
   };
-  const auto descriptors = growth(before_->program.descriptors, after_.program.descriptors);
+  const auto descriptors =
+      growth(before_->program.descriptors.size(), after_.program.descriptors.size());
   const auto threads = growth(before_->program.threads, after_.program.threads);
   const auto resident = growth(before_->program.resident_bytes, after_.program.resident_bytes);
   const auto card = growth(before_->card_bytes, after_.card_bytes);
@@ -232,7 +235,12 @@ void history::compare(json_line& line) {
   line.add("card_bytes", card);
   fmt::print("growth since fault {}: {} descriptors, {} threads, {} KiB resident, {} MiB of card\n",
              settling_faults, descriptors, threads, resident / 1024, card >> 20);
-  if (descriptors > 0) amiss(fmt::format("{} more descriptors", descriptors));
+  if (descriptors > 0) {
+    std::vector<std::string> more;
+    std::ranges::set_difference(after_.program.descriptors, before_->program.descriptors,
+                                std::back_inserter(more));
+    amiss(fmt::format("{} more descriptors: {}", descriptors, fmt::join(more, ", ")));
+  }
   if (threads > 0) amiss(fmt::format("{} more threads", threads));
   if (!sanitized && resident > resident_tolerance_bytes) {
     amiss(fmt::format("{} bytes more resident", resident));

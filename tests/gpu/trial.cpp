@@ -199,7 +199,10 @@ void trials::strike_by_request(trial_report& report) {
     (void)request.done.wait_for(patience);
     const bool late = request.done.ready() && request.end->why &&
                       request.end->why->code == errc::deadline_exceeded;
-    if (late) continue;
+    if (late) {
+      ++workers_allowed_;  // it may have been in a queue already, where it hangs all the same
+      continue;
+    }
     await(report, request, case_.code);
     report.error_ms = milliseconds(ended_ - struck_);
     if (case_.ends_worker) output_ = request.output;
