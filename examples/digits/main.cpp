@@ -72,7 +72,10 @@ int run(const std::string& path, std::chrono::duration<double> duration) {
   ledger requests;
   failover_clock failovers;
   troupe::system system;
-  troupe::device device = system.device(0, troupe::device_config{.fault_injection = true});
+  // Three faults in a few seconds, and on a GPU one of them may take a second worker to find out
+  // who it was: more than the default budget of restarts is for.
+  troupe::device device = system.device(
+      0, troupe::device_config{.restarts = {.restarts = 10}, .fault_injection = true});
   device.watch_generation([&failovers](std::optional<std::uint64_t> generation) {
     if (generation) failovers.ready(*generation, std::chrono::steady_clock::now());
   });

@@ -21,9 +21,16 @@ constexpr std::uintptr_t last_address = 0x7f00'0000'0000;
 constexpr std::uint64_t address_step = std::uint64_t{1} << 30;
 
 // Addresses of devices with memory of their own, which takes far more of them. Nothing else is put
-// there by a plain program, nor by AddressSanitizer.
-constexpr std::uintptr_t first_device_address = 0x2000'0000'0000;
-constexpr std::uintptr_t last_device_address = 0x5000'0000'0000;
+// there by a plain program, nor by AddressSanitizer; ThreadSanitizer keeps its notes there.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool notes_threads = true;
+#elif defined(__has_feature)
+constexpr bool notes_threads = __has_feature(thread_sanitizer);
+#else
+constexpr bool notes_threads = false;
+#endif
+constexpr std::uintptr_t first_device_address = notes_threads ? 0x7a00'0000'0000 : 0x2000'0000'0000;
+constexpr std::uintptr_t last_device_address = notes_threads ? 0x7e80'0000'0000 : 0x5000'0000'0000;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;

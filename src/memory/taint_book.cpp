@@ -60,14 +60,22 @@ bool taint_book::concerns(const mark& m, const request& user) noexcept {
 void taint_book::taint(detail::buffer& b, const footprint& where, const request& by,
                        const std::string& culprit) {
   const std::lock_guard lock(mutex_);
-  std::vector<mark>& marks = watched_page(b).marks;
-  // What lies within an older place adds nothing, so marks do not pile up.
-  const bool known = std::ranges::any_of(marks, [&](const mark& m) {
+  page& known = watched_page(b);
+  // What lies within an older place adds nothing, so marks do not pile up; unless an overwrite is
+  // in flight between the two, which defines the one and not the other.
+  const auto outlived = [&](const mark& m) {
+    return std::ranges::any_of(known.writers, [&](const expectation& e) {
+      return e.what.overwrites && precedes(e.writer, by) && concerns(m, e.writer) &&
+             overlap(e.where, where.begin, where.end);
+    });
+  };
+  const bool adds_nothing = std::ranges::any_of(known.marks, [&](const mark& m) {
     return concerns(m, by) &&
            (m.where == where ||
-            (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end));
+            (m.where.pattern == 0 && m.where.begin <= where.begin && where.end <= m.where.end)) &&
+           !outlived(m);
   });
-  if (!known) marks.push_back({where, by, culprit});
+  if (!adds_nothing) known.marks.push_back({where, by, culprit});
   changes_.fetch_add(1, std::memory_order_release);
 }
 

@@ -17,6 +17,7 @@
 #include "subject.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
@@ -84,6 +86,7 @@ class history {
   void strike(const fault_case& what);
   void injected(const fault_case& what, json_line& line);
   [[nodiscard]] level measure();
+  [[nodiscard]] bool grown();
   void compare(json_line& line);
   void amiss(std::string what) {
     if (miss_.empty()) miss_ = std::move(what);
@@ -134,7 +137,8 @@ int history::run() {
     }
   }
   if (!subject_.settle()) amiss("no standby became ready");
-  after_ = measure();
+  // A worker that was lost or has failed as a standby may be about to be reaped.
+  (void)eventually([this] { return !before_ || !grown(); }, 5s);
   const prober::counts probes = prober_->finish();
   const findings found = subject_.load().finish();
   // What has lost a request may lose those of the checks, too, which would wait for ever.
@@ -182,11 +186,11 @@ void history::strike(const fault_case& what) {
 }
 
 void history::injected(const fault_case& what, json_line& line) {
-  for (int tries = 0; tries < 10; ++tries) {
+  for (int tries = 0; tries < most_tries; ++tries) {
     const any_tensor output = subject_.fresh_output();
     const clock::time_point begin = clock::now();
-    auto request =
-        fault_lane_.ask(injection(what.kind, subject_.frozen(), output), options_of(what.kind));
+    auto request = fault_lane_.ask(injection(what.kind, subject_.frozen(), output),
+                                   options_of(what.kind, tries));
     if (!request.wait_for(patience)) return amiss("an injected request never ended");
     const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
     auto outcome = request.get_result();
@@ -210,12 +214,20 @@ level history::measure() {
   return now;
 }
 
+// True while there are more descriptors or threads than at first.
+bool history::grown() {
+  after_ = measure();
+  return after_.program.descriptors.size() > before_->program.descriptors.size() ||
+         after_.program.threads > before_->program.threads;
+}
+
 void history::compare(json_line& line) {
   if (!before_) return;
   const auto growth = [](std::uint64_t before, std::uint64_t after) {
     return static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
   };
-  const auto descriptors = growth(before_->program.descriptors, after_.program.descriptors);
+  const auto descriptors =
+      growth(before_->program.descriptors.size(), after_.program.descriptors.size());
   const auto threads = growth(before_->program.threads, after_.program.threads);
   const auto resident = growth(before_->program.resident_bytes, after_.program.resident_bytes);
   const auto card = growth(before_->card_bytes, after_.card_bytes);
@@ -223,7 +235,12 @@ void history::compare(json_line& line) {
   line.add("card_bytes", card);
   fmt::print("growth since fault {}: {} descriptors, {} threads, {} KiB resident, {} MiB of card\n",
              settling_faults, descriptors, threads, resident / 1024, card >> 20);
-  if (descriptors > 0) amiss(fmt::format("{} more descriptors", descriptors));
+  if (descriptors > 0) {
+    std::vector<std::string> more;
+    std::ranges::set_difference(after_.program.descriptors, before_->program.descriptors,
+                                std::back_inserter(more));
+    amiss(fmt::format("{} more descriptors: {}", descriptors, fmt::join(more, ", ")));
+  }
   if (threads > 0) amiss(fmt::format("{} more threads", threads));
   if (!sanitized && resident > resident_tolerance_bytes) {
     amiss(fmt::format("{} bytes more resident", resident));

@@ -58,6 +58,18 @@ ending wait_for(pid_t pid, std::chrono::nanoseconds patience) {
   return end;
 }
 
+// What each descriptor is, but for its number.
+std::vector<std::string> descriptor_names() {
+  std::vector<std::string> names;
+  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string name = std::filesystem::read_symlink(one.path(), gone).string();
+    names.push_back(name.substr(0, name.find('[')));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 std::size_t entries(const char* folder) {
   const std::filesystem::directory_iterator all(folder);
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
@@ -82,7 +94,7 @@ holdings read_holdings() {
   std::uint64_t total = 0;
   std::uint64_t resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
-  return {.descriptors = entries("/proc/self/fd"),
+  return {.descriptors = descriptor_names(),
           .threads = entries("/proc/self/task"),
           .resident_bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
 }

@@ -25,7 +25,7 @@ class arguments {
 
 /// What this program holds of the system's.
 struct holdings {
-  std::size_t descriptors = 0;
+  std::vector<std::string> descriptors;  ///< what each is, in order
   std::size_t threads = 0;
   std::uint64_t resident_bytes = 0;
 };

@@ -8,6 +8,7 @@
 // fall back to the CPU's way unnoticed: that one refuses the faults of kernels.
 
 #include "unit/fake_accelerator.hpp"
+#include "wire/layout.hpp"
 #include "worker/process_fault.hpp"
 
 #include <troupe/backend/provider.hpp>
@@ -23,7 +24,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -157,6 +162,13 @@ class queue_context final : public lane_context {
   std::vector<std::byte> room_;
 };
 
+// A reply's room goes from one lane to the next through the program, which is another process: that
+// orders the two, and this says so where ThreadSanitizer can see it.
+std::atomic<int>& owner_of(const std::byte* reply) {
+  static std::array<std::atomic<int>, 1024> owners;
+  return owners[reinterpret_cast<std::uintptr_t>(reply) / wire::slot_bytes % owners.size()];
+}
+
 template <request R>
 void add(operation_table& table) {
   table.insert({.type = &request_type_of<R>(),
@@ -166,7 +178,10 @@ void add(operation_table& table) {
                       [r = *static_cast<const R*>(request), reply] {
                         queue_context context;
                         const operation* cpu = cpu_operations().find(request_type_of<R>().id);
+                        std::atomic<int>& owned = owner_of(reply);
+                        (void)owned.load(std::memory_order_acquire);
                         (void)cpu->run(cpu->executor, &r, context, reply);
+                        owned.fetch_add(1, std::memory_order_release);
                       });
                   return {};
                 }});

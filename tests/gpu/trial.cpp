@@ -135,11 +135,13 @@ void trials::start_load() {
   }
 }
 
-trials::injected trials::inject(const any_tensor& output) {
+trials::injected trials::inject(const any_tensor& output, int earlier_tries) {
   injected made;
   made.output = output;
   const library_actor& where = one_lane_ ? subject_.load().one_lane() : fault_lane_;
-  made.done = where.ask(injection(case_.kind, subject_.frozen(), output), options_of(case_.kind))
+  made.done = where
+                  .ask(injection(case_.kind, subject_.frozen(), output),
+                       options_of(case_.kind, earlier_tries))
                   .then([end = made.end](const result<void>& outcome) {
                     end->at = clock::now();
                     if (!outcome) end->why = const_cast<result<void>&>(outcome).error();
@@ -191,13 +193,16 @@ void trials::strike(trial_report& report) {
 
 void trials::strike_by_request(trial_report& report) {
   // A hang that the load's own requests kept waiting beyond its deadline is not run at all.
-  for (int tries = 0; tries < 10; ++tries) {
+  for (int tries = 0; tries < most_tries; ++tries) {
     struck_ = clock::now();
-    injected request = inject(subject_.fresh_output());
+    injected request = inject(subject_.fresh_output(), tries);
     (void)request.done.wait_for(patience);
     const bool late = request.done.ready() && request.end->why &&
                       request.end->why->code == errc::deadline_exceeded;
-    if (late) continue;
+    if (late) {
+      ++workers_allowed_;  // it may have been in a queue already, where it hangs all the same
+      continue;
+    }
     await(report, request, case_.code);
     report.error_ms = milliseconds(ended_ - struck_);
     if (case_.ends_worker) output_ = request.output;

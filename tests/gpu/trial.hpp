@@ -63,7 +63,7 @@ class trials {
     any_tensor output;
   };
 
-  [[nodiscard]] injected inject(const any_tensor& output);
+  [[nodiscard]] injected inject(const any_tensor& output, int earlier_tries = 0);
   void await(trial_report& report, injected& request, errc expected);
   void strike(trial_report& report);
   void strike_by_request(trial_report& report);

@@ -108,6 +108,17 @@ TEST_F(TaintBook, WhatALaterRequestLeftUndefinedDoesNotConcernAnEarlierOne) {
   EXPECT_EQ(undefined_for(9, 0, 100), "earlier") << "is not covered by the later one";
 }
 
+TEST_F(TaintBook, AnOverwriteInFlightDefinesTheTaintBeforeItAndNotTheOneAfterIt) {
+  taint({0, 100}, "before", 1);
+  book_.expect(buffer_, here(5, 2), {0, 100}, {.overwrites = true});
+  taint({0, 100}, "after", 3);
+  book_.expect_no_more(buffer_, here(5, 2));
+  define({0, 100}, 2);
+  EXPECT_EQ(culprit(0, 100), "after");
+  define({0, 100}, 4);
+  EXPECT_FALSE(flagged());
+}
+
 TEST_F(TaintBook, CountsWhatEarlierRequestsOfTheDeviceAreToOverwriteAsDefined) {
   taint({0, 100}, "culprit");
   book_.expect(buffer_, here(1, 10), {0, 60}, {.overwrites = true});
