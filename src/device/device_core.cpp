@@ -157,6 +157,7 @@ result<void> device_core::send(const request_type& type, void* request,
   r.lane = lane;
   r.answered = false;
   r.started = false;
+  r.withdrawn = false;
   r.kills = 0;
   requests_->header(slot).told = !done;
   r.done = std::move(done);

@@ -73,7 +73,9 @@ struct alignas(64) record {
   bool in_flight = false;     ///< walked by the reactor and not completed
   bool answered : 1 = false;  ///< early: expired or cancelled before it was run
   bool started : 1 = false;   ///< at the moment its worker was lost
-  bool watched : 1 = false;   ///< by `taint_watch`: it may turn out to have read the undefined
+  bool withdrawn : 1 =
+      false;                 ///< answered before the worker in service could run it: it never does
+  bool watched : 1 = false;  ///< by `taint_watch`: it may turn out to have read the undefined
   /// From before the flags of the operands are looked at until the request has its place in the
   /// order of all, or is given up. Set by its sender, seq_cst as the look at the flags: whoever has
   /// set a flag, seq_cst too, and then sees this unset is either seen by the sender, or comes after

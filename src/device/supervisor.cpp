@@ -266,6 +266,7 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
     // The context is lost for its own process; what its other queues still do shows in their marks
     // once it has been reaped.
     parts_.completions.take_role();
+    parts_.completions.poll();  // what has completed since is no suspect
     const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
     parts_.completions.leave_role();
     lose_active({.what = {.culprit_ticket = culprit}, .why = std::move(why)});
@@ -317,7 +318,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
   std::int64_t earliest = no_deadline;
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
-    if (r.deadline_ns == 0) continue;
+    if (r.deadline_ns == 0 || r.withdrawn) continue;
     const bool running = active_ && completions.started(r.lane) >= r.place;
     const std::int64_t limit = r.answered ? r.deadline_ns + withdrawal_ns : r.deadline_ns;
     if (now_ns < limit) {

@@ -355,8 +355,11 @@ void supervisor::bury() {
   // A request that was sent since the worker was lost may read what has become undefined only now.
   // It has not run: it waits for what is held.
   completions.screen_in_flight();
-  for (const dying_worker::held_request& held : dying_->held)
+  for (const dying_worker::held_request& held : dying_->held) {
+    record& r = completions.at(held.slot);
+    r.withdrawn = r.answered;
     parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
+  }
   parts_.requests.release_held();
   completions.leave_role();
   dying_.reset();

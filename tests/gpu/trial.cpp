@@ -222,7 +222,8 @@ void trials::strike_during_recovery(trial_report& report) {
   if (variant == 0) {  // waits in the lane, and is the first that the standby runs
     injected second = inject(subject_.fresh_output());
     await(report, second, case_.code);
-    workers_expected_ = workers_allowed_ = 2;
+    workers_expected_ = 2;
+    workers_allowed_ = 3;  // the question for the new worker may run beside it: two suspects
   } else if (variant == 1) {
     if (!eventually([&] { return gpu.generation() > generation_; })) {
       miss(report, "no standby has taken over");
