@@ -14,8 +14,8 @@ gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
 gpu_stage_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
-gpu_programs=(device_test device_freeze_test worked_example_test gpu_faults gpu_history hello digits
-              troupe)
+gpu_programs=(device_test device_freeze_test worked_example_test gpu_faults gpu_history gpu_lease hello
+              digits troupe)
 gpu_conformance=(blas_conformance_on_device blas_conformance_on_thread
                  memory_conformance_on_device memory_conformance_on_thread)
 
@@ -301,6 +301,7 @@ gpu_test_conformance() {
 gpu_test_device() {
   gpu_run device_test 400 "$programs/bin/device_test" --gtest_brief=1
   gpu_run device_freeze_test 60 "$programs/bin/device_freeze_test" --gtest_brief=1
+  [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run lease 60 "$programs/bin/gpu_lease"
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
 }
 

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <limits>
 
@@ -346,9 +347,26 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
   std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
   for (std::uint8_t& lane : lanes) {
     lane = static_cast<std::uint8_t>(next_lane_.fetch_add(1, std::memory_order_relaxed) %
-                                     wire::max_lanes);
+                                     (wire::max_lanes - lease_lanes));
   }
   return std::make_shared<detail::lane_group>(std::move(lanes));
+}
+
+std::optional<std::uint8_t> device_core::take_lease_lane() noexcept {
+  std::uint32_t taken = lent_lanes_.load(std::memory_order_relaxed);
+  for (;;) {
+    const int free = std::countr_one(taken);
+    if (free >= lease_lanes) return std::nullopt;
+    if (lent_lanes_.compare_exchange_weak(taken, taken | 1u << free, std::memory_order_relaxed)) {
+      return static_cast<std::uint8_t>(wire::max_lanes - lease_lanes + free);
+    }
+  }
+}
+
+void device_core::leave_lease_lane(std::uint8_t lane) noexcept {
+  requests_->wake_worker();
+  lent_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - lease_lanes))),
+                        std::memory_order_relaxed);
 }
 
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,

@@ -49,6 +49,13 @@ class device_core {
   [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
+  /// What is lent has lanes that no request gets, because whatever follows it there would wait.
+  static constexpr int lease_lanes = 8;
+  /// One for another tensor to be lent, if there is one; until `leave_lease_lane`, which also has
+  /// the worker look at it.
+  [[nodiscard]] std::optional<std::uint8_t> take_lease_lane() noexcept;
+  void leave_lease_lane(std::uint8_t lane) noexcept;
+
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
                                                     placement where = placement{});
   /// Returns when each request whose sender may have missed a flag that this thread has set
@@ -101,6 +108,7 @@ class device_core {
   std::mutex lanes_mutex_;
   std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};
+  std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <new>
 
 namespace troupe {
@@ -167,6 +168,12 @@ void mailbox::ring_worker() noexcept {
   if (bells.worker_sleeps.exchange(0, std::memory_order_relaxed) == 0) return;
   bells.request.fetch_add(1, std::memory_order_release);
   os::futex_wake(bells.request, 1, os::sharing::processes);
+}
+
+void mailbox::wake_worker() noexcept {
+  wire::doorbells& bells = active_bells();
+  bells.request.fetch_add(1, std::memory_order_release);
+  os::futex_wake(bells.request, std::numeric_limits<int>::max(), os::sharing::processes);
 }
 
 void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,

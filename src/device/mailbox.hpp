@@ -82,6 +82,8 @@ class mailbox {
                 std::uint64_t first_ticket, bool released = true) noexcept;
   void release_held() noexcept;
   void ring_worker() noexcept;
+  /// Every thread of the worker that sleeps looks again at what it holds back.
+  void wake_worker() noexcept;
 
   [[nodiscard]] std::atomic<std::uint32_t>& waits() noexcept { return shared_->waits; }
   [[nodiscard]] wire::doorbells& bells(std::uint64_t worker) noexcept {

@@ -25,6 +25,9 @@ constexpr auto watch_interval = 100ms;
 // was in a queue already, where it can hang like any other.
 constexpr std::int64_t withdrawal_ns = 100'000'000;
 constexpr auto driver_spins = 50us;
+// Between two looks at what has no event.
+constexpr auto shortest_look = 20us;
+constexpr auto longest_look = 1ms;
 // However many completions come, the thread looks after its other duties this often.
 constexpr auto longest_drive = 1ms;
 
@@ -185,6 +188,12 @@ void supervisor::sleep() {
   const std::int64_t deadline = earliest_deadline_ns_.load();
   if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
   if (watching_.load()) until = std::min(until, clock::now() + watch_interval);
+  if (!looks_.empty()) {
+    // The longer it has taken, the less a little more matters.
+    const clock::time_point now = clock::now();
+    until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
+                                                              shortest_look, longest_look));
+  }
   if (next_ && next_->where() == incarnation::stage::starting) {
     until =
         std::min(until, detail::deadline_after(next_->started_at(), parts_.config.start_timeout));
@@ -286,6 +295,7 @@ void supervisor::run_commands() {
 void supervisor::tick() {
   const clock::time_point now = clock::now();
   if (gone()) return;
+  std::erase_if(looks_, [](auto& look) { return look(); });
   if (next_ && next_->where() == incarnation::stage::starting &&
       now - next_->started_at() >= parts_.config.start_timeout) {
     next_failed({.code = errc::device_unavailable,
@@ -403,6 +413,14 @@ void supervisor::change_memory(wire::control kind, memory_piece piece) {
     });
   }
   wake();
+}
+
+void supervisor::look_until(unique_function<bool()> look) {
+  execute([this, held = std::move(look)]() mutable {
+    if (held()) return;
+    looks_.push_back(std::move(held));
+    looking_since_ = clock::now();
+  });
 }
 
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {

@@ -110,6 +110,10 @@ class supervisor {
   /// Changes the rights of a buffer's memory in every worker, present and future.
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only);
 
+  /// Calls `look` on the device thread, again and again and soon, until it answers true or the
+  /// device is gone: for what has no event of its own.
+  void look_until(unique_function<bool()> look);
+
   /// Why the worker in service does not know a request.
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
@@ -218,6 +222,8 @@ class supervisor {
   std::vector<frozen_range> frozen_;
   memory_picture picture_;
   std::vector<pending_protect> protects_;
+  std::vector<unique_function<bool()>> looks_;
+  clock::time_point looking_since_{};
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};
   bool pinged_ = false;

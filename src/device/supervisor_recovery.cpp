@@ -2,9 +2,12 @@
 #include "device/operands.hpp"
 #include "device/supervisor.hpp"
 
+#include <troupe/ops/lane/lend.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -21,6 +24,40 @@ bool permanent(errc code) noexcept {
   return code == errc::worker_not_found || code == errc::version_mismatch ||
          code == errc::library_missing || code == errc::invalid_argument;
 }
+
+// A tensor that is lent runs nothing: its request only holds its place, and does so again. Until
+// the program gives it back nothing that comes after it can have begun either, even where a queue
+// has it already.
+class lent_tensors {
+ public:
+  [[nodiscard]] static bool is_lease(const record& r) noexcept {
+    return r.type->id == request_type_of<lane::lend>().id;
+  }
+
+  /// Asked of the unfinished requests in the order sent: true for one that cannot have begun.
+  [[nodiscard]] bool hold_back(const record& r) {
+    const bool held = is_lease(r) ? !given_back(r) : follows_one(r);
+    if (held) held_.push_back(&r);
+    return held || is_lease(r);
+  }
+
+ private:
+  // Acquire: a flag that is not set now was not set when the worker ended.
+  static bool given_back(const record& lease) {
+    std::uint32_t* flag = nullptr;  // the last operand
+    lease.operands.for_each([&](const kept_operand& o) {
+      flag = reinterpret_cast<std::uint32_t*>(o.buffer->address + o.where.begin);
+    });
+    return flag == nullptr || std::atomic_ref(*flag).load(std::memory_order_acquire) != 0;
+  }
+  [[nodiscard]] bool follows_one(const record& r) const {
+    return std::ranges::any_of(held_, [&](const record* earlier) {
+      return earlier->lane == r.lane || in_conflict(earlier->operands, r.operands);
+    });
+  }
+
+  std::vector<const record*> held_;
+};
 
 std::string signal_name(int signal) {
   const char* abbreviation = ::sigabbrev_np(signal);
@@ -153,6 +190,19 @@ void supervisor::lose_active(sign_of_loss sign) {
   sign.why.generation = generation();
   if (!active_->is_process()) return condemn(std::move(sign.why));
 
+  if (sign.what.culprit_ticket) {
+    // Whoever seems to be the only one that runs may be a tensor that is lent.
+    reactor& completions = parts_.completions;
+    completions.take_role();
+    for (const std::uint16_t slot : completions.in_flight()) {
+      const record& r = completions.at(slot);
+      if (r.ticket == sign.what.culprit_ticket && lent_tensors::is_lease(r)) {
+        sign.what.culprit_ticket.reset();
+        break;
+      }
+    }
+    completions.leave_role();
+  }
   state_.store(device_state::recovering, std::memory_order_release);
   if (dying_) bury();
   // Where only one process may have the device, too, the next one starts after the last has gone.
@@ -243,9 +293,10 @@ void supervisor::settle(const loss& what, const error& why) {
   completions.poll();  // what was completed before the end stays completed
   const std::vector<std::uint16_t> slots = completions.in_flight();
   std::vector<bereaved_request> requests;
+  lent_tensors lent;
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
-    r.started = completions.started(r.lane) >= r.place;
+    r.started = !lent.hold_back(r) && completions.started(r.lane) >= r.place;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -324,6 +375,7 @@ void supervisor::bury() {
   completions.take_role();
   std::vector<std::uint16_t> slots;
   std::vector<bereaved_request> requests;
+  lent_tensors lent;
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
     const wire::lane_mark& mark = segment->lanes[r.lane];
@@ -335,7 +387,7 @@ void supervisor::bury() {
       }
       continue;
     }
-    r.started = held.place <= wire::last_begun(mark);
+    r.started = !lent.hold_back(r) && held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,

@@ -172,6 +172,12 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
   return detail::buffer_ref(&b);
 }
 
+result<slab_place> memory_pool::slab_of(const detail::buffer& b) const {
+  const std::lock_guard lock(mutex_);
+  if (const slab_place* found = slabs_->find(b.offset)) return *found;
+  return error{.code = errc::invalid_argument, .message = "the tensor has no memory"};
+}
+
 void memory_pool::extend_reach(std::uint64_t end) {
   if (end <= reach_) return;
   reach_ = std::min(round_up(end, reach_step_bytes), config_.limit_bytes);

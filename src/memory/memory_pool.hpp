@@ -77,6 +77,13 @@ class memory_pool final : public detail::buffer_owner,
     return !slabs_ || slabs_->owns_slab(b.offset);
   }
 
+  /// The slab that a buffer is in. Precondition: `on_device()`.
+  [[nodiscard]] result<slab_place> slab_of(const detail::buffer& b) const;
+  /// Null where the memory is the program's.
+  [[nodiscard]] const std::shared_ptr<device_source>& source() const noexcept {
+    return config_.source;
+  }
+
   /// Tells of each slab that comes or goes, before anything is allocated in it. Set before any
   /// buffer is handed out, and taken back before its owner goes.
   void on_slab(slab_store::listener told) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,13 @@ void slab_store::give_back(arena::piece unused) {
   if (!owns_slab(unused.offset)) return small_.give_back(unused);
   slabs_.at(unused.offset).used = false;
   large_.give_back({unused.offset - shared_zone_bytes, unused.bytes});
+}
+
+const slab_place* slab_store::find(std::uint64_t offset) const noexcept {
+  const auto next = slabs_.upper_bound(offset);
+  if (next == slabs_.begin()) return nullptr;
+  const slab_place& place = std::prev(next)->second.place;
+  return offset - place.offset < place.bytes ? &place : nullptr;
 }
 
 bool slab_store::release_unused() {

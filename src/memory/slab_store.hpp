@@ -53,6 +53,8 @@ class slab_store {
   [[nodiscard]] bool owns_slab(std::uint64_t offset) const noexcept {
     return offset >= shared_zone_bytes;
   }
+  /// The slab that the byte at `offset` is in, or null.
+  [[nodiscard]] const slab_place* find(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::uint64_t used_bytes() const noexcept {
     return small_.used_bytes() + large_.used_bytes();
   }

@@ -6,6 +6,7 @@
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/launch.hpp>
+#include <troupe/ops/lane/lend.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <fmt/format.h>
@@ -38,6 +39,14 @@ void spin(std::int64_t at_most_ns, Ended ended) {
   const std::uint64_t below = levels == 0 ? 0 : descend(levels - 1);
   return below ^ frame[(below + levels) % size];  // after the call: this frame is needed until then
 }
+// Says that it has begun each time that it is asked.
+bool given_back(const void* request) {
+  const auto& r = *static_cast<const lane::lend*>(request);
+  // Release: whoever sees it sees what the requests before it wrote.
+  std::atomic_ref(*r.begun.data<std::uint32_t>()).store(1, std::memory_order_release);
+  return std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_acquire) != 0;
+}
+
 result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
 
 result<void> inject(const fault::inject& r, lane_context&) {
@@ -91,6 +100,10 @@ result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
   operations.add(&launch_nothing, effort::by_size);
+  operations.insert(
+      {.type = &request_type_of<lane::lend>(),
+       .run = [](void*, const void*, lane_context&, std::byte*) -> result<void> { return {}; },
+       .ready = &given_back});
   if (!fault_injection) return;
   operations.add(&inject);
   operations.add(&run_spin_until);

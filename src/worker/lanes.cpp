@@ -27,6 +27,10 @@ constexpr int most_unannounced = 16;
 // Pauses of the processor, some 50 to 80 ns each.
 constexpr int longest_pause = 4;
 
+bool can_be_held_back(const job& j) noexcept {
+  return !j.refused && j.op != nullptr && j.op->ready != nullptr;
+}
+
 std::int64_t now_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch())
       .count();
@@ -108,8 +112,19 @@ void threaded_lanes::sleep_until_rung() noexcept {
   // Read before the last look, so that a ring after it makes the wait return at once.
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
-  if (left_unread()) return;
+  if (left_unread() || let_go()) return;
   os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
+}
+
+// True when something can start that the program has held back: its ring may have come before this
+// thread looked at the bell, and after it looked for work.
+bool threaded_lanes::let_go() noexcept {
+  if (holdable_.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
+    if (may_start(*queues_[static_cast<std::size_t>(std::countr_zero(open))].front())) return true;
+  }
+  return false;
 }
 
 // After the announcement that nobody reads: true when there is something to read all the same.
@@ -172,6 +187,7 @@ bool threaded_lanes::read_for_a_while() {
     {
       const std::lock_guard lock(mutex_);
       queued_.fetch_add(1, std::memory_order_relaxed);
+      if (can_be_held_back(j)) holdable_.fetch_add(1, std::memory_order_release);
       queues_[j.lane].push_back(&j);
       waiting_lanes_ |= 1u << j.lane;
       ready = take_ready_locked();
@@ -217,6 +233,7 @@ job* threaded_lanes::take_ready_locked() {
     alone_runs_ = next_alone_ == head || parts_.requests.alone(head->slot);
     next_alone_ = nullptr;
     queue.pop_front();
+    if (can_be_held_back(*head)) holdable_.fetch_sub(1, std::memory_order_relaxed);
     if (queue.empty()) waiting_lanes_ &= ~(1u << lane);
     running_lanes_ |= 1u << lane;
     first_lane_ = (lane + 1) % wire::max_lanes;
@@ -230,6 +247,7 @@ bool threaded_lanes::may_start(const job& j) noexcept {
   if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
     return false;
   }
+  if (can_be_held_back(j) && !j.op->ready(j.request.get())) return false;
   if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
   // What it depends on has ended. Nothing else starts before it: under a steady load it would never
   // be alone.

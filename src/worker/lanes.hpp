@@ -66,6 +66,7 @@ class threaded_lanes final : public lane_runner {
   void give_up_role() noexcept;
   void sleep_until_rung() noexcept;
   [[nodiscard]] bool left_unread() noexcept;
+  [[nodiscard]] bool let_go() noexcept;
   [[nodiscard]] bool take_role() noexcept;
   [[nodiscard]] job& admit(std::uint64_t entry);
   [[nodiscard]] job* take_ready();
@@ -102,6 +103,9 @@ class threaded_lanes final : public lane_runner {
   // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
   // alone, and stays so until it admits something.
   std::atomic<std::uint32_t> queued_{0};
+
+  // Jobs in queues that the program may hold back.
+  std::atomic<std::uint32_t> holdable_{0};
 
   std::vector<std::jthread> threads_;
 };

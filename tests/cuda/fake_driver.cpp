@@ -111,12 +111,14 @@ int fake_driver_refuses() { return CUDA_ERROR_NOT_SUPPORTED; }
 #define FAKE_TEXT(name) #name
 #define FAKE_REFUSED(name) \
   asm(".globl " FAKE_TEXT(name) "\n.set " FAKE_TEXT(name) ", fake_driver_refuses");
+FAKE_REFUSED(cuCtxGetDevice)
 FAKE_REFUSED(cuCtxSetCurrent)
 FAKE_REFUSED(cuMemCreate)
 FAKE_REFUSED(cuMemRelease)
 FAKE_REFUSED(cuMemExportToShareableHandle)
 FAKE_REFUSED(cuMemImportFromShareableHandle)
 FAKE_REFUSED(cuMemAddressReserve)
+FAKE_REFUSED(cuMemAddressFree)
 FAKE_REFUSED(cuMemMap)
 FAKE_REFUSED(cuMemUnmap)
 FAKE_REFUSED(cuMemSetAccess)
@@ -128,6 +130,8 @@ FAKE_REFUSED(cuStreamDestroy)
 FAKE_REFUSED(cuStreamQuery)
 FAKE_REFUSED(cuStreamSynchronize)
 FAKE_REFUSED(cuStreamWaitEvent)
+FAKE_REFUSED(cuStreamWaitValue32)
+FAKE_REFUSED(cuStreamWriteValue32)
 FAKE_REFUSED(cuStreamWriteValue64)
 FAKE_REFUSED(cuEventCreate)
 FAKE_REFUSED(cuEventRecord)

@@ -17,6 +17,7 @@
 #include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/lend.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
@@ -26,6 +27,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +60,19 @@ class slab final : public memory_slab {
   int descriptor_;
 };
 
+class mapped_slab final : public slab_view {
+ public:
+  mapped_slab(std::byte* at, std::uint64_t bytes) noexcept : at_(at), bytes_(bytes) {}
+  mapped_slab(const mapped_slab&) = delete;
+  mapped_slab& operator=(const mapped_slab&) = delete;
+  ~mapped_slab() override { ::munmap(at_, bytes_); }
+  [[nodiscard]] std::byte* address() const noexcept override { return at_; }
+
+ private:
+  std::byte* at_;
+  std::uint64_t bytes_;
+};
+
 class queue_source final : public device_source {
  public:
   explicit queue_source(std::int32_t ordinal)
@@ -78,6 +93,15 @@ class queue_source final : public device_source {
       return system_failure("ftruncate", errno);
     }
     return std::unique_ptr<memory_slab>(std::move(made));
+  }
+  [[nodiscard]] result<std::unique_ptr<slab_view>> view(const memory_slab& lent,
+                                                        std::uint64_t bytes, std::byte*,
+                                                        bool writable) override {
+    void* const at = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                            MAP_SHARED, lent.descriptor(), 0);
+    if (at == MAP_FAILED) return system_failure("mmap", errno);
+    return std::unique_ptr<slab_view>(
+        std::make_unique<mapped_slab>(static_cast<std::byte*>(at), bytes));
   }
   [[nodiscard]] result<memory_level> level() override {
     return error{.code = errc::unsupported, .message = "nobody counts"};
@@ -225,6 +249,18 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
   return {};
 }
 
+result<void> hold_place(void*, const void* request, lane_context& where, std::byte*) {
+  const auto& r = *static_cast<const troupe::lane::lend*>(request);
+  auto& lane = static_cast<fake_lane&>(where);
+  lane.enqueue(
+      [&lane, begun = r.begun.data<std::uint32_t>(), ended = r.ended.data<std::uint32_t>()] {
+        std::atomic_ref(*begun).store(1, std::memory_order_release);
+        while (std::atomic_ref(*ended).load(std::memory_order_acquire) == 0 && !lane.ended())
+          std::this_thread::sleep_for(50us);
+      });
+  return {};
+}
+
 }  // namespace
 }  // namespace troupe::gpu_test
 
@@ -254,11 +290,13 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config&,
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   using namespace troupe;
   gpu_test::add<blas::axpy>(table);
+  gpu_test::add<blas::scal>(table);
   gpu_test::add<blas::dot>(table);
   gpu_test::add<blas::asum>(table);
   gpu_test::add<blas::gemm>(table);
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
+  table.insert({.type = &request_type_of<lane::lend>(), .run = &gpu_test::hold_place});
 }
 }

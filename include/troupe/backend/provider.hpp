@@ -4,6 +4,7 @@
 #include <troupe/core/unique_function.hpp>
 #include <troupe/device/description.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,13 @@ class memory_slab {
   [[nodiscard]] virtual int descriptor() const noexcept = 0;
 };
 
+/// A slab as the program itself reaches it, until it is destroyed.
+class slab_view {
+ public:
+  virtual ~slab_view() = default;
+  [[nodiscard]] virtual std::byte* address() const noexcept = 0;
+};
+
 /// How full a device is, all processes counted. Bytes.
 struct memory_level {
   std::uint64_t free = 0;
@@ -39,6 +47,15 @@ class device_source {
   [[nodiscard]] virtual std::uint64_t granule_bytes() const noexcept = 0;
   /// \errors `out_of_memory` with what was asked and what is free; `device_unavailable`
   [[nodiscard]] virtual result<std::unique_ptr<memory_slab>> allocate(std::uint64_t bytes) = 0;
+  /// Maps a slab of this device for the program's own work on it: for the context that is current
+  /// on the calling thread. At `wanted` where that is free, else elsewhere.
+  /// \errors `invalid_argument` without such a context, or with one of another device; the vendor's
+  [[nodiscard]] virtual result<std::unique_ptr<slab_view>> view(const memory_slab& slab,
+                                                                std::uint64_t bytes,
+                                                                std::byte* wanted, bool writable) {
+    (void)slab, (void)bytes, (void)wanted, (void)writable;
+    return error{.code = errc::unsupported, .message = "this backend lends no memory"};
+  }
   /// \errors `unsupported` where nobody can tell
   [[nodiscard]] virtual result<memory_level> level() = 0;
 

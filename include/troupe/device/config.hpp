@@ -54,7 +54,7 @@ enum class when_full : std::uint8_t {
 };
 
 /// Which lanes (queues that run beside each other, streams on a GPU) the actors of a device's
-/// libraries get. A device has 32 lanes; those beyond share.
+/// libraries get. A device has 24 lanes; those beyond share.
 struct lane_policy {
   enum class kind : std::uint8_t { one, per_actor, pool };
   kind what = kind::per_actor;

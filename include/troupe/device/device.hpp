@@ -30,6 +30,8 @@ enum class placement : std::uint8_t {
   own,
 };
 
+class lease;
+
 /// A device: a stable address for requests, over workers that may be replaced at any moment.
 /// Copies are the same device. Any thread may use it. It lives until `stop`, or until its system
 /// shuts down.
@@ -97,6 +99,16 @@ class TROUPE_EXPORT device {
   /// `placement::own`; `foreign_buffer`; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
   [[nodiscard]] future<void> thaw(const any_tensor& t);
+  /// Makes the tensor the program's own for a while, with order in both directions; see `lease`
+  /// (lease.hpp). `role`: what the program will do with it; `access::write` overwrites all of it,
+  /// and so clears what is tainted. On a GPU the calling thread must have a CUDA context of that
+  /// GPU
+  /// (`cudaSetDevice(description().ordinal)`). The patience ends the wait for earlier requests, not
+  /// those. A device lends 8 tensors at once.
+  /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
+  /// 8; those of a request that uses the tensor so: `frozen_buffer`, `tainted_buffer`, …
+  [[nodiscard]] future<lease> lend(const any_tensor& t, access role,
+                                   std::optional<std::chrono::nanoseconds> patience = {});
   /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
   /// memory is free once requests that use it have ended and its views are gone.
   void release(const any_tensor& t);

@@ -24,6 +24,7 @@ namespace troupe::cuda {
   each(cuDeviceGetAttribute) \
   each(cuDeviceTotalMem) \
   each(cuDevicePrimaryCtxRetain) \
+  each(cuCtxGetDevice) \
   each(cuCtxSetCurrent) \
   each(cuMemGetAllocationGranularity) \
   each(cuMemCreate) \
@@ -31,6 +32,7 @@ namespace troupe::cuda {
   each(cuMemExportToShareableHandle) \
   each(cuMemImportFromShareableHandle) \
   each(cuMemAddressReserve) \
+  each(cuMemAddressFree) \
   each(cuMemMap) \
   each(cuMemUnmap) \
   each(cuMemSetAccess) \
@@ -42,6 +44,8 @@ namespace troupe::cuda {
   each(cuStreamQuery) \
   each(cuStreamSynchronize) \
   each(cuStreamWaitEvent) \
+  each(cuStreamWaitValue32) \
+  each(cuStreamWriteValue32) \
   each(cuStreamWriteValue64) \
   each(cuEventCreate) \
   each(cuEventRecord) \

@@ -25,11 +25,45 @@ class exported_memory final : public memory_slab {
     (void)driver_.cuMemRelease(memory_);
   }
   [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
+  [[nodiscard]] CUmemGenericAllocationHandle memory() const noexcept { return memory_; }
 
  private:
   const driver& driver_;
   CUmemGenericAllocationHandle memory_;
   int descriptor_;
+};
+
+/// Addresses of the program's, and what is mapped there.
+class mapped_memory final : public slab_view {
+ public:
+  mapped_memory(const driver& d, CUdeviceptr at, std::uint64_t bytes) noexcept
+      : driver_(d), at_(at), bytes_(bytes) {}
+  mapped_memory(const mapped_memory&) = delete;
+  mapped_memory& operator=(const mapped_memory&) = delete;
+  // In a context that a fault has ruined this fails, and the process is to end anyway.
+  ~mapped_memory() override {
+    if (mapped_) (void)driver_.cuMemUnmap(at_, bytes_);
+    (void)driver_.cuMemAddressFree(at_, bytes_);
+  }
+  [[nodiscard]] std::byte* address() const noexcept override {
+    return reinterpret_cast<std::byte*>(at_);
+  }
+  result<void> map(CUmemGenericAllocationHandle memory, int device, bool writable) {
+    if (auto mapped = check(driver_.cuMemMap(at_, bytes_, 0, memory, 0), "cuMemMap"); !mapped) {
+      return mapped;
+    }
+    mapped_ = true;
+    const CUmemAccessDesc access{
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+        .flags = writable ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ};
+    return check(driver_.cuMemSetAccess(at_, bytes_, &access, 1), "cuMemSetAccess");
+  }
+
+ private:
+  const driver& driver_;
+  CUdeviceptr at_;
+  std::uint64_t bytes_;
+  bool mapped_ = false;
 };
 
 }  // namespace
@@ -97,6 +131,39 @@ result<std::unique_ptr<memory_slab>> memory_source::allocate(std::uint64_t bytes
   }
   return std::unique_ptr<memory_slab>(
       std::make_unique<exported_memory>(driver_, memory, descriptor));
+}
+
+result<std::unique_ptr<slab_view>> memory_source::view(const memory_slab& slab, std::uint64_t bytes,
+                                                       std::byte* wanted, bool writable) {
+  const auto refuse = [&](std::string what) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("{}: call cudaSetDevice({}) in the thread that lends", what,
+                                        description_.ordinal),
+                 .library = "cuda"};
+  };
+  CUdevice current = -1;
+  if (driver_.cuCtxGetDevice(&current) != CUDA_SUCCESS) {
+    return refuse("the program has no CUDA context in this thread");
+  }
+  if (current != description_.ordinal) {
+    return refuse(fmt::format("the CUDA context of this thread is of device {}, the tensor of {}",
+                              current, description_.ordinal));
+  }
+  CUdeviceptr at = 0;
+  // The address is a wish: where the program keeps it free for its workers, the driver takes
+  // another.
+  if (auto reserved = check(
+          driver_.cuMemAddressReserve(&at, bytes, 0, reinterpret_cast<CUdeviceptr>(wanted), 0),
+          "cuMemAddressReserve");
+      !reserved) {
+    return std::move(reserved).error();
+  }
+  auto made = std::make_unique<mapped_memory>(driver_, at, bytes);
+  const auto memory = static_cast<const exported_memory&>(slab).memory();
+  if (auto mapped = made->map(memory, description_.ordinal, writable); !mapped) {
+    return std::move(mapped).error();
+  }
+  return std::unique_ptr<slab_view>(std::move(made));
 }
 
 result<memory_level> memory_source::level() {

@@ -1,0 +1,199 @@
+// Lending a tensor to the program: a request holds its place in the worker until it is given back.
+
+#include "device/device_core.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/device/lease.hpp>
+#include <troupe/ops/lane/lend.hpp>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// The two flags that program and worker share, and the lane that the request has.
+class held_place {
+ public:
+  held_place(std::weak_ptr<device_core> core, any_tensor flags, std::uint8_t lane)
+      : core_(std::move(core)), flags_(std::move(flags)), lane_(lane) {
+    begun().store(0, std::memory_order_relaxed);
+    ended().store(0, std::memory_order_relaxed);
+  }
+  held_place(const held_place&) = delete;
+  held_place& operator=(const held_place&) = delete;
+  ~held_place() { leave(); }
+
+  [[nodiscard]] any_tensor begun_flag() const { return flags_.slice(0, 0, 1).value(); }
+  [[nodiscard]] any_tensor ended_flag() const { return flags_.slice(0, 1, 2).value(); }
+  [[nodiscard]] std::uint8_t lane() const noexcept { return lane_; }
+
+  // Acquire: what the requests before it wrote, if the CPU wrote it, is visible.
+  [[nodiscard]] bool has_begun() const noexcept {
+    return begun().load(std::memory_order_acquire) != 0;
+  }
+
+  /// Lets what waits go on. From any thread.
+  void leave() noexcept {
+    if (left_.exchange(true)) return;
+    // Release: what the program wrote is visible to whoever sees the flag.
+    ended().store(1, std::memory_order_release);
+    if (const auto core = core_.lock()) core->leave_lease_lane(lane_);
+  }
+
+ private:
+  [[nodiscard]] std::atomic_ref<std::uint32_t> begun() const noexcept {
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(flags_.address()));
+  }
+  [[nodiscard]] std::atomic_ref<std::uint32_t> ended() const noexcept {
+    return std::atomic_ref(reinterpret_cast<std::uint32_t*>(flags_.address())[1]);
+  }
+
+  std::weak_ptr<device_core> core_;
+  any_tensor flags_;
+  std::uint8_t lane_;
+  std::atomic<bool> left_{false};
+};
+
+}  // namespace
+
+struct lease::parts {
+  any_tensor tensor;                // keeps the memory
+  std::unique_ptr<slab_view> view;  // null where the program reaches it anyway
+  std::byte* address = nullptr;
+  std::shared_ptr<held_place> place;
+};
+
+lease::lease(std::unique_ptr<parts> made) noexcept : parts_(std::move(made)) {}
+lease::lease(lease&&) noexcept = default;
+lease& lease::operator=(lease&& other) noexcept {
+  if (this != &other) {
+    give_back();
+    parts_ = std::move(other.parts_);
+  }
+  return *this;
+}
+lease::~lease() { give_back(); }
+
+std::byte* lease::address() const noexcept { return parts_ ? parts_->address : nullptr; }
+const any_tensor& lease::tensor() const noexcept { return parts_->tensor; }
+
+void lease::give_back() noexcept {
+  if (!parts_) return;
+  const std::unique_ptr<parts> ending = std::move(parts_);
+  ending->view.reset();
+  ending->place->leave();
+}
+
+namespace {
+
+// How the program reaches the tensor's memory.
+result<void> make_reachable(lease::parts& to, memory_pool& pool, bool writable) {
+  const any_tensor& t = to.tensor;
+  to.address = t.address();
+  if (!t.buffer() || t.buffer()->owner != &pool || !pool.on_device()) return {};
+  auto place = pool.slab_of(*t.buffer().get());
+  if (!place) return std::move(place).error();
+  std::byte* const there = pool.base() + place->offset;
+  auto view = pool.source()->view(*place->slab, place->bytes, there, writable);
+  if (!view) return std::move(view).error();
+  to.view = *std::move(view);
+  to.address = to.view->address() + (t.address() - there);
+  return {};
+}
+
+/// What `lend` has to answer, by whoever comes first: the device thread, or the request's end.
+struct answer {
+  promise<lease> source;
+  std::unique_ptr<lease::parts> parts;
+  std::mutex mutex;
+
+  void fail(error why) {
+    std::unique_ptr<lease::parts> ending;  // given back without the lock
+    promise<lease> failing(detail::no_state);
+    {
+      const std::lock_guard lock(mutex);
+      ending = std::move(parts);
+      failing = std::exchange(source, promise<lease>(detail::no_state));
+    }
+    if (ending) {
+      ending->view.reset();
+      ending->place->leave();
+    }
+    failing.set_error(std::move(why));
+  }
+  void succeed() {
+    std::unique_ptr<lease::parts> ready;
+    promise<lease> answered(detail::no_state);
+    {
+      const std::lock_guard lock(mutex);
+      ready = std::move(parts);
+      answered = std::exchange(source, promise<lease>(detail::no_state));
+    }
+    if (ready) answered.set_value(lease(std::move(ready)));
+  }
+};
+
+}  // namespace
+
+future<lease> device::lend(const any_tensor& t, access role,
+                           std::optional<std::chrono::nanoseconds> patience) {
+  auto asked = std::make_shared<answer>();
+  future<lease> granted = asked->source.get_future();
+  asked->parts = std::make_unique<lease::parts>();
+  asked->parts->tensor = t;
+  const auto flags = allocate_host(dtype::u32, {2});
+  if (!flags) {
+    return make_failed_future<lease>(const_cast<result<any_tensor>&>(flags).error());
+  }
+  const std::optional<std::uint8_t> lane = core_->take_lease_lane();
+  if (!lane) {
+    return make_failed_future<lease>(
+        {.code = errc::mailbox_full,
+         .message = fmt::format("{} tensors are lent, as many as a device lends at once",
+                                device_core::lease_lanes),
+         .device = ordinal()});
+  }
+  const auto place = std::make_shared<held_place>(core_, *flags, *lane);
+  asked->parts->place = place;
+  if (auto reached = make_reachable(*asked->parts, core_->memory(), role != access::read);
+      !reached) {
+    asked->fail(std::move(reached).error());
+    return granted;
+  }
+
+  const std::optional<clock::time_point> until =
+      patience ? std::optional(detail::deadline_after(clock::now(), *patience)) : std::nullopt;
+  lane::lend request{.begun = place->begun_flag(), .ended = place->ended_flag()};
+  (role == access::read    ? request.read
+   : role == access::write ? request.written
+                           : request.updated) = t;
+  const auto sent = core_->send(request_type_of<lane::lend>(), &request, {}, *lane,
+                                [asked, place](const std::byte*, error* failure) {
+                                  if (failure != nullptr) asked->fail(std::move(*failure));
+                                });
+  if (!sent) return granted;
+  core_->watch().look_until([asked, place, until] {
+    if (place->has_begun()) {
+      asked->succeed();
+      return true;
+    }
+    if (until && clock::now() >= *until) {
+      asked->fail(
+          {.code = errc::deadline_exceeded, .message = "requests before it still used the tensor"});
+      return true;
+    }
+    const std::lock_guard lock(asked->mutex);
+    return !asked->parts;
+  });
+  return granted;
+}
+
+}  // namespace troupe
