@@ -10,7 +10,7 @@ namespace {
 
 // They spin while they have work; with few processors that costs more than it gains.
 int submitters_for(unsigned processors) noexcept {
-  constexpr int most = 4;  // a driver serves few threads at once
+  constexpr int most = 3;  // a driver serves few threads at once
   if (processors >= 8) return most;
   return processors >= 4 ? 1 : 0;
 }

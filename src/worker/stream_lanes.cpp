@@ -221,6 +221,7 @@ result<void> stream_lanes::submit(job& j) {
   if (give_away(j, to)) return {};
   to.given = j.place;
   busy_lanes_ |= 1u << j.lane;
+  own_lane_ = j.lane;
   if (auto ready = prepare(j, to); !ready) {
     if (is_loss(ready)) return ready;
     j.refused = std::move(ready).error();
@@ -231,13 +232,13 @@ result<void> stream_lanes::submit(job& j) {
   return done;
 }
 
-// True if another thread enqueues it: when it has the lane already, or should, because there is
-// work for several lanes.
+// True if another thread enqueues it: when it has the lane already, or should, because this one is
+// busy with a lane of its own. (To keep none was measured, and slower.)
 bool stream_lanes::give_away(job& j, lane& to) {
   if (submitters_.empty() || !concerns_its_lane_only(j)) return false;
   const bool more = parts_.requests.has_more();
   if (to.with == nullptr) {
-    const bool busy_elsewhere = (busy_lanes_ & ~(1u << j.lane)) != 0;
+    const bool busy_elsewhere = own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
     if (!more || !busy_elsewhere) return false;
     to.with = submitters_[next_submitter_++ % submitters_.size()].get();
     unmarked_lanes_ &= ~(1u << j.lane);

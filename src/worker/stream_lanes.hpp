@@ -24,8 +24,8 @@ namespace troupe::worker {
 
 /// Runs requests on the queues of an accelerator: one thread reads the mailbox and enqueues what
 /// each request asks for (see `lane_queue`). When several lanes have much to do at once, it gives
-/// them to other threads (`submitter`), which do nothing but enqueue; whatever concerns more than
-/// one lane it does itself, once it has those lanes again.
+/// all but one of them to other threads (`submitter`), which do nothing but enqueue; whatever
+/// concerns more than one lane it does itself, once it has those lanes again.
 ///
 /// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
 /// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
@@ -104,6 +104,7 @@ class stream_lanes final : public lane_runner {
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
+  std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
   std::vector<std::unique_ptr<submitter>> submitters_;
   std::size_t next_submitter_ = 0;
   bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
