@@ -60,12 +60,14 @@ result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& aske
   if (config.source) {
     const std::uint64_t bytes =
         round_up(slab_store::shared_zone_bytes + 2 * config.limit_bytes, address_step);
-    // Not where an earlier device was: a driver in this process may still have something there.
+    // Not where an earlier device was, nor beside it: a driver in this process may have something
+    // there.
+    constexpr std::uint64_t room_for_the_driver = std::uint64_t{1} << 40;
     static std::atomic<std::uintptr_t> next_address{first_device_address};
     auto where = find_place(bytes, next_address.load(), last_device_address);
     if (!where) where = find_place(bytes, first_device_address, last_device_address);
     if (!where) return std::move(where).error();
-    next_address.store(reinterpret_cast<std::uintptr_t>(where->base) + bytes);
+    next_address.store(reinterpret_cast<std::uintptr_t>(where->base) + bytes + room_for_the_driver);
     if (!config.reserve_addresses) where->range = {};
     return std::shared_ptr<memory_pool>(new memory_pool(config, *std::move(where), {}));
   }
