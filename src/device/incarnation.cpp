@@ -173,6 +173,8 @@ void incarnation::on_control() {
     auto received =
         os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), false);
     if (!received && received.error().vendor_code == EAGAIN) return;
+    // It closed without having read all; what it sent before comes next.
+    if (!received && received.error().vendor_code == ECONNRESET) continue;
     if (!received || received->bytes == 0) {
       // The socket goes a moment before the process does.
       control_.reset();
@@ -327,7 +329,10 @@ void incarnation::abandon() noexcept {
 
 template <class Message>
 result<void> incarnation::send(const Message& message, std::span<const int> descriptors) {
-  return os::send_message(control_, std::as_bytes(std::span(&message, 1)), descriptors);
+  auto sent = os::send_message(control_, std::as_bytes(std::span(&message, 1)), descriptors);
+  // A worker that has closed its end is found gone; why, it has said before, or its process says.
+  if (!sent && sent.error().vendor_code == EPIPE) return {};
+  return sent;
 }
 
 }  // namespace troupe

@@ -246,7 +246,8 @@ void supervisor::sleep() {
 void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events,
                       short control_events) {
   if (!worker) return;
-  if (control_events != 0) worker->on_control();
+  // Also when its process has ended: its last message says why.
+  if ((control_events != 0 || process_events != 0) && worker->control() >= 0) worker->on_control();
   const bool serving = &worker == &active_;
   const bool ending = worker->is_process() && worker->control() < 0;
   if (process_events != 0 || ending) {
