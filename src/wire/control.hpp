@@ -47,9 +47,9 @@ struct configure_message {
   shared_range ranges[2]{};  ///< by `memory_space`
   std::uint32_t fault_injection = 0;
   std::uint32_t urgent = 0;  ///< requests wait for this worker; see `worker::engine::warm_up`
-  char plugin[1024]{};    ///< the backend's path
-  char device[64]{};      ///< which device of the backend; empty where it has none of its own
-  char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
+  char plugin[1024]{};       ///< the backend's path
+  char device[64]{};         ///< which device of the backend; empty where it has none of its own
+  char libraries[512]{};     ///< enabled libraries, separated by spaces; empty for all
 };
 inline constexpr std::size_t configure_descriptors = 4;
 
