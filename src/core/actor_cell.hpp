@@ -142,6 +142,7 @@ class actor_cell final : public completion_driver, public turn_home {
   bool admit_restart(std::vector<future_state_base::time_point>& history);
   void post_after_backoff(const any_actor_ref& who, std::size_t nth,
                           unique_function<void(actor_cell&)> call);
+  void cancel_backoff(const actor_cell& who) noexcept;
   void restart_siblings(std::vector<any_actor_ref> members, error reason, std::size_t nth);
   [[nodiscard]] bool ends_anyway(const actor_cell& member) const noexcept;
   void next_sibling();
@@ -179,6 +180,8 @@ class actor_cell final : public completion_driver, public turn_home {
   std::optional<error> reason_;           ///< of the restart or stop in progress
   std::vector<any_actor_ref> escalated_;  ///< children that wait for our supervisor
   std::vector<future_state_base::time_point> group_restarts_;
+  /// The last alarm of each child, and our own: it keeps the cell that it is to wake.
+  std::vector<std::pair<const actor_cell*, timer_id>> backoffs_;
   std::unique_ptr<sibling_restart> siblings_;    ///< of our children, while one is going on
   std::uint64_t sibling_step_ = 0;               ///< the last that we asked of a child
   std::optional<std::uint64_t> asked_to_end_{};  ///< the step our supervisor waits for

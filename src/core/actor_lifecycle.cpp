@@ -151,6 +151,7 @@ void actor_cell::finish_stop() noexcept {
   if (actor_ != nullptr) actor_->post_stop();
   actor_.reset();
   make_ = {};
+  cancel_backoff(*this);
   phase_ = phase::stopped;
   // A ticket in a dispatcher's queue may outlive the actor: give it a reference of its own.
   retain_cell();
@@ -188,6 +189,7 @@ void actor_cell::child_stopped(actor_cell& gone) {
     none_left = children_.empty();
   }
   std::erase_if(escalated_, [&](const any_actor_ref& r) { return &r.cell() == &gone; });
+  cancel_backoff(gone);
   sibling_gone(gone);
   if (!none_left) return;
   if (phase_ == phase::restarting) finish_end();

@@ -90,10 +90,22 @@ void actor_cell::post_after_backoff(const any_actor_ref& who, std::size_t nth,
   // Far beyond any restart, and within what a duration holds.
   wait = std::min(wait, 1e18);
   if (wait < 1) return who.cell().post_call(std::move(call));
-  core_->timers()->add(
-      detail::deadline_after(core_->timers()->now(),
-                             std::chrono::nanoseconds(static_cast<std::int64_t>(wait))),
-      [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); });
+  cancel_backoff(who.cell());
+  backoffs_.emplace_back(
+      &who.cell(),
+      core_->timers()->add(
+          detail::deadline_after(core_->timers()->now(),
+                                 std::chrono::nanoseconds(static_cast<std::int64_t>(wait))),
+          [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); }));
+}
+
+// An alarm that has rung by now is nothing to cancel.
+void actor_cell::cancel_backoff(const actor_cell& who) noexcept {
+  std::erase_if(backoffs_, [&](const auto& one) {
+    if (one.first != &who) return false;
+    core_->timers()->cancel(one.second);
+    return true;
+  });
 }
 
 void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
