@@ -1,22 +1,12 @@
 #include "worker/lane_queue.hpp"
 
-#include "worker/crash.hpp"
-
-#include <chrono>
-#include <exception>
-#include <new>
+#include "worker/execution.hpp"
 
 namespace troupe::worker {
 namespace {
 
 // A mark for so many requests is as good as free, and comes often enough.
 constexpr std::uint64_t most_per_mark = 16;
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Where the program has to know whether just this request has begun.
 bool is_told_apart(const job& j, bool alone) noexcept {
@@ -77,29 +67,9 @@ void lane_queue::set_unmarked(std::uint64_t place, bool unmarked) noexcept {
 }
 
 result<void> lane_queue::enqueue(job& j) {
-  if (j.refused) return std::move(*j.refused);
-  if (requests_.revoked(j.slot)) {
-    return error{.code = errc::cancelled, .message = "before it was run"};
-  }
-  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
-    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
-  }
+  if (auto may = may_run(j, requests_); !may) return may;
   if (j.op->fails_late) answers_.prepare_reply(j);
-  crash::running_request& running = crash::of_this_thread();
-  running.ticket = j.ticket;
-  running.active = true;
-  result<void> outcome;
-  try {
-    outcome = j.op->run(j.op->executor, j.request.get(), *queue_, answers_.reply_room(j));
-  } catch (const std::bad_alloc&) {
-    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
-  } catch (const std::exception& thrown) {
-    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
-  } catch (...) {
-    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
-  }
-  running.active = false;
-  return outcome;
+  return call_executor(j, *queue_, answers_.reply_room(j));
 }
 
 }  // namespace troupe::worker

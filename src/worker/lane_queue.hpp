@@ -47,7 +47,6 @@ class lane_queue {
   }
   /// Asks how it is, without waiting. \errors `device_fault`
   [[nodiscard]] result<void> check() { return queue_->check(); }
-  [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
  private:
   [[nodiscard]] result<void> enqueue(job& j);

@@ -3,13 +3,13 @@
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
 #include "worker/crash.hpp"
+#include "worker/execution.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <exception>
 #include <new>
 
 namespace troupe::worker {
@@ -29,11 +29,6 @@ constexpr int longest_pause = 4;
 
 bool can_be_held_back(const job& j) noexcept {
   return !j.refused && j.op != nullptr && j.op->ready != nullptr;
-}
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -302,29 +297,9 @@ void threaded_lanes::run(job& j) noexcept {
 }
 
 result<void> threaded_lanes::execute(job& j, lane_state& lane) {
-  if (j.refused) return std::move(*j.refused);
-  if (parts_.requests.revoked(j.slot)) {
-    return error{.code = errc::cancelled, .message = "before it was run"};
-  }
-  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
-    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
-  }
+  if (auto may = may_run(j, parts_.requests); !may) return may;
   parts_.answers.started(j);
-  crash::running_request& running = crash::of_this_thread();
-  running.ticket = j.ticket;
-  running.active = true;
-  result<void> outcome;
-  try {
-    outcome = j.op->run(j.op->executor, j.request.get(), lane, parts_.answers.reply_room(j));
-  } catch (const std::bad_alloc&) {
-    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
-  } catch (const std::exception& thrown) {
-    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
-  } catch (...) {
-    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
-  }
-  running.active = false;
-  return outcome;
+  return call_executor(j, lane, parts_.answers.reply_room(j));
 }
 
 }  // namespace troupe::worker

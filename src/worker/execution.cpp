@@ -1,0 +1,50 @@
+#include "worker/execution.hpp"
+
+#include "worker/crash.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <new>
+
+namespace troupe::worker {
+namespace {
+
+std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+result<void> may_run(job& j, const inbox& requests) {
+  if (j.refused) return std::move(*j.refused);
+  if (requests.revoked(j.slot)) {
+    return error{.code = errc::cancelled, .message = "before it was run"};
+  }
+  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
+    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
+  }
+  return {};
+}
+
+result<void> call_executor(const job& j, lane_context& lane, std::byte* reply) {
+  crash::running_request& running = crash::of_this_thread();
+  running.ticket = j.ticket;
+  running.active = true;
+  result<void> outcome;
+  try {
+    outcome = j.op->run(j.op->executor, j.request.get(), lane, reply);
+  } catch (const std::bad_alloc&) {
+    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
+  } catch (const std::exception& thrown) {
+    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
+  } catch (...) {
+    outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  }
+  running.active = false;
+  return outcome;
+}
+
+}  // namespace troupe::worker
