@@ -2,43 +2,26 @@
 // that every machine counts as one with the GPUs at hand.
 
 #include "backend/cuda/device_check.hpp"
+#include "run_program.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 namespace {
 
-struct outcome {
-  int status = -1;
-  std::string text;
-};
+using troupe::test::has;
+using troupe::test::outcome;
 
 outcome run(const std::string& environment, const std::string& words) {
-  const std::string command = "env -u CUDA_VISIBLE_DEVICES -u TROUPE_BACKEND " + environment +
-                              " " TROUPE_PROBE " " + words + " 2>&1";
-  std::FILE* output = ::popen(command.c_str(), "r");
-  outcome got;
-  if (output == nullptr) return got;
-  std::array<char, 4096> piece{};
-  while (std::fgets(piece.data(), static_cast<int>(piece.size()), output) != nullptr)
-    got.text += piece.data();
-  const int status = ::pclose(output);
-  if (WIFEXITED(status)) got.status = WEXITSTATUS(status);
-  return got;
+  return troupe::test::run_program("env -u CUDA_VISIBLE_DEVICES -u TROUPE_BACKEND " + environment +
+                                   " " TROUPE_PROBE " " + words);
 }
 
 /// On a machine with these devices.
 outcome probe(const std::string& devices, const std::string& words, const std::string& more = "") {
   return run("LD_LIBRARY_PATH=" FAKE_CUDA_FOLDER " FAKE_CUDA_DEVICES=" + devices + " " + more,
              words);
-}
-
-bool has(const outcome& got, const std::string& text) {
-  return got.text.find(text) != std::string::npos;
 }
 
 constexpr const char* second_uuid = "GPU-5f202020-2020-2020-2020-202020202020";

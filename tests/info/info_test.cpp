@@ -1,9 +1,8 @@
+#include "run_program.hpp"
+
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,31 +11,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct outcome {
-  int status = -1;
-  std::string text;  ///< both streams
-};
+using troupe::test::has;
+using troupe::test::outcome;
 
 outcome run(const std::string& environment, const std::string& arguments) {
-  const std::string command = environment + " " TROUPE_PROGRAM " " + arguments + " 2>&1";
-  std::FILE* output = ::popen(command.c_str(), "r");
-  outcome got;
-  if (output == nullptr) return got;
-  std::array<char, 4096> piece{};
-  while (std::fgets(piece.data(), static_cast<int>(piece.size()), output) != nullptr)
-    got.text += piece.data();
-  const int status = ::pclose(output);
-  if (WIFEXITED(status)) got.status = WEXITSTATUS(status);
-  return got;
+  return troupe::test::run_program(environment + " " TROUPE_PROGRAM " " + arguments);
 }
 
 /// On a machine with GPUs these are hidden, so that the tests mean the same everywhere.
 outcome info(const std::string& environment = "") {
   return run("env CUDA_VISIBLE_DEVICES= " + environment, "info");
-}
-
-bool has(const outcome& got, const std::string& text) {
-  return got.text.find(text) != std::string::npos;
 }
 
 /// The lines from the one that begins with `first` up to the next empty one.
