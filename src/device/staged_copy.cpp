@@ -1,8 +1,11 @@
 #include "device/staged_copy.hpp"
 
+#include "core/spin_wait.hpp"
+
 #include <troupe/ops/memory/copy.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -10,18 +13,30 @@
 namespace troupe {
 namespace {
 
-// Large enough that the cost of a request vanishes. A crew begins, and ends, with smaller ones, so
-// that the device does not wait for the first nor the program for the last.
+// Large enough that the cost of a request vanishes.
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+// What is in flight must last until a completion has been heard of and another piece sent.
+constexpr std::size_t stages = 4;
+
+// With a crew, whose device is faster: a request costs it some 2 µs, in which it copies 100 KiB. A
+// copy begins, or ends, with small ones, so that the device does not wait for the first nor the
+// program for the last; from there their sizes double.
 constexpr std::size_t smallest_crew_piece_bytes = std::size_t{256} << 10;
-constexpr std::size_t largest_crew_piece_bytes = std::size_t{4} << 20;
-constexpr std::uint32_t least_in_flight = 4;
-// For each of a crew that is at it there is one with the worker.
-constexpr std::uint32_t in_flight_per_thread = 2;
+constexpr std::size_t largest_crew_piece_bytes = std::size_t{2} << 20;
+// 24 MiB at most: what is used again and again stays in the processors' caches.
+constexpr std::size_t crew_stages = 12;
+// Some 8 µs of a processor, so that all are done with a piece at about the same time; a hundred
+// times what it takes to get one.
+constexpr std::size_t part_bytes = std::size_t{64} << 10;
 // Not worth the way to another thread, which takes some 10 µs.
 constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
+
 // Between looks for room, when nothing of the copy is in flight that would make some.
 constexpr auto pause_without_room = std::chrono::microseconds(50);
+
+constexpr std::size_t in_parts(std::size_t bytes) noexcept {
+  return (bytes + part_bytes - 1) / part_bytes;
+}
 
 }  // namespace
 
@@ -43,35 +58,81 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
     : core_(std::move(core)),
       tensor_(device_side),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
-      in_pieces_(tensor_.packed() && !core_->completions().has_role() &&
-                 !core_->watch().is_this_thread()),
       lane_(core_->lanes_of("memory")->pick()),
       unsent_(bytes_),
       done_(&core_->completions()),
-      sent_(&core_->completions()) {}
+      sent_(&core_->completions()) {
+  const bool by_crew = core_->crew().has_this_thread();
+  may_wait_ = !by_crew && !core_->completions().has_role() && !core_->watch().is_this_thread();
+  in_pieces_ = may_wait_ && tensor_.packed();
+  has_crew_ = !by_crew && core_->crew().most_threads() > 0 && bytes_ > done_at_once_bytes;
+  std::size_t count = 1;
+  if (in_pieces_) {
+    count = has_crew_ ? std::min(crew_stages, bytes_ / smallest_crew_piece_bytes + 1)
+                      : std::min(stages, bytes_ / piece_bytes + 1);
+    count = std::min<std::size_t>(count, core_->mailbox_capacity());
+  }
+  stages_ = std::vector<stage>(count);
+  for (stage& s : stages_)
+    s.copy = this;
+}
 
 future<void> staged_copy::start() {
   future<void> answer = done_.get_future();
   future<void> all_sent = sent_.get_future();
   if (bytes_ == 0) sent_.set_value();
   // This count keeps the copy from ending before all of its first pieces are under way.
-  in_flight_ = 1;
-  const std::uint32_t wanted =
-      std::max(least_in_flight, in_flight_per_thread * core_->crew().most_threads());
-  for (std::uint32_t i = 0; i < std::min(wanted, core_->mailbox_capacity()); ++i) {
-    std::optional<piece> p = next_piece();
-    if (!p) break;
-    if (source_ != nullptr && p->begin != 0) {
-      core_->crew().post([self = shared_from_this(), next = *std::move(p)]() mutable {
-        (void)self->launch(std::move(next));
-      });
-    } else if (!launch(*std::move(p))) {
-      break;
-    }
+  under_way_ = 1;
+  if (has_crew_ && may_wait_ && source_ != nullptr) {
+    begin_together();
+  } else {
+    begin_alone();
   }
   end_one(std::nullopt);
+  if (has_crew_ && may_wait_) {
+    // What has ended makes room for more, which nobody hears of while all copy.
+    while (!all_sent.ready() && core_->crew().help())
+      core_->completions().try_poll();
+  }
   all_sent.wait();
   return answer;
+}
+
+// All of the crew, and this thread, at the first pieces of a copy in.
+void staged_copy::begin_together() {
+  std::array<copy_crew::batch, crew_stages> work;
+  std::size_t count = 0;
+  for (stage& s : stages_) {
+    if (!begin_piece(s)) break;
+    work[count++] = parts_of(s);
+  }
+  if (count == 0) return;
+  core_->crew().post({work.data(), count});
+  // Once there is nothing to help with, others are at what is left, and they wait for nobody.
+  detail::spin_wait spin(std::chrono::hours(1));
+  while (!first_is_full_.load(std::memory_order_acquire)) {
+    if (!core_->crew().help()) spin.step();
+  }
+  send(stages_.front(), device_core::no_room::as_configured);
+  {
+    const std::lock_guard lock(mutex_);
+    begun_ = true;
+  }
+  send_waiting();
+}
+
+void staged_copy::begin_alone() {
+  begun_ = true;
+  stage& first = stages_.front();
+  if (!begin_piece(first)) return;
+  if (source_ != nullptr) copy_bytes(first, first.begin, first.end);
+  send(first, device_core::no_room::as_configured);
+  // They come awake while the worker is at the first piece.
+  if (has_crew_ && target_ != nullptr) core_->crew().call(in_parts(bytes_));
+  for (stage& s : std::span(stages_).subspan(1)) {
+    if (!begin_piece(s)) break;
+    set_going(s);
+  }
 }
 
 // Of the piece that begins at `next_`.
@@ -79,13 +140,133 @@ std::size_t staged_copy::next_piece_bytes() const noexcept {
   const std::size_t left = bytes_ - next_;
   if (!in_pieces_) return left;
   std::size_t bytes = piece_bytes;
-  if (core_->crew().most_threads() > 0) {
-    // An eighth of the way from the beginning, or to the end.
-    const std::size_t way = source_ != nullptr ? next_ : left;
-    bytes = std::clamp(way / 8, smallest_crew_piece_bytes, largest_crew_piece_bytes);
+  if (has_crew_) {
+    const std::size_t way = source_ != nullptr ? next_ : left / 2;
+    bytes = std::clamp(way, smallest_crew_piece_bytes, largest_crew_piece_bytes);
   }
   const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
   return std::min(left, bytes / element * element);
+}
+
+// False when there is no other, or no memory for it, which fails the copy.
+bool staged_copy::begin_piece(stage& s) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_ || next_ >= bytes_) return false;
+    s.begin = next_;
+    s.end = next_ = next_ + next_piece_bytes();
+    ++under_way_;
+  }
+  if (s.end - s.begin == bytes_) {
+    s.device_side = tensor_;
+  } else {
+    const std::int64_t element = size_of(tensor_.type());
+    const auto flat = tensor_.reshape(shape{tensor_.count()});
+    s.device_side = *flat->slice(0, static_cast<std::int64_t>(s.begin) / element,
+                                 static_cast<std::int64_t>(s.end) / element);
+  }
+  auto staging = core_->allocate(memory_space::host, s.end - s.begin);
+  if (!staging) {
+    end_one(std::move(staging).error());
+    return false;
+  }
+  s.staging =
+      any_tensor::owned(*std::move(staging), tensor_.type(), shape(s.device_side.extents()));
+  return true;
+}
+
+void staged_copy::set_going(stage& s) {
+  if (source_ != nullptr) {
+    copy_piece(s);
+  } else {
+    send(s, device_core::no_room::come_again);
+  }
+}
+
+// Between the program's memory and the staging memory.
+void staged_copy::copy_piece(stage& s) {
+  if (has_crew_ && s.end - s.begin > done_at_once_bytes) {
+    copy_crew::batch work = parts_of(s);
+    return core_->crew().post({&work, 1});
+  }
+  copy_bytes(s, s.begin, s.end);
+  on_copied(s);
+}
+
+copy_crew::batch staged_copy::parts_of(stage& s) {
+  const auto parts = static_cast<std::uint32_t>(in_parts(s.end - s.begin));
+  s.parts_left.store(parts, std::memory_order_relaxed);
+  return {.what = {shared_from_this(), &s}, .parts = parts};
+}
+
+void staged_copy::stage::do_part(std::uint32_t part) {
+  const std::size_t from = begin + part * part_bytes;
+  copy->copy_bytes(*this, from, std::min(end, from + part_bytes));
+  if (parts_left.fetch_sub(1, std::memory_order_acq_rel) == 1) copy->on_copied(*this);
+}
+
+void staged_copy::copy_bytes(const stage& s, std::size_t begin, std::size_t end) const noexcept {
+  std::byte* const staged = s.staging.address() + (begin - s.begin);
+  if (source_ != nullptr) {
+    std::memcpy(staged, source_ + begin, end - begin);
+  } else {
+    std::memcpy(target_ + begin, staged, end - begin);
+  }
+}
+
+void staged_copy::on_copied(stage& s) {
+  if (target_ != nullptr) return end_piece(s);
+  if (s.begin == 0) return first_is_full_.store(true, std::memory_order_release);
+  bool early = false;
+  {
+    const std::lock_guard lock(mutex_);
+    early = !begun_;
+    if (early) waiting_.push_back(&s);
+  }
+  if (early) return end_one(std::nullopt);
+  send(s, device_core::no_room::come_again);
+}
+
+// False when there is no room: the piece waits. Once it is sent its stage belongs to the worker,
+// and may have had its next piece by the time this returns.
+bool staged_copy::send(stage& s, device_core::no_room full) {
+  if (has_failed()) {
+    end_one(std::nullopt);
+    return true;
+  }
+  memory::copy request{.from = s.staging, .to = s.device_side};
+  if (target_ != nullptr) std::swap(request.from, request.to);
+  const std::size_t bytes = s.end - s.begin;
+  completion done = [self = shared_from_this(), &s](const std::byte*, error* failure) {
+    self->on_done(s, failure);
+  };
+  const auto sent =
+      core_->send(request_type_of<memory::copy>(), &request, {}, lane_, std::move(done), full);
+  if (sent) {
+    note_sent(bytes);
+  } else if (full == device_core::no_room::come_again && sent.error().code == errc::mailbox_full) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(&s);
+    }
+    end_one(std::nullopt);
+    return false;
+  }
+  return true;
+}
+
+void staged_copy::send_waiting() {
+  for (;;) {
+    stage* next = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_ || waiting_.empty()) return;
+      next = waiting_.back();
+      waiting_.pop_back();
+      ++under_way_;
+    }
+    if (!send(*next, device_core::no_room::come_again)) return;
+  }
 }
 
 void staged_copy::note_sent(std::size_t bytes) {
@@ -97,91 +278,18 @@ void staged_copy::note_sent(std::size_t bytes) {
   sent_.set_value();
 }
 
-std::optional<staged_copy::piece> staged_copy::next_piece() {
-  piece p;
-  {
-    const std::lock_guard lock(mutex_);
-    if (failure_) return std::nullopt;
-    if (!turned_away_.empty()) {
-      p = std::move(turned_away_.back());
-      turned_away_.pop_back();
-      ++in_flight_;
-      return p;
-    }
-    if (next_ >= bytes_) return std::nullopt;
-    p.begin = next_;
-    p.end = next_ = next_ + next_piece_bytes();
-    ++in_flight_;
-  }
-  if (p.end - p.begin == bytes_) {
-    p.device_side = tensor_;
-  } else {
-    const std::int64_t element = size_of(tensor_.type());
-    const auto flat = tensor_.reshape(shape{tensor_.count()});
-    p.device_side = *flat->slice(0, static_cast<std::int64_t>(p.begin) / element,
-                                 static_cast<std::int64_t>(p.end) / element);
-  }
-  auto staging = core_->allocate(memory_space::host, p.end - p.begin);
-  if (!staging) {
-    end_one(std::move(staging).error());
-    return std::nullopt;
-  }
-  p.staging =
-      any_tensor::owned(*std::move(staging), tensor_.type(), shape(p.device_side.extents()));
-  return p;
-}
-
-// False when there is no room: the piece is put back.
-bool staged_copy::launch(piece p) {
-  memory::copy request;
-  if (source_ != nullptr) {
-    std::memcpy(p.staging.address(), source_ + p.begin, p.end - p.begin);
-    request.from = p.staging;
-    request.to = p.device_side;
-  } else {
-    request.from = p.device_side;
-    request.to = p.staging;
-  }
-  const bool first = p.begin == 0;
-  const std::size_t bytes = p.end - p.begin;
-  auto kept = std::make_unique<piece>(std::move(p));
-  piece& launched = *kept;
-  completion done = [self = shared_from_this(), p = std::move(kept)](const std::byte*,
-                                                                     error* failure) {
-    self->on_done(std::move(*p), failure);
-  };
-  const auto sent =
-      core_->send(request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
-                  first ? device_core::no_room::as_configured : device_core::no_room::come_again);
-  if (sent) note_sent(bytes);
-  if (sent || first || sent.error().code != errc::mailbox_full) return true;
-  {
-    const std::lock_guard lock(mutex_);
-    turned_away_.push_back(std::move(launched));
-  }
-  end_one(std::nullopt);
-  return false;
-}
-
-void staged_copy::on_done(piece p, error* failure) {
+// With the reactor's role, or of a piece that was refused.
+void staged_copy::on_done(stage& s, error* failure) {
   if (failure != nullptr) return end_one(std::move(*failure));
-  if (p.end - p.begin <= done_at_once_bytes) return bring_home(std::move(p));
-  core_->crew().post([self = shared_from_this(), done = std::move(p)]() mutable {
-    self->bring_home(std::move(done));
-  });
+  if (source_ != nullptr) return end_piece(s);
+  copy_piece(s);
 }
 
-void staged_copy::bring_home(piece p) {
-  if (target_ != nullptr) {
-    std::memcpy(target_ + p.begin, p.staging.address(), p.end - p.begin);
-  }
-  p.staging = {};
-  come_again();
-}
-
-// Launches the next piece, if there is one, in the place of one that has ended.
-void staged_copy::come_again() {
-  if (std::optional<piece> next = next_piece()) (void)launch(*std::move(next));
+// In its place comes what waits for room, and the next one.
+void staged_copy::end_piece(stage& s) {
+  s.staging = {};
+  send_waiting();
+  if (begin_piece(s)) set_going(s);
   end_one(std::nullopt);
 }
 
@@ -195,9 +303,9 @@ void staged_copy::end_one(std::optional<error> failure) {
       failure_ = std::move(failure);
       gives_up = unsent_ != 0;
     }
-    last = --in_flight_ == 0;
-    waits_for_room = last && !failure_ && !turned_away_.empty();
-    if (waits_for_room) in_flight_ = 1;
+    last = --under_way_ == 0;
+    waits_for_room = last && !failure_ && !waiting_.empty();
+    if (waits_for_room) under_way_ = 1;
   }
   if (gives_up) sent_.set_value();
   if (!last) return;
@@ -205,7 +313,8 @@ void staged_copy::end_one(std::optional<error> failure) {
     // By the device thread, which others do not wait for: this one may have the reactor's role.
     const bool comes = core_->watch().execute([self = shared_from_this()] {
       std::this_thread::sleep_for(pause_without_room);
-      self->come_again();
+      self->send_waiting();
+      self->end_one(std::nullopt);
     });
     if (!comes) end_one(core_->watch().stop_reason());
     return;

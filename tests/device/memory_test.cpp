@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,70 @@ TEST_P(Memory, CopyOfNothingIsReadyAndRight) {
   std::vector<float> none;
   EXPECT_TRUE(gpu_.copy(std::span<const float>(none), t).get_result());
   EXPECT_TRUE(gpu_.copy(t, std::span<float>(none)).get_result());
+}
+
+// Of more pieces than are on their way at once. They begin behind what holds the tensor.
+class ManyPieces {
+ public:
+  explicit ManyPieces(device& on)
+      : flag_(on),
+        t_(on.tensor<float>({count}).value()),
+        before_(on.library("test").on_new_lane().ask(
+            hold{.flag = flag_.tensor(), .output = t_, .value = 2})),
+        lets_go_([this, on] {
+          EXPECT_TRUE(eventually([&] { return on.statistics().in_flight > 2; }));
+          flag_.set();
+        }) {}
+  [[nodiscard]] const tensor<float>& tensor_of_twos() const noexcept { return t_; }
+
+  static constexpr std::int64_t count = 2'500'001;  // exact as a sum of threes
+
+ private:
+  shared_flag flag_;
+  tensor<float> t_;
+  future<void> before_;
+  std::jthread lets_go_;
+};
+
+TEST_P(Memory, WhatIsSentAfterACopyOfManyPiecesComesAfterAllOfIt) {
+  const ManyPieces pieces(gpu_);
+  const std::vector<float> threes(pieces.count, 3.0F);
+  auto copied = gpu_.copy(std::span(threes), pieces.tensor_of_twos());
+  auto seen = gpu_.ask(sum{.input = pieces.tensor_of_twos()});
+  EXPECT_EQ(seen.get(), 3.0 * pieces.count);
+  copied.get();
+}
+
+TEST_P(Memory, WhatIsSentAfterACopyOfManyPiecesMayOverwriteItsSource) {
+  const ManyPieces pieces(gpu_);
+  std::vector<float> back(pieces.count);
+  auto copied = gpu_.copy(pieces.tensor_of_twos(), std::span(back));
+  auto overwritten = gpu_.ask(memory::fill{.to = pieces.tensor_of_twos(), .value = 9});
+  overwritten.get();
+  copied.get();
+  EXPECT_EQ(std::ranges::count(back, 2.0F), pieces.count);
+}
+
+TEST_P(Memory, CopyForWhichNoSharedMemoryIsLeftFailsWithTheReason) {
+  auto t = gpu_.tensor<float>({1'000'000}).value();
+  ASSERT_TRUE(gpu_.ask(memory::fill{.to = t, .value = 1}).get_result());
+  std::vector<float> values(1'000'000, 5.0F);
+  {
+    // Its pages exist once they are touched, so all of it costs nothing.
+    std::vector<any_tensor> all;
+    for (std::int64_t bytes = std::int64_t{1} << 50; bytes > 0; bytes /= 2) {
+      while (auto taken = gpu_.host_tensor<std::uint8_t>({bytes}))
+        all.push_back(*std::move(taken));
+    }
+    for (auto outcome : {gpu_.copy(std::span(std::as_const(values)), t).get_result(),
+                         gpu_.copy(t, std::span(values)).get_result()}) {
+      ASSERT_FALSE(outcome);
+      EXPECT_EQ(outcome.error().code, errc::out_of_memory);
+    }
+    EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 1e6);
+  }
+  ASSERT_TRUE(gpu_.copy(std::span(std::as_const(values)), t).get_result());
+  EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 5e6);
 }
 
 TEST_P(Memory, StridedViewsAreCopiedInRowMajorOrder) {

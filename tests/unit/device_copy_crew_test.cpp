@@ -1,59 +1,140 @@
 #include "device/copy_crew.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
-#include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
 
-TEST(CopyCrew, WithoutThreadsLetsWhoeverHasWorkDoIt) {
-  copy_crew crew(0);
-  std::thread::id by;
-  crew.post([&] { by = std::this_thread::get_id(); });
-  EXPECT_EQ(by, std::this_thread::get_id());
+using namespace std::chrono_literals;
+
+struct task final : copy_crew::work {
+  explicit task(std::function<void(std::uint32_t)> what) : what_(std::move(what)) {}
+  void do_part(std::uint32_t part) override { what_(part); }
+
+ private:
+  std::function<void(std::uint32_t)> what_;
+};
+
+void post(copy_crew& crew, std::uint32_t parts, std::function<void(std::uint32_t)> what) {
+  copy_crew::batch one{.what = std::make_shared<task>(std::move(what)), .parts = parts};
+  crew.post({&one, 1});
+}
+
+void wait_for(const std::atomic<int>& count, int expected) {
+  while (count.load() < expected)
+    std::this_thread::yield();
+}
+
+std::chrono::microseconds time_of_processors() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
 }
 
 TEST(CopyCrew, WorksInAsManyThreadsAsThereIsWorkForAndNoMore) {
-  copy_crew crew(3);
   std::promise<void> go;
   std::shared_future<void> may_go = go.get_future().share();
   std::atomic<int> at_work{0};
   std::atomic<int> done{0};
-  for (int i = 0; i < 10; ++i) {
-    crew.post([&, may_go] {
-      at_work.fetch_add(1);
-      may_go.wait();
-      done.fetch_add(1);
-    });
-  }
-  while (at_work < 3)
-    std::this_thread::yield();
+  copy_crew crew(3);
+  post(crew, 10, [&, may_go](std::uint32_t) {
+    at_work.fetch_add(1);
+    may_go.wait();
+    done.fetch_add(1);
+  });
+  wait_for(at_work, 3);
   EXPECT_EQ(at_work, 3);
   go.set_value();
-  while (done < 10)
-    std::this_thread::yield();
+  wait_for(done, 10);
 }
 
-TEST(CopyCrew, IsUsedAgainBeforeItGrows) {
-  copy_crew crew(4);
-  std::mutex mutex;
-  std::set<std::thread::id> by;
-  for (int i = 0; i < 20; ++i) {
-    std::promise<void> done;
-    crew.post([&] {
-      const std::lock_guard lock(mutex);
-      by.insert(std::this_thread::get_id());
-      done.set_value();
-    });
-    done.get_future().wait();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+TEST(CopyCrew, DoesEachPartOnceWhoeverHelps) {
+  constexpr int batches = 300;
+  constexpr std::uint32_t parts = 40;
+  std::vector<std::atomic<int>> times(std::size_t{batches} * parts);
+  std::atomic<int> done{0};
+  copy_crew crew(5);
+  const auto poster = [&](int from) {
+    for (int i = from; i < batches; i += 2) {
+      const auto first = static_cast<std::uint32_t>(i) * parts;
+      post(crew, parts, [&, first](std::uint32_t part) {
+        times[first + part].fetch_add(1);
+        done.fetch_add(1);
+      });
+      if (i % 3 == 0) crew.call(parts);
+      if (i % 50 == 0) std::this_thread::sleep_for(1ms);  // so that they sleep now and then
+      while (i % 7 == 0 && crew.help()) {
+      }
+    }
+  };
+  std::thread other(poster, 1);
+  poster(0);
+  other.join();
+  wait_for(done, batches * static_cast<int>(parts));
+  for (const auto& one : times)
+    ASSERT_EQ(one, 1);
+}
+
+TEST(CopyCrew, BeginsWhatWasPostedInItsOrder) {
+  std::vector<std::uint32_t> order;
+  std::atomic<int> done{0};
+  copy_crew crew(1);
+  std::vector<copy_crew::batch> both;
+  for (const std::uint32_t name : {10u, 20u}) {
+    both.push_back({.what = std::make_shared<task>([&, name](std::uint32_t part) {
+                      order.push_back(name + part);
+                      done.fetch_add(1);
+                    }),
+                    .parts = 3});
   }
-  EXPECT_LT(by.size(), 4u) << "one was idle nearly always";
+  crew.post(both);
+  wait_for(done, 6);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{10, 11, 12, 20, 21, 22}));
+}
+
+TEST(CopyCrew, WakesForEachWorkHoweverLongItHasSlept) {
+  std::atomic<int> done{0};
+  copy_crew crew(2);
+  for (int i = 1; i <= 200; ++i) {
+    post(crew, 1, [&](std::uint32_t) { done.fetch_add(1); });
+    wait_for(done, i);
+    // Around the time at which it falls asleep.
+    std::this_thread::sleep_for(std::chrono::microseconds(5 * i));
+  }
+}
+
+TEST(CopyCrew, CostsNothingWhileThereIsNoWork) {
+  std::atomic<int> done{0};
+  copy_crew crew(4);
+  post(crew, 100, [&](std::uint32_t) { done.fetch_add(1); });
+  wait_for(done, 100);
+  std::this_thread::sleep_for(50ms);
+  const auto before = time_of_processors();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LT(time_of_processors() - before, 30ms);
+}
+
+TEST(CopyCrew, KnowsItsThreads) {
+  std::promise<bool> known;
+  copy_crew crew(1);
+  EXPECT_FALSE(crew.has_this_thread());
+  post(crew, 1, [&](std::uint32_t) { known.set_value(crew.has_this_thread()); });
+  EXPECT_TRUE(known.get_future().get());
 }
 
 TEST(CopyCrew, MayBeEndedByItsOwnLastWork) {
@@ -61,11 +142,13 @@ TEST(CopyCrew, MayBeEndedByItsOwnLastWork) {
   std::promise<void> posted;
   std::promise<void> done;
   copy_crew& named = *crew;
-  named.post([crew = std::move(crew), &done, may_end = posted.get_future().share()]() mutable {
-    may_end.wait();
-    crew.reset();
-    done.set_value();
-  });
+  post(named, 1,
+       [crew = std::move(crew), &done,
+        may_end = posted.get_future().share()](std::uint32_t) mutable {
+         may_end.wait();
+         crew.reset();
+         done.set_value();
+       });
   posted.set_value();
   done.get_future().wait();
 }
