@@ -34,7 +34,16 @@ result<arena::piece> slab_store::take(std::uint64_t bytes, bool own_slab) {
       if (auto piece = small_.take(bytes)) return *piece;
     }
   }
-  auto piece = large_.take(bytes);
+  auto taken = take_slab(large_.take(bytes), bytes);
+  // Rounded to granules alone it may still fit. Its like is not asked for soon, so its slab goes
+  // with it.
+  if (!taken) {
+    if (auto tight = take_slab(large_.take_tight(bytes), bytes)) return tight;
+  }
+  return taken;
+}
+
+result<arena::piece> slab_store::take_slab(std::optional<arena::piece> piece, std::uint64_t bytes) {
   if (!piece) {
     return error{.code = errc::out_of_memory,
                  .message = fmt::format("no address range of {} bytes is left", bytes)};
@@ -69,8 +78,16 @@ result<void> slab_store::add_slab(std::uint64_t offset, std::uint64_t bytes) {
 
 void slab_store::give_back(arena::piece unused) {
   if (!owns_slab(unused.offset)) return small_.give_back(unused);
-  slabs_.at(unused.offset).used = false;
+  const auto slab = slabs_.find(unused.offset);
+  slab->second.used = false;
+  if (large_.rounded(unused.bytes) != unused.bytes) drop(slab);
   large_.give_back({unused.offset - shared_zone_bytes, unused.bytes});
+}
+
+slab_store::slabs::iterator slab_store::drop(slabs::iterator unused) {
+  committed_ -= unused->second.place.bytes;
+  if (told_) told_(unused->second.place, false);
+  return slabs_.erase(unused);
 }
 
 const slab_place* slab_store::find(std::uint64_t offset) const noexcept {
@@ -82,13 +99,8 @@ const slab_place* slab_store::find(std::uint64_t offset) const noexcept {
 
 bool slab_store::release_unused() {
   const std::size_t before = slabs_.size();
-  std::erase_if(slabs_, [&](const auto& entry) {
-    const held_slab& held = entry.second;
-    if (held.used) return false;
-    committed_ -= held.place.bytes;
-    if (told_) told_(held.place, false);
-    return true;
-  });
+  for (auto slab = slabs_.begin(); slab != slabs_.end();)
+    slab = slab->second.used ? std::next(slab) : drop(slab);
   // Only now may neighbours become one: a free piece with a slab behind it has to stay as it is.
   large_.coalesce();
   return slabs_.size() != before;

@@ -68,14 +68,19 @@ class slab_store {
     bool used = false;
   };
 
+  using slabs = std::map<std::uint64_t, held_slab>;  // by offset
+
+  [[nodiscard]] result<arena::piece> take_slab(std::optional<arena::piece> piece,
+                                               std::uint64_t bytes);
   [[nodiscard]] result<void> add_slab(std::uint64_t offset, std::uint64_t bytes);
+  slabs::iterator drop(slabs::iterator unused);
 
   std::shared_ptr<device_source> source_;
   std::uint64_t limit_;
   std::uint64_t committed_ = 0;
   arena small_;
   arena large_;  // offsets from the end of the shared zone
-  std::map<std::uint64_t, held_slab> slabs_;
+  slabs slabs_;
   listener told_;
 };
 

@@ -39,6 +39,20 @@ TEST_F(Slabs, OfItsOwnLetASmallTensorBeFrozenAndHoldAStrayWriteBack) {
   EXPECT_EQ(stray.error().code, errc::device_fault);
 }
 
+TEST_F(Slabs, AreNoLargerThanTheirTensorWhereTheLimitIsNear) {
+  constexpr std::int64_t mib = 1 << 20;
+  gpu_.stop();
+  device small =
+      system_.device(0, {.memory_limit_bytes = 100 * mib, .backend_path = QUEUES_PLUGIN});
+  for (int i = 0; i < 3; ++i) {
+    auto t = small.tensor<std::uint8_t>({99 * mib + 1}).value();  // to be rounded to 104 MiB
+    EXPECT_TRUE(small.ask(memory::fill{.to = t, .value = i}).get_result());
+  }
+  auto refused = small.tensor<std::uint8_t>({100 * mib + 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::out_of_memory);
+}
+
 TEST_F(Slabs, OfItsOwnAreUsedAgain) {
   const std::uint64_t before = gpu_.statistics().memory_used_bytes;
   std::uint64_t with_one = 0;
