@@ -46,7 +46,7 @@ struct copy_crew::board {
     std::uint32_t number = 0;
   };
 
-  [[nodiscard]] one_part take();
+  [[nodiscard]] one_part take(const work* only = nullptr);
   [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
 
   std::mutex mutex;
@@ -60,9 +60,10 @@ struct copy_crew::board {
   std::atomic<std::uint32_t> news{0};
 };
 
-copy_crew::board::one_part copy_crew::board::take() {
+copy_crew::board::one_part copy_crew::board::take(const work* only) {
   if (waiting.empty()) return {};
   begun_batch& first = waiting.front();
+  if (only != nullptr && first.all.what.get() != only) return {};
   --parts_waiting;
   if (first.next + 1 < first.all.parts) return {first.all.what, first.next++};
   one_part last{std::move(first.all.what), first.next};
@@ -141,9 +142,12 @@ void copy_crew::muster(turnout threads) {
     threads_.emplace_back([shared = board_] { serve(shared); });
 }
 
-bool copy_crew::help() {
+bool copy_crew::help() { return take_part_in(nullptr); }
+bool copy_crew::help_with(const work& it) { return take_part_in(&it); }
+
+bool copy_crew::take_part_in(const work* it) {
   auto lock = hold(board_->mutex);
-  const auto next = board_->take();
+  const auto next = board_->take(it);
   lock.unlock();
   if (next.of) next.of->do_part(next.number);
   return next.of != nullptr;

@@ -44,8 +44,12 @@ class copy_crew {
   void call(std::uint64_t parts);
   /// Does one part of what waits for the crew, if there is any.
   bool help();
+  /// The same for a part of `it` alone.
+  bool help_with(const work& it);
 
  private:
+  bool take_part_in(const work* it);
+
   struct board;
   struct turnout {
     unsigned woken = 0;

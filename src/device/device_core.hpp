@@ -51,6 +51,9 @@ class device_core {
 
   /// What is lent has lanes that no request gets, because whatever follows it there would wait.
   static constexpr int lease_lanes = 8;
+  /// The last of the others, where every second piece of a large copy goes; libraries come there
+  /// when they have all others.
+  static constexpr std::uint8_t copy_lane = wire::max_lanes - lease_lanes - 1;
   /// One for another tensor to be lent, if there is one; until `leave_lease_lane`, which also has
   /// the worker look at it.
   [[nodiscard]] std::optional<std::uint8_t> take_lease_lane() noexcept;

@@ -51,6 +51,8 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
     staged_copy* copy = nullptr;
     std::size_t begin = 0;  // of the piece, in bytes of the program's memory
     std::size_t end = 0;
+    std::uint8_t lane = 0;
+    detail::buffer_ref room;  // for one piece after the other
     any_tensor staging;
     any_tensor device_side;
     std::atomic<std::uint32_t> parts_left{0};
@@ -68,6 +70,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   void on_copied(stage& s);
   bool send(stage& s, device_core::no_room full);
   void send_waiting();
+  void give_back_staging() noexcept;
   void note_sent(std::size_t bytes);
   void on_done(stage& s, error* failure);
   void end_piece(stage& s);
@@ -86,12 +89,14 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   const std::byte* source_ = nullptr;  // of a copy in
   std::byte* target_ = nullptr;        // of a copy out
   std::uint8_t lane_ = 0;
+  std::uint8_t other_lane_ = 0;
   std::vector<stage> stages_;
   // By whoever did its last part, as the last thing it does with that piece.
   std::atomic<bool> first_is_full_{false};
 
   std::mutex mutex_;
   std::size_t next_ = 0;
+  std::uint8_t next_lane_ = 0;   // in turn: a copy does not wait for the mark of the one before
   std::size_t unsent_ = 0;       // bytes
   std::size_t under_way_ = 0;    // pieces, and one for whoever starts the copy
   bool begun_ = false;           // the first piece was sent
