@@ -80,7 +80,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
        .limit_bytes = config.memory_limit_bytes != 0 ? config.memory_limit_bytes : whole,
        .granule_bytes = device_granule_bytes,
        .source = backend->source,
-       .reserve_addresses = config.isolation == isolation::process});
+       .worker_in_program = config.isolation == isolation::thread});
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);

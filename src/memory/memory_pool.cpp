@@ -42,11 +42,29 @@ result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, std::uin
                                                    std::uintptr_t last) {
   for (std::uintptr_t at = first; at + bytes <= last; at += address_step) {
     auto range = os::reserve(reinterpret_cast<std::byte*>(at), bytes);
-    if (range) return place{range->address(), bytes, *std::move(range)};
+    if (range)
+      return place{
+          .base = range->address(), .bytes = bytes, .range = *std::move(range), .of_source = {}};
     if (range.error().vendor_code != EEXIST) return std::move(range).error();
   }
   return error{.code = errc::out_of_memory,
                .message = fmt::format("no address range of {} bytes is free", bytes)};
+}
+
+result<memory_pool::place> memory_pool::find_device_place(const pool_config& config) {
+  const std::uint64_t bytes =
+      round_up(slab_store::shared_zone_bytes + 2 * config.limit_bytes, address_step);
+  if (config.worker_in_program) {
+    auto taken = config.source->reserve(bytes);
+    if (!taken) return std::move(taken).error();
+    if (*taken) {
+      std::byte* const base = (*taken)->base();
+      return place{.base = base, .bytes = bytes, .range = {}, .of_source = *std::move(taken)};
+    }
+  }
+  auto where = find_place(bytes, first_device_address, last_device_address);
+  if (where && config.worker_in_program) where->range = {};
+  return where;
 }
 
 result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
@@ -58,17 +76,8 @@ result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& aske
   }
   pool_config config = asked;
   if (config.source) {
-    const std::uint64_t bytes =
-        round_up(slab_store::shared_zone_bytes + 2 * config.limit_bytes, address_step);
-    // Not where an earlier device was, nor beside it: a driver in this process may have something
-    // there.
-    constexpr std::uint64_t room_for_the_driver = std::uint64_t{1} << 40;
-    static std::atomic<std::uintptr_t> next_address{first_device_address};
-    auto where = find_place(bytes, next_address.load(), last_device_address);
-    if (!where) where = find_place(bytes, first_device_address, last_device_address);
+    auto where = find_device_place(config);
     if (!where) return std::move(where).error();
-    next_address.store(reinterpret_cast<std::uintptr_t>(where->base) + bytes + room_for_the_driver);
-    if (!config.reserve_addresses) where->range = {};
     return std::shared_ptr<memory_pool>(new memory_pool(config, *std::move(where), {}));
   }
   config.limit_bytes =
@@ -92,6 +101,7 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
       base_(where.base),
       range_bytes_(where.bytes),
       range_(std::move(where.range)),
+      range_of_source_(std::move(where.of_source)),
       memory_(std::move(memory)),
       arena_(std::max<std::uint64_t>(config.granule_bytes, 8)) {
   if (config_.source) {

@@ -35,9 +35,9 @@ struct pool_config {
   std::uint64_t granule_bytes = 0;  ///< every buffer starts and ends at a multiple
   /// Where the memory comes from; null for shared memory of the program.
   std::shared_ptr<device_source> source{};
-  /// Keeps the address range taken in the program, whose own mappings then stay away from it. Not
-  /// where a worker in the program itself is to map there.
-  bool reserve_addresses = true;
+  /// A worker in the program itself is to map there: where the source says. Otherwise the address
+  /// range stays taken in the program, whose own mappings then keep away from it.
+  bool worker_in_program = false;
 };
 
 struct pool_statistics {
@@ -126,12 +126,14 @@ class memory_pool final : public detail::buffer_owner,
   struct place {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
-    os::mapping range;  // what keeps the addresses taken
+    os::mapping range;                         // what keeps the addresses taken,
+    std::unique_ptr<address_range> of_source;  // or this does
   };
 
   memory_pool(const pool_config& config, place where, os::unique_fd memory);
   [[nodiscard]] static result<place> find_place(std::uint64_t bytes, std::uintptr_t first,
                                                 std::uintptr_t last);
+  [[nodiscard]] static result<place> find_device_place(const pool_config& config);
   [[nodiscard]] detail::buffer& free_block();
   [[nodiscard]] std::optional<arena::piece> take_piece(std::uint64_t bytes);
   [[nodiscard]] error no_memory(std::uint64_t bytes, std::string why) const;
@@ -141,6 +143,7 @@ class memory_pool final : public detail::buffer_owner,
   std::byte* const base_;
   const std::uint64_t range_bytes_;
   const os::mapping range_;
+  const std::unique_ptr<address_range> range_of_source_;
   const os::unique_fd memory_;
   std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
   std::function<void(detail::buffer_ref)> thaw_;  // likewise

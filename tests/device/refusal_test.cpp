@@ -343,6 +343,7 @@ TEST_P(Refusal, CancelledRequestIsNotRun) {
 }
 
 TEST_P(Refusal, RequestWhoseDeadlinePassesInTheQueueIsNotRun) {
+  if (on_gpu()) GTEST_SKIP() << "what is in a stream cannot be taken out again";
   shared_flag flag(gpu_);
   auto t = gpu_.tensor<float>({1}, initial::zero).value();
   auto held = gpu_.library("test").ask(hold{.flag = flag.tensor()});
@@ -384,15 +385,16 @@ TEST_P(Refusal, OfMoreHostMemoryThanThereIs) {
 }
 
 TEST_P(Refusal, OfMoreBytesThanAMailboxOrAMachineCanHave) {
+  gpu_.stop();  // one GPU is enough
   for (const std::uint64_t bytes :
        {std::uint64_t{1} << 32, std::numeric_limits<std::uint64_t>::max()}) {
     device_config config = this->config();
     config.mailbox_bytes = bytes;
-    EXPECT_EQ(refused(system_, 3, config), errc::invalid_argument) << bytes;
+    EXPECT_EQ(refused(system_, 0, config), errc::invalid_argument) << bytes;
   }
   device_config config = this->config();
   config.memory_limit_bytes = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_EQ(refused(system_, 3, config), errc::invalid_argument);
+  EXPECT_EQ(refused(system_, 0, config), errc::invalid_argument);
 }
 
 TEST_P(Refusal, TheLongestPatienceIsNoLimit) {

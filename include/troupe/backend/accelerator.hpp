@@ -60,6 +60,8 @@ struct accelerator_config {
   std::string_view device;  ///< which one, as its provider names it (a UUID)
   std::byte* memory_base = nullptr;
   std::uint64_t memory_bytes = 0;  ///< the address range that pieces are mapped into
+  /// In the program itself, which has taken the address range already (`device_source::reserve`).
+  bool in_program = false;
 };
 
 /// Signature of `troupe_backend_accelerator`: fills `made`, or `outcome` with why not.

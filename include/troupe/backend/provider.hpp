@@ -31,6 +31,13 @@ class slab_view {
   [[nodiscard]] virtual std::byte* address() const noexcept = 0;
 };
 
+/// Addresses that nothing else in the program is given, until it is destroyed.
+class address_range {
+ public:
+  virtual ~address_range() = default;
+  [[nodiscard]] virtual std::byte* base() const noexcept = 0;
+};
+
 /// How full a device is, all processes counted. Bytes.
 struct memory_level {
   std::uint64_t free = 0;
@@ -55,6 +62,13 @@ class device_source {
                                                                 std::byte* wanted, bool writable) {
     (void)slab, (void)bytes, (void)wanted, (void)writable;
     return error{.code = errc::unsupported, .message = "this backend lends no memory"};
+  }
+  /// Takes addresses at which a worker in the program itself is to map slabs: a driver that is in
+  /// this process has things of its own there, and only it knows where. Null where such a worker
+  /// can map at any that are free; a worker in a process of its own takes its addresses itself.
+  [[nodiscard]] virtual result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) {
+    (void)bytes;
+    return std::unique_ptr<address_range>();
   }
   /// \errors `unsupported` where nobody can tell
   [[nodiscard]] virtual result<memory_level> level() = 0;

@@ -3,7 +3,6 @@
 #include "backend/cuda/backend.hpp"
 #include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
-#include "backend/cuda/registration.hpp"
 #include "backend/cuda/stream_lane.hpp"
 
 #include <fmt/format.h>
@@ -44,27 +43,41 @@ result<std::unique_ptr<device_accelerator>> device_accelerator::make(
       !asked) {
     return std::move(asked).error();
   }
-  // Every worker has the memory at the addresses that the program has chosen.
+  if (!config.in_program) {
+    if (auto taken = made->take_addresses(config); !taken) return std::move(taken).error();
+  }
+  // While kernels run, loading others may wait for them.
+  if (auto loaded_code = load_kernels(); !loaded_code) return std::move(loaded_code).error();
+  return made;
+}
+
+// In a process of its own the process's end does all this. In the program, memory that stays mapped
+// would stay taken, and addresses that stay registered could not be used again.
+device_accelerator::~device_accelerator() {
+  enter_thread();
+  shared_.clear();
+  for (const auto& [at, bytes] : mapped_)
+    (void)driver_.cuMemUnmap(pointer(at), bytes);
+}
+
+// Every worker has the memory at the addresses that the program has chosen.
+result<void> device_accelerator::take_addresses(const accelerator_config& config) {
   CUdeviceptr reserved = 0;
   const CUdeviceptr wanted = pointer(config.memory_base);
-  if (auto taken = check(d.cuMemAddressReserve(&reserved, config.memory_bytes, 0, wanted, 0),
+  if (auto taken = check(driver_.cuMemAddressReserve(&reserved, config.memory_bytes, 0, wanted, 0),
                          "cuMemAddressReserve");
       !taken) {
     return unavailable(std::move(taken).error(),
                        fmt::format("{} bytes of addresses at {}", config.memory_bytes,
                                    static_cast<void*>(config.memory_base)));
   }
-  if (reserved != wanted) {
-    return error{.code = errc::device_unavailable,
-                 .message = fmt::format("the driver put {} bytes of addresses at {:#x} instead of "
-                                        "{:#x}, where something else lies",
-                                        config.memory_bytes, reserved, wanted),
-                 .library = "cuda",
-                 .call = "cuMemAddressReserve"};
-  }
-  // While kernels run, loading others may wait for them.
-  if (auto loaded_code = load_kernels(); !loaded_code) return std::move(loaded_code).error();
-  return made;
+  if (reserved == wanted) return {};
+  return error{.code = errc::device_unavailable,
+               .message = fmt::format("the driver put {} bytes of addresses at {:#x} instead of "
+                                      "{:#x}, where something else lies",
+                                      config.memory_bytes, reserved, wanted),
+               .library = "cuda",
+               .call = "cuMemAddressReserve"};
 }
 
 void device_accelerator::enter_thread() { (void)driver_.cuCtxSetCurrent(context_); }
@@ -83,10 +96,12 @@ result<void> device_accelerator::map(std::byte* at, std::uint64_t bytes, int des
   // The mapping keeps the memory.
   (void)driver_.cuMemRelease(memory);
   if (!mapped) return mapped;
+  mapped_[at] = bytes;
   return give_access(at, bytes, false);
 }
 
 result<void> device_accelerator::unmap(std::byte* at, std::uint64_t bytes) {
+  mapped_.erase(at);
   return check(driver_.cuMemUnmap(pointer(at), bytes), "cuMemUnmap");
 }
 
@@ -105,12 +120,9 @@ result<void> device_accelerator::share(std::byte* at, std::uint64_t bytes) {
   for (std::byte* const end = at + bytes; at < end;) {
     const std::uint64_t step =
         std::min(bytes_to_registration_boundary(at), static_cast<std::uint64_t>(end - at));
-    if (auto done = check(driver_.cuMemHostRegister(
-                              at, step, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
-                          "cuMemHostRegister");
-        !done) {
-      return done;
-    }
+    auto piece = host_registration::make(driver_, at, step);
+    if (!piece) return std::move(piece).error();
+    shared_.push_back(*std::move(piece));
     at += step;
   }
   return {};

@@ -1,11 +1,14 @@
 #pragma once
 
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/registration.hpp"
 
 #include <troupe/backend/accelerator.hpp>
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace troupe::cuda {
 
@@ -20,6 +23,10 @@ class device_accelerator final : public accelerator {
   [[nodiscard]] static result<std::unique_ptr<device_accelerator>> make(
       const accelerator_config& config);
 
+  ~device_accelerator() override;
+  device_accelerator(const device_accelerator&) = delete;
+  device_accelerator& operator=(const device_accelerator&) = delete;
+
   void enter_thread() override;
   [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override;
   [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override;
@@ -31,12 +38,15 @@ class device_accelerator final : public accelerator {
   device_accelerator(const driver& d, CUdevice device, CUcontext context) noexcept
       : driver_(d), device_(device), context_(context) {}
 
+  [[nodiscard]] result<void> take_addresses(const accelerator_config& config);
   [[nodiscard]] result<void> give_access(std::byte* at, std::uint64_t bytes, bool read_only);
 
   const driver& driver_;
   CUdevice device_;
   CUcontext context_;
   int multiprocessors_ = 0;
+  std::map<std::byte*, std::uint64_t> mapped_;  // bytes, by address
+  std::vector<host_registration> shared_;
 };
 
 }  // namespace troupe::cuda

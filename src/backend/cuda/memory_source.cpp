@@ -33,6 +33,23 @@ class exported_memory final : public memory_slab {
   int descriptor_;
 };
 
+class reserved_addresses final : public address_range {
+ public:
+  reserved_addresses(const driver& d, CUdeviceptr base, std::uint64_t bytes) noexcept
+      : driver_(d), base_(base), bytes_(bytes) {}
+  reserved_addresses(const reserved_addresses&) = delete;
+  reserved_addresses& operator=(const reserved_addresses&) = delete;
+  ~reserved_addresses() override { (void)driver_.cuMemAddressFree(base_, bytes_); }
+  [[nodiscard]] std::byte* base() const noexcept override {
+    return reinterpret_cast<std::byte*>(base_);
+  }
+
+ private:
+  const driver& driver_;
+  CUdeviceptr base_;
+  std::uint64_t bytes_;
+};
+
 /// Addresses of the program's, and what is mapped there.
 class mapped_memory final : public slab_view {
  public:
@@ -164,6 +181,17 @@ result<std::unique_ptr<slab_view>> memory_source::view(const memory_slab& slab, 
     return std::move(mapped).error();
   }
   return std::unique_ptr<slab_view>(std::move(made));
+}
+
+result<std::unique_ptr<address_range>> memory_source::reserve(std::uint64_t bytes) {
+  CUdeviceptr base = 0;
+  if (auto taken = check(driver_.cuMemAddressReserve(&base, bytes, 0, 0, 0), "cuMemAddressReserve");
+      !taken) {
+    error why = std::move(taken).error();
+    why.message += fmt::format("; {} bytes of addresses", bytes);
+    return why;
+  }
+  return std::unique_ptr<address_range>(std::make_unique<reserved_addresses>(driver_, base, bytes));
 }
 
 result<memory_level> memory_source::level() {

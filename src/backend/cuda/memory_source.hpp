@@ -28,6 +28,7 @@ class memory_source final : public device_source {
   [[nodiscard]] result<std::unique_ptr<slab_view>> view(const memory_slab& slab,
                                                         std::uint64_t bytes, std::byte* wanted,
                                                         bool writable) override;
+  [[nodiscard]] result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) override;
   [[nodiscard]] result<memory_level> level() override;
   void on_fault(alarm raise) override;
   [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>& pids) override;
