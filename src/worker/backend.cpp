@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,14 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   };
   auto backend = plugin_library::open(plugin);
   if (!backend) return of_backend(std::move(backend).error());
+  // A vendor library takes the loader half as long as a context takes the driver: both at once.
+  const std::vector<std::string> paths = companions_of(plugin, libraries);
+  auto opened = std::async(std::launch::async, [&paths] {
+    std::vector<result<plugin_library>> all;
+    for (const std::string& path : paths)
+      all.push_back(plugin_library::open(path));
+    return all;
+  });
   loaded_backend made;
   if (auto* make = backend->find<make_accelerator>("troupe_backend_accelerator")) {
     result<void> outcome;
@@ -96,22 +105,20 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   if (auto added = backend->add_operations(operations); !added) {
     return of_backend(std::move(added).error());
   }
-  const auto note_warm_up = [&](const plugin_library& library) {
-    if (auto* warm_up = library.find<warm_up_lane>("troupe_backend_warm_up")) {
-      made.warm_ups.push_back(warm_up);
-    }
-  };
-  note_warm_up(*backend);
-  for (const std::string& path : companions_of(plugin, libraries)) {
-    const std::string name =
-        fs::path(path).stem().string().substr(fs::path(plugin).stem().string().size() + 1);
-    auto library = plugin_library::open(path);
+  made.warm_up = backend->find<warm_up_lane>("troupe_backend_warm_up");
+  std::vector<result<plugin_library>> companions = opened.get();
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    result<plugin_library>& library = companions[i];
     auto added = library ? library->add_operations(operations) : std::move(library).error();
     if (!added) {
-      made.missing.push_back({name, why_missing(path, added.error().message)});
+      const std::string name =
+          fs::path(paths[i]).stem().string().substr(fs::path(plugin).stem().string().size() + 1);
+      made.missing.push_back({name, why_missing(paths[i], added.error().message)});
       continue;
     }
-    note_warm_up(*library);
+    if (auto* warm_up = library->find<warm_up_lane>("troupe_backend_warm_up")) {
+      made.library_warm_ups.push_back(warm_up);
+    }
   }
   return made;
 }

@@ -16,7 +16,8 @@ namespace troupe::worker {
 /// A backend in this process.
 struct loaded_backend {
   std::unique_ptr<troupe::accelerator> accelerator;  ///< null where it brings none
-  std::vector<warm_up_lane*> warm_ups;               ///< of it and of the libraries beside it
+  warm_up_lane* warm_up = nullptr;                   ///< its own; null where it brings none
+  std::vector<warm_up_lane*> library_warm_ups;       ///< of the libraries beside it
   std::vector<missing_library> missing;              ///< of those beside it
 };
 

@@ -15,13 +15,16 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   operation_table all;
   if (!c.plugin.empty()) {
     const wire::address_range& memory = c.ranges[static_cast<std::size_t>(memory_space::device)];
-    auto loaded = load_backend(
-        c.plugin,
-        {.device = c.device, .memory_base = memory.base, .memory_bytes = memory.mapped_bytes},
-        c.libraries, all);
+    auto loaded = load_backend(c.plugin,
+                               {.device = c.device,
+                                .memory_base = memory.base,
+                                .memory_bytes = memory.mapped_bytes,
+                                .in_program = !c.in_process},
+                               c.libraries, all);
     if (!loaded) return std::move(loaded).error();
     made->accelerator_ = std::move(loaded->accelerator);
-    made->warm_ups_ = std::move(loaded->warm_ups);
+    made->warm_up_ = loaded->warm_up;
+    made->library_warm_ups_ = std::move(loaded->library_warm_ups);
     made->missing_ = std::move(loaded->missing);
   }
   if (c.add_own != nullptr) c.add_own(all);
@@ -52,27 +55,28 @@ class plain_lane final : public lane_context {
 result<void> engine::warm_up(bool urgent) {
   if (!accelerator_) {
     plain_lane lane;
-    for (warm_up_lane* run : warm_ups_) {
-      result<void> outcome;
-      run(lane, outcome);
-      if (!outcome) return outcome;
-    }
-    return {};
+    return warm_up(lane, urgent);
   }
-  // The lanes that programs use first: one for each library.
   const int warm_lanes = urgent ? 1 : 4;
   for (int number = 0; number < warm_lanes; ++number) {
     auto made = accelerator_->make_lane(number);
     if (!made) return std::move(made).error();
-    for (warm_up_lane* run : warm_ups_) {
-      result<void> outcome;
-      run(**made, outcome);
-      if (!outcome) return outcome;
-    }
+    if (auto done = warm_up(**made, urgent); !done) return done;
     if (auto done = (*made)->finish(); !done) return done;
     lanes_.push_back(*std::move(made));
   }
   return {};
+}
+
+result<void> engine::warm_up(lane_context& lane, bool urgent) {
+  result<void> outcome;
+  if (warm_up_ != nullptr) warm_up_(lane, outcome);
+  if (urgent) return outcome;
+  for (warm_up_lane* const library : library_warm_ups_) {
+    if (!outcome) break;
+    library(lane, outcome);
+  }
+  return outcome;
 }
 
 result<void> engine::check_range(memory_space space, std::uint64_t offset,

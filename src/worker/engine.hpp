@@ -62,9 +62,10 @@ class engine {
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
-  /// Makes an accelerator's lanes and has every library do a little work on each, or just do it
-  /// where there is none, so that the first requests find everything loaded. When requests wait
-  /// already (`urgent`), one lane has to do: it loads what all others use.
+  /// Has the backend and every library do a little work on each of the lanes that programs use
+  /// first, so that the first requests find everything loaded. When requests wait already
+  /// (`urgent`) only the backend itself shows that it works: they load what they need, and nothing
+  /// else.
   [[nodiscard]] result<void> warm_up(bool urgent);
   /// The lanes that are warm, by number.
   [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
@@ -74,6 +75,8 @@ class engine {
   [[nodiscard]] troupe::accelerator* accelerator() const noexcept { return accelerator_.get(); }
 
  private:
+  [[nodiscard]] result<void> warm_up(lane_context& lane, bool urgent);
+
   explicit engine(config c) : config_(std::move(c)) {}
   [[nodiscard]] std::byte* at(memory_space space, std::uint64_t offset) const noexcept {
     return config_.ranges[static_cast<std::size_t>(space)].base + offset;
@@ -84,7 +87,8 @@ class engine {
   config config_;
   operation_table operations_;
   std::unique_ptr<troupe::accelerator> accelerator_;
-  std::vector<warm_up_lane*> warm_ups_;
+  warm_up_lane* warm_up_ = nullptr;
+  std::vector<warm_up_lane*> library_warm_ups_;
   std::vector<missing_library> missing_;
   std::vector<std::unique_ptr<accelerator_lane>> lanes_;
   std::uint64_t shared_end_ = 0;
