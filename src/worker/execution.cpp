@@ -35,7 +35,7 @@ result<void> call_executor(const job& j, lane_context& lane, std::byte* reply) {
   running.active = true;
   result<void> outcome;
   try {
-    outcome = j.op->run(j.op->executor, j.request.get(), lane, reply);
+    outcome = j.op->run(j.op->executor, j.what().request.get(), lane, reply);
   } catch (const std::bad_alloc&) {
     outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
   } catch (const std::exception& thrown) {

@@ -11,27 +11,8 @@
 namespace troupe::worker {
 namespace {
 
-// A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
-// another thread should read the mailbox meanwhile.
-constexpr std::uint64_t large_bytes = 65'536;
-
-// More buffers than any program has; bounds what a hostile number can make the hazards allocate.
-constexpr std::uint32_t max_buffers = 1u << 22;
-
-// Bytes of a request from which on it is compared faster than decoded.
-constexpr std::uint32_t worth_keeping = 64;
-
-bool is_repeatable(std::span<const wire::operand> operands) noexcept {
-  return std::ranges::none_of(operands, [&](const wire::operand& written) {
-    if (written.role == access::read || written.begin == written.end) return false;
-    return written.role == access::update ||
-           std::ranges::any_of(operands, [&](const wire::operand& read) {
-             return read.role == access::read && read.space == written.space &&
-                    read.buffer == written.buffer && read.begin < written.end &&
-                    written.begin < read.end;
-           });
-  });
-}
+// Of a slot: its header and most requests of up to three tensors.
+constexpr std::size_t bytes_ahead = 4 * wire::cache_line;
 
 }  // namespace
 
@@ -95,8 +76,10 @@ bool inbox::look() noexcept {
 
 void inbox::take_up(std::uint64_t entry) noexcept {
   ahead_[found_++] = entry;
-  detail::fetch_for_reading(&header_of(
+  const auto* const slot = reinterpret_cast<const std::byte*>(&header_of(
       static_cast<std::uint16_t>(wire::ring_entry::slot_of(entry) % geometry_.capacity)));
+  for (std::size_t offset = 0; offset < bytes_ahead; offset += wire::cache_line)
+    detail::fetch_for_reading(slot + offset);
 }
 
 bool inbox::has_more() const noexcept {
@@ -124,14 +107,10 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::uint64_t id = header.operation;
   const std::uint32_t bytes = header.payload_bytes;
   const std::uint64_t spill = header.spill_offset;
-  const bool same_operation = to.op != nullptr && to.op->type->id == id;
-  const bool known = std::exchange(to.kept, false) && same_operation;
-  if (!same_operation) to.op = operations.find(id);
-  const auto refuse = [&](error why) {
-    to.operands.clear();
-    to.large = false;
-    to.refused = std::move(why);
-  };
+  to.release_request();
+  to.own.clear();  // what is refused uses nothing
+  if (to.op == nullptr || to.op->type->id != id) to.op = operations.find(id);
+  const auto refuse = [&](error why) { to.refused = std::move(why); };
   if (named != slot || lane != to.lane) {
     return refuse(
         {.code = errc::protocol_violation,
@@ -153,28 +132,10 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
                                   : reinterpret_cast<const std::byte*>(&header) + sizeof(header);
   if (bytes != 0) std::memcpy(payload_.data(), from, bytes);
   const std::span payload = std::span(payload_).first(bytes);
-  if (known && std::ranges::equal(payload, to.bytes)) {
-    to.kept = true;
-    return;
-  }
-
-  void* request = to.request.emplace(*to.op->type);
-  auto decoded = wire::decode(*to.op->type, request, payload, ranges, to.operands);
-  if (decoded) decoded = to.op->type->validate(request);
-  if (!decoded) return refuse(std::move(decoded).error());
-  std::uint64_t touched = 0;
-  for (const wire::operand& o : to.operands) {
-    touched += o.end - o.begin;
-    if (o.buffer >= max_buffers) {
-      return refuse(
-          {.code = errc::protocol_violation, .message = fmt::format("buffer number {}", o.buffer)});
-    }
-  }
-  to.large = to.op->effort == effort::unknown || touched > large_bytes;
-  to.repeatable = is_repeatable(to.operands);
-  if (bytes >= worth_keeping && !spilled) {
-    to.bytes.assign(payload.begin(), payload.end());
-    to.kept = true;
+  to.known = decoded_.find(*to.op, payload, ranges);
+  if (to.known != nullptr) return;
+  if (auto decoded = to.own.decode(*to.op, payload, ranges); !decoded) {
+    refuse(std::move(decoded).error());
   }
 }
 

@@ -82,6 +82,7 @@ class inbox {
   std::size_t taken_ = 0;
   std::size_t found_ = 0;
   std::vector<std::byte> payload_;
+  decoded_requests decoded_;
 };
 
 }  // namespace troupe::worker

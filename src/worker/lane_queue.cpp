@@ -6,11 +6,11 @@ namespace troupe::worker {
 namespace {
 
 // A mark for so many requests is as good as free, and comes often enough.
-constexpr std::uint64_t most_per_mark = 16;
+constexpr std::uint64_t most_per_mark = wire::queue_depth / 2;
 
 // Where the program has to know whether just this request has begun.
 bool is_told_apart(const job& j, bool alone) noexcept {
-  return alone || !j.repeatable || j.deadline_ns != 0 || j.held || j.op == nullptr ||
+  return alone || !j.what().repeatable || j.deadline_ns != 0 || j.held || j.op == nullptr ||
          j.op->fails_late;
 }
 

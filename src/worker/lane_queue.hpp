@@ -7,6 +7,7 @@
 #include <troupe/backend/accelerator.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,9 @@ namespace troupe::worker {
 /// One thread at a time has it. Any thread may call `given_back` and `check`.
 class lane_queue {
  public:
+  /// Whoever has a queue without its last mark waits so long for more that may share it.
+  static constexpr std::chrono::microseconds mark_patience{10};
+
   lane_queue(std::size_t number, std::unique_ptr<accelerator_lane> queue, inbox& requests,
              outbox& answers) noexcept
       : number_(number), queue_(std::move(queue)), requests_(requests), answers_(answers) {}

@@ -27,10 +27,6 @@ constexpr int most_unannounced = 16;
 // Pauses of the processor, some 50 to 80 ns each.
 constexpr int longest_pause = 4;
 
-bool can_be_held_back(const job& j) noexcept {
-  return !j.refused && j.op != nullptr && j.op->ready != nullptr;
-}
-
 }  // namespace
 
 struct threaded_lanes::lane_state final : lane_context {
@@ -171,7 +167,7 @@ bool threaded_lanes::read_for_a_while() {
     spin = detail::spin_wait(reader_spins, 1);
     in_a_row = std::min(in_a_row + 1, longest_pause);
     job& j = admit(entry);
-    if (queued_.load(std::memory_order_acquire) == 0 && !j.large) {
+    if (queued_.load(std::memory_order_acquire) == 0 && !j.what().large) {
       // Alone: nothing that it could depend on is unfinished.
       run(j);
       if (++ran_alone_ == most_unannounced) announce_completed();
@@ -182,7 +178,7 @@ bool threaded_lanes::read_for_a_while() {
     {
       const std::lock_guard lock(mutex_);
       queued_.fetch_add(1, std::memory_order_relaxed);
-      if (can_be_held_back(j)) holdable_.fetch_add(1, std::memory_order_release);
+      if (j.held_back()) holdable_.fetch_add(1, std::memory_order_release);
       queues_[j.lane].push_back(&j);
       waiting_lanes_ |= 1u << j.lane;
       ready = take_ready_locked();
@@ -207,7 +203,7 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   (void)j.handed_back.load(std::memory_order_acquire);
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
   j.place = ++admitted_[j.lane];
-  hazards_.admit(j.lane, j.place, j.operands, j.waits);
+  hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
   return j;
 }
 
@@ -228,7 +224,7 @@ job* threaded_lanes::take_ready_locked() {
     alone_runs_ = next_alone_ == head || parts_.requests.alone(head->slot);
     next_alone_ = nullptr;
     queue.pop_front();
-    if (can_be_held_back(*head)) holdable_.fetch_sub(1, std::memory_order_relaxed);
+    if (head->held_back()) holdable_.fetch_sub(1, std::memory_order_relaxed);
     if (queue.empty()) waiting_lanes_ &= ~(1u << lane);
     running_lanes_ |= 1u << lane;
     first_lane_ = (lane + 1) % wire::max_lanes;
@@ -242,7 +238,7 @@ bool threaded_lanes::may_start(const job& j) noexcept {
   if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
     return false;
   }
-  if (can_be_held_back(j) && !j.op->ready(j.request.get())) return false;
+  if (j.held_back() && !j.op->ready(j.what().request.get())) return false;
   if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
   // What it depends on has ended. Nothing else starts before it: under a steady load it would never
   // be alone.

@@ -110,25 +110,11 @@ result<bool> stream_lanes::take_up() {
     begun_ = true;
   }
   bool any = false;
-  while (const std::uint64_t entry = parts_.requests.poll()) {
+  while (const std::size_t count = admit_batch()) {
     any = true;
-    std::unique_ptr<job>& place = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
-    if (!place) place = std::make_unique<job>();
-    job& j = *place;
-    (void)j.handed_back.load(std::memory_order_acquire);
-    j.handed_back.store(false, std::memory_order_relaxed);
-    parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
-    lane& to = lanes_[j.lane];
-    j.place = ++to.admitted;
-    hazards_.admit(j.lane, j.place, j.operands, j.waits);
-    if (to.waiting.empty() && may_submit(j)) {
-      if (auto done = submit(j); !done) return std::move(done).error();
-    } else {
-      to.waiting.push_back(&j);
-      waiting_lanes_ |= 1u << j.lane;
-    }
-    if (waiting_lanes_ != 0) {
-      if (auto more = submit_waiting(); !more) return more;
+    for (std::size_t i = 0; i < count; ++i) {
+      batch_left_ = count - i - 1;
+      if (auto done = place(*batch_[i]); !done) return std::move(done).error();
     }
   }
   if (waiting_lanes_ != 0) {
@@ -136,9 +122,48 @@ result<bool> stream_lanes::take_up() {
     if (!more) return more;
     any = any || *more;
   }
-  // Nothing is left that could share a mark with what is in the queues.
-  if (auto marked = mark_all(); !marked) return std::move(marked).error();
+  if (any) {
+    if (unmarked_lanes_ != 0) submitted_at_ = clock::now();
+  } else if (unmarked_lanes_ != 0 && clock::now() - submitted_at_ > lane_queue::mark_patience) {
+    // Nothing comes that could share a mark with what is in the queues.
+    if (auto marked = mark_all(); !marked) return std::move(marked).error();
+  }
   return any;
+}
+
+// Reads and admits what is there, so far as it fits the batch. What reads requests and what
+// enqueues them take turns with several at once: each finds its own code and data in the caches.
+std::size_t stream_lanes::admit_batch() {
+  std::size_t count = 0;
+  while (count < batch_.size()) {
+    const std::uint64_t entry = parts_.requests.poll();
+    if (entry == 0) break;
+    std::unique_ptr<job>& room = jobs_[wire::ring_entry::slot_of(entry) % jobs_.size()];
+    if (!room) room = std::make_unique<job>();
+    job& j = *room;
+    (void)j.handed_back.load(std::memory_order_acquire);
+    j.handed_back.store(false, std::memory_order_relaxed);
+    parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
+    j.place = ++lanes_[j.lane].admitted;
+    hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
+    batch_[count++] = &j;
+  }
+  return count;
+}
+
+// Enqueues it or has it wait.
+result<void> stream_lanes::place(job& j) {
+  lane& to = lanes_[j.lane];
+  if (to.waiting.empty() && may_submit(j)) {
+    if (auto done = submit(j); !done) return done;
+  } else {
+    to.waiting.push_back(&j);
+    waiting_lanes_ |= 1u << j.lane;
+  }
+  if (waiting_lanes_ != 0) {
+    if (auto more = submit_waiting(); !more) return std::move(more).error();
+  }
+  return {};
 }
 
 result<bool> stream_lanes::submit_waiting() {
@@ -166,6 +191,7 @@ bool stream_lanes::may_submit(const job& j) {
     if (is_over(other, j.waits.need[other])) continue;
     if (lanes_[other].given < j.waits.need[other] || !take_back(lanes_[other])) return false;
   }
+  if (j.held_back() && !may_end(j)) return false;
   if (next_alone_ != nullptr && next_alone_ != &j) return false;
   const bool alone = parts_.requests.alone(j.slot);
   if (in_flight() && (alone || alone_in_flight_)) {
@@ -186,6 +212,28 @@ bool stream_lanes::may_submit(const job& j) {
     if (full()) return false;
   }
   return to.with == nullptr || (!to.wanted_back && concerns_its_lane_only(j)) || take_back(to);
+}
+
+// What is held back stays out of the queues, where it would hold up what shares a connection to the
+// device with its queue, and code that is yet to be loaded: it is ready or not once all that it
+// depends on has ended.
+bool stream_lanes::may_end(const job& j) {
+  if (in_flight()) (void)look_at_marks();
+  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
+    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
+    if (!is_over(other, j.waits.need[other])) return false;
+  }
+  return j.op->ready(j.what().request.get());
+}
+
+// True when the program has let something go that was held back: its ring may have come before this
+// thread looked at the bell, and after it looked for work.
+bool stream_lanes::let_go() {
+  for (std::uint32_t open = waiting_lanes_; open != 0; open &= open - 1) {
+    const job& first = *lanes_[static_cast<std::size_t>(__builtin_ctz(open))].waiting.front();
+    if (first.held_back() && may_submit(first)) return true;
+  }
+  return false;
 }
 
 // True once this thread has the lane's queue.
@@ -236,7 +284,7 @@ result<void> stream_lanes::submit(job& j) {
 // busy with a lane of its own. (To keep none was measured, and slower.)
 bool stream_lanes::give_away(job& j, lane& to) {
   if (submitters_.empty() || !concerns_its_lane_only(j)) return false;
-  const bool more = parts_.requests.has_more();
+  const bool more = batch_left_ > 0 || parts_.requests.has_more();
   if (to.with == nullptr) {
     const bool busy_elsewhere = own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
     if (!more || !busy_elsewhere) return false;
@@ -331,6 +379,7 @@ void stream_lanes::wait(clock::time_point quiet_since) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker)) return;
+  if (let_go()) return;
   auto until = clock::time_point::max();
   if (in_flight() || waiting_lanes_ != 0) {
     const clock::time_point now = clock::now();

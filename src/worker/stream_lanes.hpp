@@ -76,8 +76,12 @@ class stream_lanes final : public lane_runner {
   void run() noexcept;
   [[nodiscard]] result<void> serve();
   [[nodiscard]] result<bool> take_up();
+  [[nodiscard]] std::size_t admit_batch();
+  [[nodiscard]] result<void> place(job& j);
   [[nodiscard]] result<bool> submit_waiting();
   [[nodiscard]] bool may_submit(const job& j);
+  [[nodiscard]] bool may_end(const job& j);
+  [[nodiscard]] bool let_go();
   [[nodiscard]] bool take_back(lane& l) noexcept;
   [[nodiscard]] result<void> submit(job& j);
   [[nodiscard]] bool give_away(job& j, lane& to);
@@ -101,12 +105,15 @@ class stream_lanes final : public lane_runner {
   hazard_tracker hazards_;
   std::array<lane, wire::max_lanes> lanes_;
   std::vector<std::unique_ptr<job>> jobs_;  // by slot
+  std::array<job*, 8> batch_{};             // read, to be enqueued or to wait
+  std::size_t batch_left_ = 0;              // of it, after the one that is looked at
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
   std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
   std::vector<std::unique_ptr<submitter>> submitters_;
   std::size_t next_submitter_ = 0;
+  clock::time_point submitted_at_{};
   bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
   bool begun_ = false;

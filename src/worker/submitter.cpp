@@ -11,6 +11,7 @@ namespace troupe::worker {
 namespace {
 
 using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
 
 // A thread that is given work again soon should not have to be woken, which costs the reader more
 // than the work itself.
@@ -67,15 +68,19 @@ void submitter::run() noexcept {
 
 result<void> submitter::serve() {
   detail::spin_wait spin(spins);
+  clock::time_point worked{};
   while (!ending_.load(std::memory_order_acquire)) {
     if (head_ == tail_.load(std::memory_order_acquire)) {
-      if (auto marked = mark_all(); !marked) return marked;
+      if (!unmarked_.empty() && clock::now() - worked > lane_queue::mark_patience) {
+        if (auto marked = mark_all(); !marked) return marked;
+      }
       if (!spin.step()) sleep();
       continue;
     }
     const item next = ring_[head_++ % ring_size];
     if (auto done = next.to->submit(*next.what, false); !done) return done;
     note(*next.to);
+    worked = clock::now();
     if (head_ % most_between_marks == 0) {
       if (auto marked = mark_all(); !marked) return marked;
     }

@@ -103,6 +103,13 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext*, CUdevice) {
   return static_cast<CUresult>(setting("FAKE_CUDA_CONTEXT", CUDA_ERROR_NOT_SUPPORTED));
 }
 
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr* at, size_t, size_t, CUdeviceptr,
+                                     unsigned long long) {
+  *at = 0x2000'0000'0000;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+
 // Everything else is there and refuses.
 int fake_driver_refuses() { return CUDA_ERROR_NOT_SUPPORTED; }
 }
@@ -117,21 +124,19 @@ FAKE_REFUSED(cuMemCreate)
 FAKE_REFUSED(cuMemRelease)
 FAKE_REFUSED(cuMemExportToShareableHandle)
 FAKE_REFUSED(cuMemImportFromShareableHandle)
-FAKE_REFUSED(cuMemAddressReserve)
-FAKE_REFUSED(cuMemAddressFree)
 FAKE_REFUSED(cuMemMap)
 FAKE_REFUSED(cuMemUnmap)
 FAKE_REFUSED(cuMemSetAccess)
 FAKE_REFUSED(cuMemHostRegister)
+FAKE_REFUSED(cuMemHostUnregister)
 FAKE_REFUSED(cuMemAllocAsync)
 FAKE_REFUSED(cuMemFreeAsync)
+FAKE_REFUSED(cuLaunchKernel)
 FAKE_REFUSED(cuStreamCreateWithPriority)
 FAKE_REFUSED(cuStreamDestroy)
 FAKE_REFUSED(cuStreamQuery)
 FAKE_REFUSED(cuStreamSynchronize)
 FAKE_REFUSED(cuStreamWaitEvent)
-FAKE_REFUSED(cuStreamWaitValue32)
-FAKE_REFUSED(cuStreamWriteValue32)
 FAKE_REFUSED(cuStreamWriteValue64)
 FAKE_REFUSED(cuEventCreate)
 FAKE_REFUSED(cuEventRecord)

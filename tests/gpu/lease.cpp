@@ -8,6 +8,7 @@
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/lease.hpp>
+#include <troupe/ops/blas/level1.hpp>
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/memory/copy.hpp>
@@ -69,10 +70,10 @@ void run(troupe::device& gpu, std::int64_t n) {
   auto other = gpu.tensor<float>({n}).value();
   auto later = gpu.ask(troupe::memory::copy{.from = t, .to = other});
   expect(!later.wait_for(50ms), "a later request waits for the program");
-  expect(gpu.ask(troupe::memory::fill{.to = gpu.tensor<float>({8}).value(), .value = 1})
-             .get_result()
-             .has_value(),
-         "one on another tensor does not");
+  // Of another library, so in another lane: in its own one it would come after the waiting copy.
+  expect(
+      gpu.ask(troupe::blas::scal{.x = gpu.tensor<float>({8}).value(), .alpha = 2.0f}).wait_for(5s),
+      "one on another tensor does not");
   add(lent.data<float>(), n, 4);
   lent.give_back();
   expect(later.get_result().has_value(), "it goes on when the tensor is given back");

@@ -17,7 +17,6 @@
 #include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/lend.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
@@ -249,18 +248,6 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
   return {};
 }
 
-result<void> hold_place(void*, const void* request, lane_context& where, std::byte*) {
-  const auto& r = *static_cast<const troupe::lane::lend*>(request);
-  auto& lane = static_cast<fake_lane&>(where);
-  lane.enqueue(
-      [&lane, begun = r.begun.data<std::uint32_t>(), ended = r.ended.data<std::uint32_t>()] {
-        std::atomic_ref(*begun).store(1, std::memory_order_release);
-        while (std::atomic_ref(*ended).load(std::memory_order_acquire) == 0 && !lane.ended())
-          std::this_thread::sleep_for(50us);
-      });
-  return {};
-}
-
 }  // namespace
 }  // namespace troupe::gpu_test
 
@@ -297,6 +284,5 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
-  table.insert({.type = &request_type_of<lane::lend>(), .run = &gpu_test::hold_place});
 }
 }

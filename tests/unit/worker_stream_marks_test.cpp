@@ -23,7 +23,7 @@ class WorkerStreamMarks : public WorkerStreamLanes {
 TEST_F(WorkerStreamMarks, AreSharedByRequestsThatNobodyWaitsFor) {
   for (int i = 0; i < 40; ++i)
     stage_.tell({.reads = stage_.kib(0, 1), .writes = stage_.kib(2, 1), .number = 1}, 0);
-  EXPECT_EQ(marks_for(0, 40), 3) << "16, 32, and the rest";
+  EXPECT_EQ(marks_for(0, 40), 2) << "32, and the rest";
   EXPECT_EQ(enqueued[0], 40);
 }
 

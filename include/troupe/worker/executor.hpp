@@ -38,9 +38,9 @@ struct operation {
   /// What an accelerator has enqueued for it may find out that the request fails, and write so into
   /// the reply.
   bool fails_late = false;
-  /// Where executors return when the work is done: asked once all that it waits for has ended, and
-  /// again when the program wakes the worker; while it answers false the request waits, beside
-  /// others that run. Null for one that never waits.
+  /// Asked once all that the request waits for has ended, and again when the program wakes the
+  /// worker; while it answers false the request waits, beside others that run. Null for one that
+  /// never waits.
   bool (*ready)(const void* request) = nullptr;
 };
 

@@ -56,7 +56,6 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& 
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   using namespace troupe::cuda;
   add_lane_launch(table);
-  add_lane_lend(table);
   add_fault_inject(table);
   add_fault_spin_until(table);
   add_memory_convert(table);

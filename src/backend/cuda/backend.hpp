@@ -10,7 +10,6 @@ namespace troupe::cuda {
 void add_fault_inject(operation_table& table);
 void add_fault_spin_until(operation_table& table);
 void add_lane_launch(operation_table& table);
-void add_lane_lend(operation_table& table);
 
 void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);

@@ -37,15 +37,15 @@ namespace troupe::cuda {
   each(cuMemUnmap) \
   each(cuMemSetAccess) \
   each(cuMemHostRegister) \
+  each(cuMemHostUnregister) \
   each(cuMemAllocAsync) \
   each(cuMemFreeAsync) \
+  each(cuLaunchKernel) \
   each(cuStreamCreateWithPriority) \
   each(cuStreamDestroy) \
   each(cuStreamQuery) \
   each(cuStreamSynchronize) \
   each(cuStreamWaitEvent) \
-  each(cuStreamWaitValue32) \
-  each(cuStreamWriteValue32) \
   each(cuStreamWriteValue64) \
   each(cuEventCreate) \
   each(cuEventRecord) \

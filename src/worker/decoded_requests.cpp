@@ -1,0 +1,111 @@
+#include "worker/decoded_requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::worker {
+namespace {
+
+// A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
+// another thread should read the mailbox meanwhile.
+constexpr std::uint64_t large_bytes = 65'536;
+
+// More buffers than any program has; bounds what a hostile number can make the hazards allocate.
+constexpr std::uint32_t max_buffers = 1u << 22;
+
+// Below this a request is decoded as fast as it is recognised, above that it is not worth its room.
+constexpr std::size_t least_bytes = 64;
+constexpr std::size_t most_bytes = 4096;
+
+bool is_repeatable(std::span<const wire::operand> operands) noexcept {
+  return std::ranges::none_of(operands, [&](const wire::operand& written) {
+    if (written.role == access::read || written.begin == written.end) return false;
+    return written.role == access::update ||
+           std::ranges::any_of(operands, [&](const wire::operand& read) {
+             return read.role == access::read && read.space == written.space &&
+                    read.buffer == written.buffer && read.begin < written.end &&
+                    written.begin < read.end;
+           });
+  });
+}
+
+// Of a few hundred bytes, for which a general one takes as long as all else here: four products at
+// a time do not wait for each other.
+std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
+  constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
+  constexpr std::size_t block_bytes = 32;
+  std::uint64_t lanes[4] = {bytes.size(), odd, ~odd, odd >> 7};
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(block_bytes, bytes.size()))) {
+    std::uint64_t words[4] = {};
+    if (bytes.size() >= block_bytes) {
+      std::memcpy(words, bytes.data(), block_bytes);
+    } else {
+      std::memcpy(words, bytes.data(), bytes.size());
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      lanes[i] = (lanes[i] ^ words[i]) * odd;
+      lanes[i] ^= lanes[i] >> 32;
+    }
+  }
+  std::uint64_t hash = 0;
+  for (const std::uint64_t lane : lanes)
+    hash = (hash ^ lane) * odd;
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+result<void> decoded_request::decode(const operation& what, std::span<const std::byte> bytes,
+                                     const wire::address_ranges& ranges) {
+  void* const r = request.emplace(*what.type);
+  auto decoded = wire::decode(*what.type, r, bytes, ranges, operands);
+  if (decoded) decoded = what.type->validate(r);
+  std::uint64_t touched = 0;
+  for (const wire::operand& o : operands) {
+    touched += o.end - o.begin;
+    if (decoded && o.buffer >= max_buffers) {
+      decoded = error{.code = errc::protocol_violation,
+                      .message = fmt::format("buffer number {}", o.buffer)};
+    }
+  }
+  if (!decoded) {
+    clear();
+    return decoded;
+  }
+  large = what.effort == effort::unknown || touched > large_bytes;
+  repeatable = is_repeatable(operands);
+  return {};
+}
+
+decoded_requests::entry* decoded_requests::find(const operation& what,
+                                                std::span<const std::byte> bytes,
+                                                const wire::address_ranges& ranges) {
+  if (bytes.size() < least_bytes || bytes.size() > most_bytes) return nullptr;
+  const std::uint64_t hash = hash_of(bytes);
+  std::unique_ptr<entry>& place = entries_[hash % capacity];
+  if (place && place->hash_ == hash && place->operation_ == &what &&
+      place->bytes_.size() == bytes.size() &&
+      std::memcmp(place->bytes_.data(), bytes.data(), bytes.size()) == 0) {
+    place->users_.fetch_add(1, std::memory_order_relaxed);
+    return place.get();
+  }
+  std::uint64_t& seen = seen_[hash % seen_.size()];
+  if (seen != hash) {
+    seen = hash;
+    return nullptr;
+  }
+  if (!place) place = std::make_unique<entry>();
+  // Acquire: whoever used it has read what it wanted to.
+  if (place->users_.load(std::memory_order_acquire) != 0) return nullptr;
+  place->operation_ = nullptr;
+  if (!place->decoded_.decode(what, bytes, ranges)) return nullptr;  // why, is found once more
+  place->operation_ = &what;
+  place->hash_ = hash;
+  place->bytes_.assign(bytes.begin(), bytes.end());
+  place->users_.store(1, std::memory_order_relaxed);
+  return place.get();
+}
+
+}  // namespace troupe::worker
