@@ -65,7 +65,9 @@ std::optional<std::string> trials::begin() {
       return "the load fails before any fault: " + found.first;
     }
   }
-  if (subject_.ask_question(spare_lane_).get() != subject_.answer()) return "a wrong first answer";
+  for (const library_actor* lane : {&probe_lane_, &spare_lane_}) {
+    if (subject_.ask_question(*lane).get() != subject_.answer()) return "a wrong first answer";
+  }
   if (auto amiss = subject_.checksum_amiss()) return amiss;
   if (neighbour_) {
     for (int i = 0; i < 2; ++i) {  // the first answer only says where it stands
