@@ -54,9 +54,12 @@ namespace troupe::cuda {
 
 /// The driver's functions, found at run time: nothing here needs a driver to be built or loaded.
 struct driver {
+  // The driver's own names; a declared name takes no parentheses.
+  // NOLINTBEGIN(bugprone-macro-parentheses,readability-identifier-naming)
 #define TROUPE_CUDA_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
   TROUPE_CUDA_DRIVER_FUNCTIONS(TROUPE_CUDA_DRIVER_MEMBER)
 #undef TROUPE_CUDA_DRIVER_MEMBER
+  // NOLINTEND(bugprone-macro-parentheses,readability-identifier-naming)
 
   /// Loads the driver and initialises it, once in a process.
   /// \errors `device_unavailable`: what was tried, and what it needs
