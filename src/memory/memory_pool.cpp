@@ -113,7 +113,7 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
 
 memory_pool::~memory_pool() = default;
 
-error memory_pool::no_memory(std::uint64_t bytes, std::string why) const {
+error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) const {
   const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
   const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
   std::string message = fmt::format("{} bytes asked, {} free", bytes, free);

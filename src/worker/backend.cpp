@@ -92,6 +92,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   const std::vector<std::string> paths = companions_of(plugin, libraries);
   auto opened = std::async(std::launch::async, [&paths] {
     std::vector<result<plugin_library>> all;
+    all.reserve(paths.size());
     for (const std::string& path : paths)
       all.push_back(plugin_library::open(path));
     return all;
@@ -109,7 +110,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   std::vector<result<plugin_library>> companions = opened.get();
   for (std::size_t i = 0; i < paths.size(); ++i) {
     result<plugin_library>& library = companions[i];
-    auto added = library ? library->add_operations(operations) : std::move(library).error();
+    auto added = library ? library->add_operations(operations) : result<void>(library.error());
     if (!added) {
       const std::string name =
           fs::path(paths[i]).stem().string().substr(fs::path(plugin).stem().string().size() + 1);

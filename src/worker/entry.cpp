@@ -136,7 +136,7 @@ class worker_process {
          .in_process = true,
          .urgent = configuration_.urgent != 0,
          .lost =
-             [this](error why) {
+             [this](const error& why) {
                // From the lanes' thread: a message goes out whole, whoever else sends.
                wire::failed_message failed;
                wire::write_failure(failed.why, 0, why);

@@ -71,10 +71,12 @@ result<void> submitter::serve() {
   clock::time_point worked{};
   while (!ending_.load(std::memory_order_acquire)) {
     if (head_ == tail_.load(std::memory_order_acquire)) {
-      if (!unmarked_.empty() && clock::now() - worked > lane_queue::mark_patience) {
+      // The last step may take any time on a busy machine: nothing sleeps unmarked.
+      const bool patient = spin.step();
+      if (!unmarked_.empty() && (!patient || clock::now() - worked > lane_queue::mark_patience)) {
         if (auto marked = mark_all(); !marked) return marked;
       }
-      if (!spin.step()) sleep();
+      if (!patient) sleep();
       continue;
     }
     const item next = ring_[head_++ % ring_size];

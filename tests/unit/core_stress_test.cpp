@@ -234,7 +234,7 @@ TEST(Stress, SiblingsEndInReverseAndBeginInOrderHoweverTheyFail) {
     senders.reserve(2);
     for (std::size_t sender = 0; sender < 2; ++sender) {
       senders.emplace_back([&, sender] {
-        for (std::size_t n = 0; n < 200 * scale; ++n) {
+        for (std::size_t n = 0; n < std::size_t{200} * scale; ++n) {
           auto& target = all[(n * (sender + 1)) % all.size()];
           EXPECT_TRUE(target.tell(give_way{}));
           if (n % 4 == sender) {

@@ -31,7 +31,7 @@ TEST_F(WorkerSubmitters, ShareTheWorkOfSeveralLanesAndKeepEachInOrder) {
   stage_.operations.insert({.type = &request_type_of<step>(), .run = &note_thread});
   for (std::int64_t i = 0; i < 20; ++i) {
     for (std::uint8_t lane = 0; lane < 3; ++lane)
-      stage_.tell({.number = lane * 20 + i % 10}, lane);
+      stage_.tell({.number = std::int64_t{lane} * 20 + i % 10}, lane);
   }
   start();
   for (std::uint8_t lane = 0; lane < 3; ++lane)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 
 namespace troupe::cuda {
 namespace {
@@ -17,8 +18,9 @@ int attribute(const driver& d, CUdevice_attribute which, CUdevice device) {
 bool one_runs_on(std::string_view architecture, int major, int minor) noexcept {
   if (architecture == "native" || architecture.starts_with("all")) return true;  // nobody can tell
   int number = 0;
-  const char* const end = architecture.data() + architecture.size();
-  const auto [rest, failed] = std::from_chars(architecture.data(), end, number);
+  const char* const begin = std::to_address(architecture.begin());
+  const char* const end = begin + architecture.size();
+  const auto [rest, failed] = std::from_chars(begin, end, number);
   if (failed != std::errc()) return false;
   const std::string_view kind(rest, static_cast<std::size_t>(end - rest));
   const int device = 10 * major + minor;

@@ -30,7 +30,7 @@ class late_failure {
 #endif
 
  private:
-  wire::reply_slot* slot_;
+  [[maybe_unused]] wire::reply_slot* slot_;  // used by kernels alone
 };
 
 }  // namespace troupe::cuda

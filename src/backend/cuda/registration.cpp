@@ -24,9 +24,9 @@ result<host_registration> host_registration::make(const driver& d, std::byte* at
   const std::lock_guard lock(all.mutex);
   int& count = all.pieces[at];
   if (count == 0) {
-    auto done = check(d.cuMemHostRegister(
-                          at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
-                      "cuMemHostRegister");
+    auto done = check(
+        d.cuMemHostRegister(at, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+        "cuMemHostRegister");
     if (!done) {
       all.pieces.erase(at);
       return std::move(done).error();
