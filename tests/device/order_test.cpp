@@ -190,7 +190,7 @@ class summer final : public actor {
     tensor<float> second;
   };
   struct question {};
-  explicit summer(device on) : on_(std::move(on)) {}
+  explicit summer(const device& on) : on_(on) {}
   task<double> handle(both b) {
     const double first = co_await on_.ask(sum{.input = b.first});
     const double second = co_await on_.ask(sum{.input = b.second});
