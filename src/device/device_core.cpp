@@ -160,7 +160,7 @@ result<void> device_core::send(const request_type& type, void* request,
   r.started = false;
   r.withdrawn = false;
   r.kills = 0;
-  requests_->header(slot).told = !done;
+  requests_->header(slot).told = done ? 0 : 1;
   r.done = std::move(done);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;

@@ -44,8 +44,8 @@ struct slot_header {
   /// Set by the program for a request that was running when a worker was lost, and was perhaps the
   /// cause: it is run with nothing beside it.
   std::atomic<std::uint8_t> alone{0};
-  /// Nobody waits for this request's own end: its completion may be told with later ones.
-  bool told = false;
+  /// Not 0: nobody waits for this request's own end, so its completion may be told with later ones.
+  std::uint8_t told = 0;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 

@@ -21,6 +21,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case wire::control::configure:
       if (size < sizeof(message.configure)) std::abort();
       break;
+    case wire::control::map:
+    case wire::control::unmap:
+    case wire::control::share:
+      if (size < sizeof(message.memory)) std::abort();
+      break;
     case wire::control::protect:
       if (size < sizeof(message.protect)) std::abort();
       break;

@@ -201,7 +201,7 @@ class stage {
     header.held.store(0, std::memory_order_relaxed);
     header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
-    header.told = false;
+    header.told = 0;
     return slot;
   }
   std::uint16_t send(step r, std::uint8_t lane) {
@@ -220,7 +220,7 @@ class stage {
   /// The same for one whose end nobody waits for.
   std::uint16_t tell(step r, std::uint8_t lane) {
     const std::uint16_t slot = prepare(std::move(r));
-    requests->header(slot).told = true;
+    requests->header(slot).told = 1;
     requests->publish(slot, lane);
     return slot;
   }

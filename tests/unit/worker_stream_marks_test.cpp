@@ -100,7 +100,7 @@ TEST_F(WorkerStreamMarks, ComeWithARefusal) {
 TEST_F(WorkerStreamMarks, ComeWithARequestThatHasADeadline) {
   stage_.tell({.number = 1}, 0);
   const std::uint16_t slot = stage_.prepare({.number = 2});
-  stage_.requests->header(slot).told = true;
+  stage_.requests->header(slot).told = 1;
   stage_.requests->header(slot).deadline_ns = std::int64_t{1} << 62;
   stage_.requests->publish(slot, 0);
   stage_.tell({.number = 3}, 0);
