@@ -30,7 +30,7 @@ wire::mailbox_geometry good_geometry() {
   g.capacity = capacity;
   g.ring_size = 2 * capacity;
   g.ring_offset = sizeof(wire::mailbox_header);
-  g.replay_offset = g.ring_offset + g.ring_size * 8;
+  g.replay_offset = g.ring_offset + std::uint64_t{g.ring_size} * 8;
   g.slots_offset = g.replay_offset + wire::cache_line;
   g.heap_offset = g.slots_offset + capacity * wire::slot_bytes;
   g.heap_bytes = 1024;
