@@ -1,10 +1,10 @@
 #include "core/actor_cell.hpp"
+#include "core/backoff.hpp"
 #include "core/system_core.hpp"
 
 #include <troupe/core/supervision.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace troupe {
@@ -82,21 +82,15 @@ bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& histo
 
 void actor_cell::post_after_backoff(const any_actor_ref& who, std::size_t nth,
                                     unique_function<void(actor_cell&)> call) {
-  const backoff& b = supervision_.backoff;
-  double wait = static_cast<double>(b.initial.count()) *
-                std::pow(b.factor, static_cast<double>(nth == 0 ? 0 : nth - 1));
-  wait = std::min(wait, static_cast<double>(b.longest.count()));
-  wait *= 1 + b.jitter * core_->jitter();
-  // Far beyond any restart, and within what a duration holds.
-  wait = std::min(wait, 1e18);
-  if (wait < 1) return who.cell().post_call(std::move(call));
+  const auto wait =
+      wait_before(supervision_.backoff, static_cast<std::int64_t>(nth), core_->jitter());
+  if (wait.count() == 0) return who.cell().post_call(std::move(call));
   cancel_backoff(who.cell());
-  backoffs_.emplace_back(
-      &who.cell(),
-      core_->timers()->add(
-          detail::deadline_after(core_->timers()->now(),
-                                 std::chrono::nanoseconds(static_cast<std::int64_t>(wait))),
-          [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); }));
+  backoffs_.emplace_back(&who.cell(),
+                         core_->timers()->add(detail::deadline_after(core_->timers()->now(), wait),
+                                              [who, call = std::move(call)]() mutable {
+                                                who.cell().post_call(std::move(call));
+                                              }));
 }
 
 // An alarm that has rung by now is nothing to cancel.

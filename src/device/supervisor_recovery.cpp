@@ -1,4 +1,5 @@
 // What the device thread does when workers come and go: start, hand-over, loss, giving up.
+#include "core/backoff.hpp"
 #include "device/operands.hpp"
 #include "device/supervisor.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <tuple>
@@ -464,13 +464,8 @@ bool supervisor::note_restart(clock::time_point now) {
 }
 
 supervisor::clock::duration supervisor::backoff_after(int failures) {
-  const backoff& b = parts_.config.backoff;
-  const double full = static_cast<double>(b.initial.count()) * std::pow(b.factor, failures - 1);
-  const double limited = std::min(full, static_cast<double>(b.longest.count()));
-  std::uniform_real_distribution<double> spread(1.0 - b.jitter, 1.0 + b.jitter);
-  // Far beyond any restart, and within what a duration holds.
-  const double wait = std::min(limited * spread(random_), 1e18);
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(wait));
+  std::uniform_real_distribution<double> chance(-1, 1);
+  return detail::wait_before(parts_.config.backoff, failures, chance(random_));
 }
 
 void supervisor::give_up(error why) {

@@ -1,3 +1,4 @@
+#include "core/backoff.hpp"
 #include "supervised.hpp"
 
 #include <troupe/core/task.hpp>
@@ -132,6 +133,20 @@ TEST(Supervision, TheLongestBackoffIsNotOverflowed) {
   auto waiting = c.ask(poke{});
   kit.advance(std::chrono::hours(24));
   EXPECT_FALSE(waiting.ready());
+}
+
+TEST(Supervision, ABackoffStaysWithinItsBoundsHoweverOftenItHasGrown) {
+  using detail::wait_before;
+  const backoff usual{.initial = 10ms, .longest = 1s, .factor = 2, .jitter = 0.5};
+  EXPECT_EQ(wait_before(usual, 1, 0), 10ms);
+  EXPECT_EQ(wait_before(usual, 4, 0), 80ms);
+  EXPECT_EQ(wait_before(usual, 4, -1), 40ms);
+  EXPECT_EQ(wait_before(usual, 4, 1), 120ms);
+  for (const std::int64_t nth : {100, 5'000, 1 << 30}) {
+    EXPECT_EQ(wait_before(usual, nth, 0), 1s) << nth;
+    EXPECT_EQ(wait_before({.initial = 0ns, .longest = 1s}, nth, 1), 0ns) << nth;
+    EXPECT_EQ(wait_before({.initial = 1ns, .longest = 0ns}, nth, 1), 0ns) << nth;
+  }
 }
 
 TEST(Supervision, ActorsThatFailWhileTheSystemDrainsStillHandleTheirMailboxes) {
