@@ -225,8 +225,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   if (sign.ended) {
     settle(sign.what, sign.why);
     dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
-    // A device's process takes tens of milliseconds to go, and nothing waits for it.
-    if (reaps_first) bury();
+    bury();  // it has been reaped, and nothing will tell of its end again
   } else {
     hold_back(sign);
   }
