@@ -48,6 +48,7 @@ TEST(Loss, OfAWorkerLeavesNothingBehindUntilTheNextOne) {
   ASSERT_TRUE(becomes(worker_and_standby)) << segments();
   // On a busy machine the end of a process may be heard of before the end of its socket.
   std::vector<std::jthread> busy;
+  busy.reserve(4);
   for (int i = 0; i < 4; ++i) {
     busy.emplace_back([](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
