@@ -33,7 +33,7 @@ constexpr std::size_t crew_stages = 12;
 // Some 8 µs of a processor, so that all are done with a piece at about the same time; a hundred
 // times what it takes to get one.
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
-// Not worth the way to another thread, which takes some 10 µs.
+// Not worth the way to another thread.
 constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
 
 // Between looks for room, when nothing of the copy is in flight that would make some.

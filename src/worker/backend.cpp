@@ -88,7 +88,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   };
   auto backend = plugin_library::open(plugin);
   if (!backend) return of_backend(std::move(backend).error());
-  // A vendor library takes the loader half as long as a context takes the driver: both at once.
+  // The loader opens vendor libraries while the driver makes the context.
   const std::vector<std::string> paths = companions_of(plugin, libraries);
   auto opened = std::async(std::launch::async, [&paths] {
     std::vector<result<plugin_library>> all;

@@ -68,8 +68,8 @@ struct decoded_request {
   }
 };
 
-/// Requests that programs send again and again, by their bytes: decoding and checking one takes ten
-/// times as long as recognising it. What comes for the second time is taken in, so a program whose
+/// Requests that programs send again and again, by their bytes: to recognise one is much less work
+/// than to decode and check it. What comes for the second time is taken in, so a program whose
 /// requests all differ fills nothing here.
 ///
 /// The thread that reads the mailbox looks things up; whoever has run a request lets go of it.

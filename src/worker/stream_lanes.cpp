@@ -191,7 +191,7 @@ bool stream_lanes::may_submit(const job& j) {
     if (is_over(other, j.waits.need[other])) continue;
     if (lanes_[other].given < j.waits.need[other] || !take_back(lanes_[other])) return false;
   }
-  if (j.held_back() && !may_end(j)) return false;
+  if (j.held_back() && !is_let_go(j)) return false;
   if (next_alone_ != nullptr && next_alone_ != &j) return false;
   const bool alone = parts_.requests.alone(j.slot);
   if (in_flight() && (alone || alone_in_flight_)) {
@@ -217,7 +217,7 @@ bool stream_lanes::may_submit(const job& j) {
 // What is held back stays out of the queues, where it would hold up what shares a connection to the
 // device with its queue, and code that is yet to be loaded: it is ready or not once all that it
 // depends on has ended.
-bool stream_lanes::may_end(const job& j) {
+bool stream_lanes::is_let_go(const job& j) {
   if (in_flight()) (void)look_at_marks();
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));

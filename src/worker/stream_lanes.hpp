@@ -80,7 +80,7 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] result<void> place(job& j);
   [[nodiscard]] result<bool> submit_waiting();
   [[nodiscard]] bool may_submit(const job& j);
-  [[nodiscard]] bool may_end(const job& j);
+  [[nodiscard]] bool is_let_go(const job& j);
   [[nodiscard]] bool let_go();
   [[nodiscard]] bool take_back(lane& l) noexcept;
   [[nodiscard]] result<void> submit(job& j);
