@@ -288,7 +288,7 @@ bool stream_lanes::give_away(job& j, lane& to) {
   if (to.with == nullptr) {
     const bool busy_elsewhere = own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
     if (!more || !busy_elsewhere) return false;
-    to.with = submitters_[next_submitter_++ % submitters_.size()].get();
+    to.with = &idlest_submitter();
     unmarked_lanes_ &= ~(1u << j.lane);
   } else if (!more && is_over(j.lane, to.given) && take_back(to)) {
     return false;  // nothing else is to be done: at once is sooner
@@ -297,6 +297,15 @@ bool stream_lanes::give_away(job& j, lane& to) {
   busy_lanes_ |= 1u << j.lane;
   to.with->give(*to.queue, j);
   return true;
+}
+
+// The one that has the fewest lanes. Lanes come and go as the load does, and those that keep busy
+// stay with whom they have: to choose in turn has put all of them with one.
+submitter& stream_lanes::idlest_submitter() const noexcept {
+  const auto lanes_of = [&](const std::unique_ptr<submitter>& one) {
+    return std::ranges::count(lanes_, one.get(), &lane::with);
+  };
+  return **std::ranges::min_element(submitters_, {}, lanes_of);
 }
 
 bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {

@@ -85,6 +85,7 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] bool take_back(lane& l) noexcept;
   [[nodiscard]] result<void> submit(job& j);
   [[nodiscard]] bool give_away(job& j, lane& to);
+  [[nodiscard]] submitter& idlest_submitter() const noexcept;
   [[nodiscard]] bool concerns_its_lane_only(const job& j) const noexcept;
   [[nodiscard]] result<void> prepare(job& j, lane& to);
   [[nodiscard]] result<void> mark_all();
@@ -112,7 +113,6 @@ class stream_lanes final : public lane_runner {
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
   std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
   std::vector<std::unique_ptr<submitter>> submitters_;
-  std::size_t next_submitter_ = 0;
   clock::time_point submitted_at_{};
   bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it

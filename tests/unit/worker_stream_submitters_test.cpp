@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 namespace troupe {
@@ -43,6 +44,63 @@ TEST_F(WorkerSubmitters, ShareTheWorkOfSeveralLanesAndKeepEachInOrder) {
                          "begin " + std::to_string(lane * 20 + i + 1)));
     }
   }
+}
+
+std::array<std::set<std::thread::id>, wire::max_lanes> threads_of;  // under the mutex
+constexpr std::int64_t waits_for_more = 57;
+std::atomic<bool> more_is_sent;
+
+result<void> note_thread_of_lane(void*, const void* request, lane_context& where,
+                                 std::byte* reply) {
+  {
+    const std::lock_guard lock(threads_mutex);
+    threads_of[static_cast<std::size_t>(where.lane())].insert(std::this_thread::get_id());
+  }
+  while (static_cast<const step*>(request)->number == waits_for_more && !more_is_sent.load())
+    std::this_thread::yield();
+  return enqueue_step(nullptr, request, where, reply);
+}
+
+// A lane that comes back goes to whoever has none, also when others have kept theirs meanwhile.
+TEST_F(WorkerSubmitters, HaveALaneEachHoweverOftenOneIsGivenBack) {
+  for (auto& some : threads_of)
+    some.clear();
+  stage_.operations.insert({.type = &request_type_of<step>(), .run = &note_thread_of_lane});
+  // Two lanes that keep busy: one of the reader's, one of a submitter's.
+  for (std::int64_t lane = 0; lane < 2; ++lane)
+    stage_.tell({.number = lane, .hold = true}, static_cast<std::uint8_t>(lane));
+  for (int i = 0; i < 20; ++i) {
+    for (std::uint8_t lane = 0; lane < 2; ++lane)
+      stage_.tell({.number = 5}, lane);
+  }
+  start();
+  await_enqueued(0, 21);
+  await_enqueued(1, 21);
+  constexpr int several = 6;
+  constexpr std::uint64_t rounds = 26;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    {
+      const std::lock_guard lock(threads_mutex);
+      threads_of[2].clear();
+    }
+    more_is_sent.store(false);
+    stage_.tell({.number = waits_for_more}, 0);  // what the reader is busy with
+    for (int i = 0; i < several; ++i)
+      stage_.tell({.number = 6}, 2);
+    more_is_sent.store(true);
+    stage_.await(2, round * (several + 1) + several);
+    {
+      const std::lock_guard lock(threads_mutex);
+      for (const std::thread::id id : threads_of[2])
+        EXPECT_FALSE(threads_of[1].contains(id)) << "round " << round;
+    }
+    stage_.tell({.number = 6}, 2);  // by itself: the reader takes the lane back for it
+    stage_.await(2, (round + 1) * (several + 1));
+  }
+  let_end(0);
+  let_end(1);
+  stage_.await(0, 21 + rounds);
+  stage_.await(1, 21);
 }
 
 TEST_F(WorkerSubmitters, LeaveASingleLaneToTheReader) {
