@@ -79,18 +79,32 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
   return {};
 }
 
+bool decoded_requests::entry::is(const operation& what,
+                                 std::span<const std::byte> bytes) const noexcept {
+  return operation_ == &what && bytes_.size() == bytes.size() &&
+         std::memcmp(bytes_.data(), bytes.data(), bytes.size()) == 0;
+}
+
 decoded_requests::entry* decoded_requests::find(const operation& what,
                                                 std::span<const std::byte> bytes,
                                                 const wire::address_ranges& ranges) {
   if (bytes.size() < least_bytes || bytes.size() > most_bytes) return nullptr;
+  entry* found = last_ != nullptr ? last_->next_ : nullptr;
+  if (found == nullptr || !found->is(what, bytes)) {
+    found = look_up(what, bytes, ranges);
+    if (last_ != nullptr && found != nullptr) last_->next_ = found;
+  }
+  last_ = found;
+  if (found != nullptr) found->users_.fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+decoded_requests::entry* decoded_requests::look_up(const operation& what,
+                                                   std::span<const std::byte> bytes,
+                                                   const wire::address_ranges& ranges) {
   const std::uint64_t hash = hash_of(bytes);
   std::unique_ptr<entry>& place = entries_[hash % capacity];
-  if (place && place->hash_ == hash && place->operation_ == &what &&
-      place->bytes_.size() == bytes.size() &&
-      std::memcmp(place->bytes_.data(), bytes.data(), bytes.size()) == 0) {
-    place->users_.fetch_add(1, std::memory_order_relaxed);
-    return place.get();
-  }
+  if (place && place->hash_ == hash && place->is(what, bytes)) return place.get();
   std::uint64_t& seen = seen_[hash % seen_.size()];
   if (seen != hash) {
     seen = hash;
@@ -104,7 +118,6 @@ decoded_requests::entry* decoded_requests::find(const operation& what,
   place->operation_ = &what;
   place->hash_ = hash;
   place->bytes_.assign(bytes.begin(), bytes.end());
-  place->users_.store(1, std::memory_order_relaxed);
   return place.get();
 }
 

@@ -70,7 +70,8 @@ struct decoded_request {
 
 /// Requests that programs send again and again, by their bytes: to recognise one is much less work
 /// than to decode and check it. What comes for the second time is taken in, so a program whose
-/// requests all differ fills nothing here.
+/// requests all differ fills nothing here. A loop sends the same ones in the same order, so what
+/// came after the last one the time before is looked at first.
 ///
 /// The thread that reads the mailbox looks things up; whoever has run a request lets go of it.
 class decoded_requests {
@@ -83,10 +84,13 @@ class decoded_requests {
 
    private:
     friend decoded_requests;
+    [[nodiscard]] bool is(const operation& what, std::span<const std::byte> bytes) const noexcept;
+
     decoded_request decoded_;
     const operation* operation_ = nullptr;
     std::uint64_t hash_ = 0;
     std::vector<std::byte> bytes_;
+    entry* next_ = nullptr;  ///< that was found after this one
     std::atomic<std::uint32_t> users_{0};
   };
 
@@ -97,8 +101,12 @@ class decoded_requests {
  private:
   static constexpr std::size_t capacity = 256;
 
+  [[nodiscard]] entry* look_up(const operation& what, std::span<const std::byte> bytes,
+                               const wire::address_ranges& ranges);
+
   std::array<std::unique_ptr<entry>, capacity> entries_;
   std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes, of what came once
+  entry* last_ = nullptr;                             // found; an entry stays where it is for good
 };
 
 }  // namespace troupe::worker

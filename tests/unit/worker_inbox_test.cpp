@@ -140,6 +140,28 @@ TEST_F(WorkerInbox, SeesEveryByteThatDiffersFromWhatItKnows) {
   }
 }
 
+TEST_F(WorkerInbox, KnowsThemInWhateverOrderTheyCome) {
+  worker::inbox inbox = open();
+  std::mt19937 random(7);
+  std::uint64_t sent = 0;
+  int recognised = 0;
+  constexpr int rounds = 600;
+  for (int i = 0; i < rounds; ++i) {
+    // A loop of four, which is left now and then, also for one that comes only once.
+    const bool leaves = random() % 4 == 0;
+    const auto other = static_cast<std::int64_t>(random() % 4);
+    const std::int64_t number = !leaves ? i % 4 : i % 20 == 0 ? 1'000 + i : other;
+    const std::uint16_t slot =
+        stage_.send({.writes = stage_.kib(0, 1), .number = number, .ballast = {1, 2, 3}}, 0);
+    stage_.requests->give_back_slot(slot);
+    ASSERT_FALSE(read(inbox, stage_.requests->entry(sent++)));
+    ASSERT_EQ(this->number(), number);
+    if (job_.known != nullptr) ++recognised;
+    job_.release_request();
+  }
+  EXPECT_GT(recognised, rounds * 9 / 10);
+}
+
 TEST_F(WorkerInbox, WhatRunsIsNotForgottenForAnother) {
   worker::inbox inbox = open();
   // More of them than can be known at once, each twice, and all but one let go of.
