@@ -230,12 +230,15 @@ void staged_copy::stage::do_part(std::uint32_t part) {
 
 void staged_copy::copy_bytes(const stage& s, std::size_t begin, std::size_t end) const noexcept {
   std::byte* const staged = s.staging.address() + (begin - s.begin);
-  if (source_ == nullptr) {
-    std::memcpy(target_ + begin, staged, end - begin);
-  } else if (core_->memory().on_device()) {
-    streaming_copy(staged, source_ + begin, end - begin);
+  const bool in = source_ != nullptr;
+  std::byte* const to = in ? staged : target_ + begin;
+  const std::byte* const from = in ? source_ + begin : staged;
+  if (!core_->memory().on_device()) {
+    std::memcpy(to, from, end - begin);
+  } else if (in) {
+    copy_for_device(to, from, end - begin);
   } else {
-    std::memcpy(staged, source_ + begin, end - begin);
+    copy_from_device(to, from, end - begin);
   }
 }
 

@@ -12,35 +12,67 @@ namespace troupe {
 
 #if defined(__SSE2__)
 
-void streaming_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  constexpr std::size_t word = sizeof(__m128i);
-  const std::size_t before = (word - reinterpret_cast<std::uintptr_t>(to) % word) % word;
+namespace {
+
+using word = __m128i;
+constexpr std::size_t line_bytes = 4 * sizeof(word);
+// Far enough for memory to answer, near enough for the first cache to keep.
+constexpr std::size_t fetch_distance = 16 * line_bytes;
+
+enum class source { in_caches, past_caches };
+
+/// Calls `store` for each of the words of all whole lines. \returns the bytes that were copied
+template <source Source, class Store>
+std::size_t copy_lines(std::byte* to, const std::byte* from, std::size_t bytes,
+                       Store store) noexcept {
+  std::size_t done = 0;
+  for (; bytes - done >= line_bytes; done += line_bytes) {
+    if constexpr (Source == source::past_caches) {
+      _mm_prefetch(reinterpret_cast<const char*>(from + done + fetch_distance), _MM_HINT_NTA);
+    }
+    const auto* const words = reinterpret_cast<const word*>(from + done);
+    auto* const target = reinterpret_cast<word*>(to + done);
+    const word a = _mm_loadu_si128(words);
+    const word b = _mm_loadu_si128(words + 1);
+    const word c = _mm_loadu_si128(words + 2);
+    const word d = _mm_loadu_si128(words + 3);
+    store(target, a);
+    store(target + 1, b);
+    store(target + 2, c);
+    store(target + 3, d);
+  }
+  return done;
+}
+
+}  // namespace
+
+void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const std::size_t before =
+      (sizeof(word) - reinterpret_cast<std::uintptr_t>(to) % sizeof(word)) % sizeof(word);
   const std::size_t head = std::min(bytes, before);
   std::memcpy(to, from, head);
-  to += head;
-  from += head;
-  std::size_t left = bytes - head;
   // A cache line at a time: it leaves as a whole.
-  for (; left >= 4 * word; left -= 4 * word, to += 4 * word, from += 4 * word) {
-    const auto* const source = reinterpret_cast<const __m128i*>(from);
-    auto* const target = reinterpret_cast<__m128i*>(to);
-    const __m128i a = _mm_loadu_si128(source);
-    const __m128i b = _mm_loadu_si128(source + 1);
-    const __m128i c = _mm_loadu_si128(source + 2);
-    const __m128i d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(target, a);
-    _mm_stream_si128(target + 1, b);
-    _mm_stream_si128(target + 2, c);
-    _mm_stream_si128(target + 3, d);
-  }
-  std::memcpy(to, from, left);
+  const auto stream = [](word* target, word value) { _mm_stream_si128(target, value); };
+  const std::size_t done =
+      head + copy_lines<source::in_caches>(to + head, from + head, bytes - head, stream);
+  std::memcpy(to + done, from + done, bytes - done);
   // Such stores are ordered with no others, not even by a release.
   _mm_sfence();
 }
 
+void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const auto store = [](word* target, word value) { _mm_storeu_si128(target, value); };
+  const std::size_t done = copy_lines<source::past_caches>(to, from, bytes, store);
+  std::memcpy(to + done, from + done, bytes - done);
+}
+
 #else
 
-void streaming_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 

@@ -4,9 +4,13 @@
 
 namespace troupe {
 
-/// Copies bytes past the caches of the processor that does it: for what a device reads next. What
-/// lies modified in a processor's own cache comes to a GPU at half the rate of its link. Visible to
-/// whoever sees a later store of this thread.
-void streaming_copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+/// Copies bytes for a device that reads them next: the target stays out of the caches of the
+/// processor that copies. What lies modified there comes to a GPU at half the rate of its link.
+/// Visible to whoever sees a later store of this thread.
+void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+
+/// Copies bytes of a device's, which writes others in their place next: the source stays out of all
+/// caches but the first. What lies in the others holds up a GPU that writes there as much.
+void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
 }  // namespace troupe

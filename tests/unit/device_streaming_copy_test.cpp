@@ -8,7 +8,11 @@
 namespace troupe {
 namespace {
 
-TEST(StreamingCopy, MovesAllBytesAndNoOthersWhereverTheyLie) {
+using copy_function = void(std::byte*, const std::byte*, std::size_t);
+
+class StreamingCopy : public testing::TestWithParam<copy_function*> {};
+
+TEST_P(StreamingCopy, MovesAllBytesAndNoOthersWhereverTheyLie) {
   constexpr std::size_t room = 400;
   std::vector<std::byte> from(room);
   for (std::size_t i = 0; i < room; ++i)
@@ -17,7 +21,7 @@ TEST(StreamingCopy, MovesAllBytesAndNoOthersWhereverTheyLie) {
     for (std::size_t target = 0; target < 17; ++target) {
       for (std::size_t bytes = 0; bytes < 300; bytes += bytes < 80 ? 1 : 13) {
         std::vector<std::byte> to(room);
-        streaming_copy(to.data() + target, from.data() + source, bytes);
+        GetParam()(to.data() + target, from.data() + source, bytes);
         for (std::size_t i = 0; i < room; ++i) {
           const bool copied = i >= target && i < target + bytes;
           ASSERT_EQ(to[i], copied ? from[i - target + source] : std::byte{})
@@ -27,6 +31,9 @@ TEST(StreamingCopy, MovesAllBytesAndNoOthersWhereverTheyLie) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(BothWays, StreamingCopy,
+                         testing::Values(&copy_for_device, &copy_from_device));
 
 }  // namespace
 }  // namespace troupe
