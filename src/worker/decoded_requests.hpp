@@ -106,7 +106,7 @@ class decoded_requests {
 
   std::array<std::unique_ptr<entry>, capacity> entries_;
   std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes, of what came once
-  entry* last_ = nullptr;                             // found; an entry stays where it is for good
+  entry* last_ = nullptr;                           // found; an entry stays where it is for good
 };
 
 }  // namespace troupe::worker
