@@ -115,6 +115,7 @@ result<void> incarnation::start_threads() {
   configured_ = true;
   if (auto given = give_memory(); !given) return given;
   stage_ = stage::ready;
+  warm_ = true;
   return {};
 }
 
@@ -190,6 +191,9 @@ void incarnation::on_control() {
         break;
       case wire::control::ready:
         stage_ = stage::ready;
+        break;
+      case wire::control::warm:
+        warm_ = true;
         break;
       case wire::control::pong:
         pongs_ = std::min(message.plain.id, pings_sent_);
@@ -269,7 +273,7 @@ result<void> incarnation::configure() {
     message.ranges[i] = {reinterpret_cast<std::uint64_t>(pools[i]->base()), pools[i]->bytes()};
   }
   message.fault_injection = plan_.config->fault_injection ? 1 : 0;
-  message.urgent = plan_.urgent ? 1 : 0;
+  message.warm_first = plan_.warm_first ? 1 : 0;
   const std::string libraries = enabled_libraries(*plan_.config);
   if (plan_.plugin.size() >= sizeof(message.plugin) ||
       libraries.size() >= sizeof(message.libraries)) {

@@ -58,7 +58,7 @@ struct worker_plan {
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty
   std::string device;      ///< which one of the plugin's; empty where it has none of its own
-  bool urgent = false;     ///< requests wait for it
+  bool warm_first = true;  ///< it is ready once it is warm
 };
 
 /// A range of device memory that workers may only read.
@@ -82,6 +82,9 @@ class incarnation {
   [[nodiscard]] std::chrono::steady_clock::time_point started_at() const noexcept {
     return started_at_;
   }
+  /// True when all that it may be asked for is loaded. It is ready before, unless it was to be warm
+  /// first.
+  [[nodiscard]] bool warm() const noexcept { return warm_; }
   /// Why it failed to start. Precondition: `where() == stage::failed`.
   [[nodiscard]] const error& failure() const noexcept { return *failure_; }
   [[nodiscard]] wire::worker_header* segment() const noexcept {
@@ -143,6 +146,7 @@ class incarnation {
   std::optional<error> failure_;
   std::vector<frozen_range> frozen_;  // until configured
   bool configured_ = false;
+  bool warm_ = false;
   std::vector<worker::missing_library> missing_;
 
   os::unique_fd segment_memory_;

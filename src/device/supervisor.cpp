@@ -316,7 +316,8 @@ void supervisor::tick() {
     if (parts_.completions.has_role()) parts_.completions.leave_role();
   }
   const std::lock_guard lock(mutex_);
-  health_.standby_ready = active_ && next_ && next_->where() == incarnation::stage::ready;
+  health_.standby_ready =
+      active_ && next_ && next_->where() == incarnation::stage::ready && next_->warm();
   health_.standby_pid =
       active_ && next_ && next_->pid() > 0 ? std::optional(next_->pid()) : std::nullopt;
 }

@@ -76,7 +76,9 @@ void supervisor::start_next() {
   do {
     ++last_number_;
   } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
-  plan_.urgent = state() == device_state::recovering && !active_;
+  // From the first one on, a worker that is there soon is worth more than a warm one: it may be
+  // needed before it is, and warms up while it is not.
+  plan_.warm_first = generation() == 0;
   auto started = incarnation::start(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);

@@ -24,6 +24,7 @@ std::size_t bytes_of(control kind) noexcept {
       return sizeof(missing_message);
     case control::begin:
     case control::ready:
+    case control::warm:
     case control::protect_done:
     case control::ping:
     case control::pong:

@@ -6,15 +6,17 @@
 
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
 /// In order: the worker says hello; the program configures it, gives it all memory, protects what
-/// is frozen and says begin; the worker answers ready or failed. After that: changes of memory,
-/// ping, failed when its context is lost, and the end of the socket, which ends the worker.
+/// is frozen and says begin; the worker answers ready or failed, and says when it is warm, which
+/// may be later. After that: changes of memory, ping, failed when its context is lost, and the end
+/// of the socket, which ends the worker.
 namespace troupe::wire {
 
 enum class control : std::uint32_t {
   hello = 1,     ///< worker → program, first
   configure,     ///< program → worker, with descriptors
   begin,         ///< program → worker: bring the backend up
-  ready,         ///< worker → program: mapped, loaded, warm
+  ready,         ///< worker → program: mapped, loaded, able to serve
+  warm,          ///< worker → program: every library is loaded
   failed,        ///< worker → program: cannot be used, and why
   missing,       ///< worker → program, before ready: a library cannot be used, and why
   map,           ///< program → worker: more memory, with its descriptor
@@ -46,10 +48,10 @@ struct configure_message {
   std::uint64_t mailbox_bytes = 0;
   shared_range ranges[2]{};  ///< by `memory_space`
   std::uint32_t fault_injection = 0;
-  std::uint32_t urgent = 0;  ///< requests wait for this worker; see `worker::engine::warm_up`
-  char plugin[1024]{};       ///< the backend's path
-  char device[64]{};         ///< which device of the backend; empty where it has none of its own
-  char libraries[512]{};     ///< enabled libraries, separated by spaces; empty for all
+  std::uint32_t warm_first = 0;  ///< it is to be warm before it is ready
+  char plugin[1024]{};           ///< the backend's path
+  char device[64]{};      ///< which device of the backend; empty where it has none of its own
+  char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
 };
 inline constexpr std::size_t configure_descriptors = 4;
 
@@ -70,7 +72,7 @@ struct protect_message {
   std::uint64_t bytes = 0;
 };
 
-/// `begin`, `ready`, `protect_done`, `ping` and `pong` carry a number and no more.
+/// `begin`, `ready`, `warm`, `protect_done`, `ping` and `pong` carry a number and no more.
 struct plain_message {
   control kind{};
   std::uint32_t code = 0;  ///< errno of `protect_done`

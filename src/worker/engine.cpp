@@ -50,33 +50,35 @@ class plain_lane final : public lane_context {
   std::vector<line> room_;
 };
 
+result<void> run(std::span<warm_up_lane* const> steps, lane_context& lane) {
+  result<void> outcome;
+  for (warm_up_lane* const step : steps) {
+    if (!outcome) break;
+    step(lane, outcome);
+  }
+  return outcome;
+}
+
 }  // namespace
 
-result<void> engine::warm_up(bool urgent) {
+result<void> engine::warm_up(bool warm) {
+  std::vector<warm_up_lane*> own;
+  if (warm_up_ != nullptr) own.push_back(warm_up_);
+  std::vector<warm_up_lane*> all = own;
+  all.insert(all.end(), library_warm_ups_.begin(), library_warm_ups_.end());
   if (!accelerator_) {
     plain_lane lane;
-    return warm_up(lane, urgent);
+    return run(all, lane);
   }
-  const int warm_lanes = urgent ? 1 : 4;
-  for (int number = 0; number < warm_lanes; ++number) {
-    auto made = accelerator_->make_lane(number);
+  for (std::size_t number = 0; number < (warm ? warm_lanes : 1); ++number) {
+    auto made = accelerator_->make_lane(static_cast<int>(number));
     if (!made) return std::move(made).error();
-    if (auto done = warm_up(**made, urgent); !done) return done;
+    if (auto done = run(warm ? all : own, **made); !done) return done;
     if (auto done = (*made)->finish(); !done) return done;
     lanes_.push_back(*std::move(made));
   }
+  if (!warm) cold_ = std::move(all);
   return {};
-}
-
-result<void> engine::warm_up(lane_context& lane, bool urgent) {
-  result<void> outcome;
-  if (warm_up_ != nullptr) warm_up_(lane, outcome);
-  if (urgent) return outcome;
-  for (warm_up_lane* const library : library_warm_ups_) {
-    if (!outcome) break;
-    library(lane, outcome);
-  }
-  return outcome;
 }
 
 result<void> engine::check_range(memory_space space, std::uint64_t offset,

@@ -62,12 +62,14 @@ class engine {
   [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
   /// The libraries whose plugins cannot be loaded.
   [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
-  /// Has the backend and every library do a little work on each of the lanes that programs use
-  /// first, so that the first requests find everything loaded. When requests wait already
-  /// (`urgent`) only the backend itself shows that it works: they load what they need, and nothing
-  /// else.
-  [[nodiscard]] result<void> warm_up(bool urgent);
-  /// The lanes that are warm, by number.
+  /// Has the backend do a little work, which shows that it works; when the worker is to be `warm`,
+  /// every library, too, on each of the lanes that programs use first, so that the first requests
+  /// find everything loaded.
+  [[nodiscard]] result<void> warm_up(bool warm);
+  /// What each of those lanes has to run for the worker to be warm; nothing if it is.
+  [[nodiscard]] const std::vector<warm_up_lane*>& still_cold() const noexcept { return cold_; }
+  static constexpr std::size_t warm_lanes = 4;
+  /// The lanes that have been made, by number.
   [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
     return std::move(lanes_);
   }
@@ -75,8 +77,6 @@ class engine {
   [[nodiscard]] troupe::accelerator* accelerator() const noexcept { return accelerator_.get(); }
 
  private:
-  [[nodiscard]] result<void> warm_up(lane_context& lane, bool urgent);
-
   explicit engine(config c) : config_(std::move(c)) {}
   [[nodiscard]] std::byte* at(memory_space space, std::uint64_t offset) const noexcept {
     return config_.ranges[static_cast<std::size_t>(space)].base + offset;
@@ -89,6 +89,7 @@ class engine {
   std::unique_ptr<troupe::accelerator> accelerator_;
   warm_up_lane* warm_up_ = nullptr;
   std::vector<warm_up_lane*> library_warm_ups_;
+  std::vector<warm_up_lane*> cold_;
   std::vector<missing_library> missing_;
   std::vector<std::unique_ptr<accelerator_lane>> lanes_;
   std::uint64_t shared_end_ = 0;

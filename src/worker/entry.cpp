@@ -68,6 +68,7 @@ class worker_process {
         return send(wire::plain_message{.kind = wire::control::pong, .id = message.plain.id});
       case wire::control::hello:
       case wire::control::ready:
+      case wire::control::warm:
       case wire::control::failed:
       case wire::control::missing:
       case wire::control::protect_done:
@@ -134,14 +135,15 @@ class worker_process {
          .worker = configuration_.worker,
          .lane_threads = static_cast<int>(configuration_.lane_threads),
          .in_process = true,
-         .urgent = configuration_.urgent != 0,
+         .warm_first = configuration_.warm_first != 0,
          .lost =
              [this](const error& why) {
                // From the lanes' thread: a message goes out whole, whoever else sends.
                wire::failed_message failed;
                wire::write_failure(failed.why, 0, why);
                (void)send(failed);
-             }},
+             },
+         .warm = [this] { (void)send(wire::plain_message{.kind = wire::control::warm}); }},
         std::move(backend_));
     if (!started) return std::move(started).error();
     host_ = *std::move(started);

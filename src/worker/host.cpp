@@ -26,7 +26,8 @@ result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine
     auto shared = backend->share(segment, wire::worker_segment_bytes(requests->capacity()));
     if (!shared) return std::move(shared).error();
   }
-  if (auto warm = backend->warm_up(p.urgent); !warm) return std::move(warm).error();
+  if (auto works = backend->warm_up(p.warm_first); !works) return std::move(works).error();
+  if (backend->still_cold().empty() && p.warm) p.warm();
   return std::unique_ptr<host>(new host(p, *std::move(requests), std::move(backend)));
 }
 
@@ -47,7 +48,10 @@ host::host(const parts& p, inbox requests, std::unique_ptr<engine> backend)
                             .worker = p.worker,
                             .in_process = p.in_process,
                             .submitters = submitters_for(std::thread::hardware_concurrency()),
-                            .lost = p.lost});
+                            .cold = engine_->still_cold(),
+                            .warm_lanes = engine::warm_lanes,
+                            .lost = p.lost,
+                            .warm = p.warm});
   } else {
     lanes_ =
         std::make_unique<threaded_lanes>(threaded_lanes::parts{.requests = inbox_,

@@ -23,9 +23,11 @@ class host {
     std::uint64_t worker = 0;
     int lane_threads = 2;
     bool in_process = true;
-    bool urgent = false;  ///< requests wait for it
+    bool warm_first = true;  ///< it is ready once it is warm
     /// Called from a thread of the worker when its accelerator's context is lost.
     std::function<void(error)> lost{};
+    /// Called once, from any thread of the worker, when it is warm.
+    std::function<void()> warm{};
   };
 
   /// Starts the lanes; they wait for their activation.

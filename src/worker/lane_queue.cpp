@@ -53,6 +53,13 @@ result<void> lane_queue::mark() {
   return {};
 }
 
+result<void> lane_queue::warm_up(warm_up_lane& work) {
+  result<void> outcome;
+  work(*queue_, outcome);
+  auto finished = queue_->finish();
+  return finished ? std::move(outcome) : std::move(finished);
+}
+
 result<void> lane_queue::wait_for(lane_queue& other) {
   if (auto marked = other.mark(); !marked) return marked;
   return queue_->wait_for(*other.queue_);

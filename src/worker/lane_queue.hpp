@@ -49,6 +49,8 @@ class lane_queue {
   [[nodiscard]] std::uint64_t given_back() const noexcept {
     return given_back_.load(std::memory_order_acquire);
   }
+  /// Runs a little work and waits for its end, before there are any requests.
+  [[nodiscard]] result<void> warm_up(warm_up_lane& work);
   /// Asks how it is, without waiting. \errors `device_fault`
   [[nodiscard]] result<void> check() { return queue_->check(); }
 

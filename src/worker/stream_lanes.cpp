@@ -26,6 +26,8 @@ constexpr std::chrono::nanoseconds shortest_sleep = 20us;
 constexpr std::chrono::nanoseconds longest_sleep = 500us;
 // A lane whose mark stands still is asked how it is this often.
 constexpr auto check_interval = 1ms;
+// Whoever needs this worker as soon as it is ready says so within this time.
+constexpr auto ready_before_warm_up = 20ms;
 // A mapping that the program has announced is a control message away.
 constexpr auto mapping_patience = 10s;
 
@@ -97,8 +99,26 @@ result<void> stream_lanes::serve() {
     if (in_flight()) {
       if (auto well = check_quiet_lanes(clock::now()); !well) return well;
     }
+    if (!begun_ && is_cold() && clock::now() - quiet_since > ready_before_warm_up) {
+      if (auto done = warm_up_more(); !done) return done;
+      continue;
+    }
     wait(quiet_since);
   }
+  return {};
+}
+
+// One library on one lane, then a look whether this worker is needed. Whatever cannot be loaded now
+// is tried again by the request that needs it, which then says why it cannot.
+result<void> stream_lanes::warm_up_more() {
+  const std::size_t number = warmed_up_ / parts_.cold.size();
+  result<void> outcome;
+  if (!lanes_[number].queue) outcome = make_queue(number);
+  if (outcome)
+    outcome = lanes_[number].queue->warm_up(*parts_.cold[warmed_up_ % parts_.cold.size()]);
+  if (is_loss(outcome)) return outcome;
+  ++warmed_up_;
+  if (!is_cold() && parts_.warm) parts_.warm();
   return {};
 }
 
@@ -246,11 +266,7 @@ bool stream_lanes::take_back(lane& l) noexcept {
 
 result<void> stream_lanes::make_queue(std::size_t number) {
   auto made = parts_.device.make_lane(static_cast<int>(number));
-  if (!made) {
-    error why = std::move(made).error();
-    why.code = errc::device_fault;
-    return why;
-  }
+  if (!made) return std::move(made).error();
   lanes_[number].queue =
       std::make_unique<lane_queue>(number, *std::move(made), parts_.requests, parts_.answers);
   return {};
@@ -260,7 +276,10 @@ result<void> stream_lanes::make_queue(std::size_t number) {
 result<void> stream_lanes::submit(job& j) {
   lane& to = lanes_[j.lane];
   if (!to.queue) {
-    if (auto made = make_queue(j.lane); !made) return made;
+    if (auto made = make_queue(j.lane); !made) {
+      made.error().code = errc::device_fault;
+      return made;
+    }
   }
   if (is_over(j.lane, to.given)) to.moved = clock::now();
   const bool alone = parts_.requests.alone(j.slot);
@@ -390,7 +409,9 @@ void stream_lanes::wait(clock::time_point quiet_since) {
   if (begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker)) return;
   if (let_go()) return;
   auto until = clock::time_point::max();
-  if (in_flight() || waiting_lanes_ != 0) {
+  if (!begun_ && is_cold()) {
+    until = quiet_since + ready_before_warm_up;
+  } else if (in_flight() || waiting_lanes_ != 0) {
     const clock::time_point now = clock::now();
     until = now + std::clamp<std::chrono::nanoseconds>((now - quiet_since) / sleep_fraction,
                                                        shortest_sleep, longest_sleep);

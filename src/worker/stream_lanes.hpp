@@ -35,6 +35,9 @@ namespace troupe::worker {
 /// sleeps, and asks lanes that make no progress how they are: a fault shows as an error of some
 /// call or not at all. The first sign of one ends this thread's work: everything not marked is then
 /// the supervisor's to settle.
+///
+/// Until the worker is activated this thread has its libraries load what they need, a step at a
+/// time: a standby that is needed early serves at once, and loads the rest when it is asked for.
 class stream_lanes final : public lane_runner {
  public:
   struct parts {
@@ -49,8 +52,13 @@ class stream_lanes final : public lane_runner {
     std::uint64_t worker = 0;
     bool in_process = true;  ///< a process of its own: keeps crash reports
     int submitters = 0;      ///< threads that help with enqueuing
+    /// What each of so many lanes is to run while this worker waits to be needed.
+    std::vector<warm_up_lane*> cold{};
+    std::size_t warm_lanes = 0;
     /// Called once, when the context is lost.
     std::function<void(error)> lost;
+    /// Called once, when nothing is cold any more.
+    std::function<void()> warm{};
   };
 
   explicit stream_lanes(parts p);
@@ -90,6 +98,10 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] result<void> prepare(job& j, lane& to);
   [[nodiscard]] result<void> mark_all();
   [[nodiscard]] result<void> make_queue(std::size_t number);
+  [[nodiscard]] result<void> warm_up_more();
+  [[nodiscard]] bool is_cold() const noexcept {
+    return warmed_up_ < parts_.warm_lanes * parts_.cold.size();
+  }
   [[nodiscard]] bool look_at_marks();
   [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
   void wait(clock::time_point quiet_since);
@@ -116,6 +128,7 @@ class stream_lanes final : public lane_runner {
   clock::time_point submitted_at_{};
   bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
+  std::size_t warmed_up_ = 0;        // steps of `parts::cold`, lane by lane
   bool begun_ = false;
 
   std::jthread thread_;

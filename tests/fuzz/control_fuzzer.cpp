@@ -38,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case wire::control::begin:
     case wire::control::ready:
+    case wire::control::warm:
     case wire::control::protect_done:
     case wire::control::ping:
     case wire::control::pong:

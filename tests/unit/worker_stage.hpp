@@ -156,8 +156,11 @@ class stage {
                                     .worker = 1,
                                     .in_process = false,
                                     .submitters = submitters,
-                                    .lost = std::move(lost)});
-    requests->activate(1, {}, 0, released);
+                                    .cold = cold,
+                                    .warm_lanes = warm_lanes,
+                                    .lost = std::move(lost),
+                                    .warm = [this] { warm.fetch_add(1); }});
+    if (activates) requests->activate(1, {}, 0, released);
   }
 
   /// The bytes behind `kib`, made readable and writable.
@@ -246,7 +249,11 @@ class stage {
   std::optional<worker::inbox> inbox;
   std::optional<worker::outbox> outbox;
   std::atomic<std::uint64_t> memory_version{0};
-  int submitters = 0;  ///< of an accelerator
+  int submitters = 0;               ///< of an accelerator
+  std::vector<warm_up_lane*> cold;  ///< the same
+  std::size_t warm_lanes = 3;
+  std::atomic<int> warm{0};  ///< how often the worker has said so
+  bool activates = true;     ///< as soon as it has started
   std::unique_ptr<worker::lane_runner> lanes;
 
  private:

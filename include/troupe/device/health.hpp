@@ -21,9 +21,9 @@ enum class device_state : std::uint8_t {
 /// How a device is. Answered at once, whatever the device is doing.
 struct device_health {
   device_state state{};
-  std::uint64_t generation = 0;  ///< 0 before the first worker was ready, then +1 with each
-  std::uint64_t restarts = 0;    ///< workers replaced so far
-  bool standby_ready = false;
+  std::uint64_t generation = 0;      ///< 0 before the first worker was ready, then +1 with each
+  std::uint64_t restarts = 0;        ///< workers replaced so far
+  bool standby_ready = false;        ///< with all loaded; one that is not yet takes over, too
   std::optional<pid_t> standby_pid;  ///< nothing when there is none, and in `isolation::thread`
   std::optional<error> last_fault;   ///< why the last worker was replaced, or the device stopped
   /// From the first sign of the last fault until the next worker had the mailbox; 0 before any.
