@@ -189,8 +189,8 @@ bool staged_copy::begin_piece(stage& s) {
   return true;
 }
 
-// The next copy gets first what is given back last: what this one used first, and processors are the
-// likeliest to have no more in caches of their own.
+// The next copy gets first what is given back last: what this one used first, and processors are
+// the likeliest to have no more in caches of their own.
 void staged_copy::give_back_staging() noexcept {
   for (stage& s : std::views::reverse(stages_)) {
     s.staging = {};
