@@ -9,8 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -32,26 +34,66 @@ std::unique_lock<std::mutex> hold(std::mutex& mutex) {
   return lock;
 }
 
+/// One part of a batch; of none when there is none.
+struct one_part {
+  copy_crew::work* of = nullptr;
+  std::uint32_t number = 0;
+};
+
+/// Batches that were posted together. Their parts are taken without the mutex, which all threads
+/// would want for each of them: whoever has an order counts `next_` up, and the part is its own.
+/// Relaxed: the mutex under which it got the order has shown it what to do.
+class order {
+ public:
+  explicit order(std::span<copy_crew::batch> batches)
+      : batches_(std::make_move_iterator(batches.begin()), std::make_move_iterator(batches.end())) {
+    for (const copy_crew::batch& one : batches_)
+      parts_ += one.parts;
+  }
+
+  [[nodiscard]] one_part take() noexcept {
+    return part(next_.fetch_add(1, std::memory_order_relaxed));
+  }
+  /// A part of `it`, if that comes next.
+  [[nodiscard]] one_part take_of(const copy_crew::work& it) noexcept {
+    std::uint64_t next = next_.load(std::memory_order_relaxed);
+    while (part(next).of == &it) {
+      if (next_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) return part(next);
+    }
+    return {};
+  }
+  [[nodiscard]] std::uint64_t parts_left() const noexcept {
+    return parts_ - std::min(parts_, next_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  [[nodiscard]] one_part part(std::uint64_t number) const noexcept {
+    for (const copy_crew::batch& one : batches_) {
+      if (number < one.parts) return {one.what.get(), static_cast<std::uint32_t>(number)};
+      number -= one.parts;
+    }
+    return {};
+  }
+
+  const std::vector<copy_crew::batch> batches_;
+  std::uint64_t parts_ = 0;
+  alignas(64) std::atomic<std::uint64_t> next_{0};
+};
+
 }  // namespace
 
 /// The mutex guards everything. `news` changes under it, with each post and call, and is watched,
 /// and slept on, without it: relaxed, since whoever sees it change takes the mutex next.
 struct copy_crew::board {
-  struct begun_batch {
-    batch all;
-    std::uint32_t next = 0;
-  };
-  struct one_part {
-    std::shared_ptr<work> of;  // null when there is none
-    std::uint32_t number = 0;
-  };
+  using orders = std::vector<std::shared_ptr<order>>;
 
-  [[nodiscard]] one_part take(const work* only = nullptr);
+  /// The first order that has parts left, or none. Those before it are to be let go of without the
+  /// mutex: the last one may end the crew.
+  [[nodiscard]] std::shared_ptr<order> first(orders& done);
   [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
 
   std::mutex mutex;
-  std::deque<begun_batch> waiting;
-  std::uint64_t parts_waiting = 0;
+  std::deque<std::shared_ptr<order>> waiting;
   unsigned started = 0;
   unsigned spinning = 0;
   unsigned sleeping = 0;
@@ -60,15 +102,10 @@ struct copy_crew::board {
   std::atomic<std::uint32_t> news{0};
 };
 
-copy_crew::board::one_part copy_crew::board::take(const work* only) {
-  if (waiting.empty()) return {};
-  begun_batch& first = waiting.front();
-  if (only != nullptr && first.all.what.get() != only) return {};
-  --parts_waiting;
-  if (first.next + 1 < first.all.parts) return {first.all.what, first.next++};
-  one_part last{std::move(first.all.what), first.next};
-  waiting.pop_front();
-  return last;
+std::shared_ptr<order> copy_crew::board::first(orders& done) {
+  for (; !waiting.empty() && waiting.front()->parts_left() == 0; waiting.pop_front())
+    done.push_back(std::move(waiting.front()));
+  return waiting.empty() ? nullptr : waiting.front();
 }
 
 // Whom to bring so that there is an idle one for each part.
@@ -111,14 +148,15 @@ bool copy_crew::has_this_thread() {
 }
 
 void copy_crew::post(std::span<batch> batches) {
+  auto posted = std::make_shared<order>(batches);
   turnout threads;
   {
     const auto lock = hold(board_->mutex);
-    for (batch& one : batches) {
-      board_->parts_waiting += one.parts;
-      board_->waiting.push_back({.all = std::move(one)});
-    }
-    threads = board_->summon(board_->parts_waiting, most_threads_);
+    board_->waiting.push_back(std::move(posted));
+    std::uint64_t parts = 0;
+    for (const auto& one : board_->waiting)
+      parts += one->parts_left();
+    threads = board_->summon(parts, most_threads_);
   }
   muster(threads);
 }
@@ -146,11 +184,18 @@ bool copy_crew::help() { return take_part_in(nullptr); }
 bool copy_crew::help_with(const work& it) { return take_part_in(&it); }
 
 bool copy_crew::take_part_in(const work* it) {
-  auto lock = hold(board_->mutex);
-  const auto next = board_->take(it);
-  lock.unlock();
-  if (next.of) next.of->do_part(next.number);
-  return next.of != nullptr;
+  const auto look = [this] {
+    board::orders done;
+    const auto lock = hold(board_->mutex);
+    return std::pair(board_->first(done), std::move(done));
+  };
+  const std::shared_ptr<order> mine = look().first;
+  if (!mine) return false;
+  const one_part part = it != nullptr ? mine->take_of(*it) : mine->take();
+  if (part.of == nullptr) return false;
+  part.of->do_part(part.number);
+  if (mine->parts_left() == 0) (void)look();
+  return true;
 }
 
 void copy_crew::serve(const std::shared_ptr<board>& shared) {
@@ -160,11 +205,17 @@ void copy_crew::serve(const std::shared_ptr<board>& shared) {
   detail::spin_wait spin(patience);
   auto lock = hold(shared->mutex);
   for (;;) {
-    if (auto next = shared->take(); next.of) {
+    board::orders done;
+    std::shared_ptr<order> mine = shared->first(done);
+    if (mine || !done.empty()) {
       lock.unlock();
-      next.of->do_part(next.number);
-      next = {};  // what it kept goes before the lock is taken again
-      spin = detail::spin_wait(patience);
+      done.clear();
+      if (mine) {
+        for (one_part part = mine->take(); part.of != nullptr; part = mine->take())
+          part.of->do_part(part.number);
+        mine.reset();
+        spin = detail::spin_wait(patience);
+      }
       lock = hold(shared->mutex);
       continue;
     }
