@@ -237,8 +237,20 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
   r.taint_changes = completions_->taints().changes();
   r.watched = false;
   outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
-  r.on_its_way.store(true, std::memory_order_seq_cst);
-  auto bytes = wire::encode(type, request, requests_->payload(slot), operands);
+  const auto encode = [&](std::span<std::byte> room) {
+    r.operands.clear();
+    r.on_its_way.store(true, std::memory_order_seq_cst);
+    return wire::encode(type, request, room, operands);
+  };
+  const auto encode_to = [&](std::span<std::byte> room) {
+    auto bytes = encode(room);
+    if (bytes || bytes.error().code != errc::tainted_buffer) return bytes;
+    // What overwrites it may have been sent before, by this very thread, and not be taken up yet.
+    r.on_its_way.store(false, std::memory_order_release);
+    completions_->catch_up();
+    return encode(room);
+  };
+  auto bytes = encode_to(requests_->payload(slot));
   if (!bytes) return std::move(bytes).error();
   if (*bytes > wire::slot_payload_bytes) {
     if (*bytes > requests_->heap_bytes()) {
@@ -262,9 +274,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, voi
       r.heap = *room;
     }
     header.spill_offset = r.heap->offset;
-    r.operands.clear();
-    r.on_its_way.store(true, std::memory_order_seq_cst);
-    auto again = wire::encode(type, request, requests_->heap(*r.heap), operands);
+    auto again = encode_to(requests_->heap(*r.heap));
     if (!again) return std::move(again).error();
   }
   header.operation = type.id;

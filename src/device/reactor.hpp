@@ -68,6 +68,8 @@ class reactor final : public completion_driver {
   [[nodiscard]] bool has_role() const noexcept;
   /// Answers what has completed, unless another thread is about it.
   void try_poll();
+  /// Takes up all that was sent before the call, with the role or without.
+  void catch_up();
 
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }

@@ -101,14 +101,7 @@ void supervisor::next_failed(error why) {
 void supervisor::activate_next() {
   reactor& completions = parts_.completions;
   completions.take_role();
-  // Everything sent so far is handed over in order. A sender between its ticket and its entry is a
-  // few instructions away from publishing.
-  const std::uint64_t first = parts_.requests.next_ticket();
-  completions.walk();
-  while (completions.walked_ticket() < first) {
-    std::this_thread::yield();
-    completions.walk();
-  }
+  completions.catch_up();  // all that was sent so far is handed over, in order
   std::vector<std::uint16_t> replay;
   std::vector<std::uint64_t> entries;
   for (const std::uint16_t slot : completions.in_flight()) {
@@ -297,7 +290,7 @@ void supervisor::settle(const loss& what, const error& why) {
   lent_tensors lent;
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
-    r.started = !lent.hold_back(r) && completions.started(r.lane) >= r.place;
+    r.started = !lent.hold_back(r) && !r.withdrawn && completions.started(r.lane) >= r.place;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -388,7 +381,8 @@ void supervisor::bury() {
       }
       continue;
     }
-    r.started = !lent.hold_back(r) && held.place <= wire::last_begun(mark);
+    // What was withdrawn is passed over, and may look begun all the same.
+    r.started = !lent.hold_back(r) && !r.withdrawn && held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,

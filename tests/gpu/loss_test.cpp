@@ -2,12 +2,18 @@
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
+#include <troupe/ops/blas/level1.hpp>
+#include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <random>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -62,6 +68,81 @@ TEST(Loss, OfAWorkerLeavesNothingBehindUntilTheNextOne) {
       ASSERT_TRUE(becomes(worker_and_standby)) << to_string(kind) << ": " << segments();
     }
   }
+}
+
+/// Sends updates, each with an overwrite after it and a question after that: whatever becomes of
+/// the update, the overwrite was sent before the question.
+class overwriter {
+ public:
+  overwriter(device& gpu, unsigned seed)
+      : random_(seed),
+        x_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
+        ones_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
+        compute_(gpu.blas().on_new_lane()),
+        move_(gpu.memory().on_new_lane()) {}
+
+  /// One after the other, with a random pause between the three: what is lost is the update,
+  /// mostly, and the others are sent while that is found out. \returns how many were refused as
+  /// tainted
+  int run(const std::stop_token& stop) {
+    int refused = 0;
+    while (!stop.stop_requested()) {
+      auto added = compute_.ask(blas::axpy{.x = ones_, .y = x_, .alpha = 1.0});
+      pause();
+      auto filled = move_.ask(memory::fill{.to = x_, .value = 3});
+      pause();
+      auto sum = compute_.ask(blas::dot{.x = ones_, .y = x_}).get_result();
+      // One that was running in two lost workers is not run again.
+      const bool overwritten = filled.get_result().has_value();
+      if (overwritten && !sum && sum.error().code == errc::tainted_buffer) ++refused;
+      (void)added.get_result();
+    }
+    return refused;
+  }
+
+ private:
+  void pause() {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(random_() % 3000);
+    while (std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+  }
+
+  std::minstd_rand random_;
+  any_tensor x_;
+  any_tensor ones_;
+  library_actor compute_;
+  library_actor move_;
+};
+
+class LossOfWorkers : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Backends, LossOfWorkers, testing::Values("", QUEUES_PLUGIN),
+                         [](const auto& which) { return which.param.empty() ? "Cpu" : "Queues"; });
+
+TEST_P(LossOfWorkers, DoesNotHideAnOverwriteThatWasSentBefore) {
+  troupe::system system;
+  device gpu = system.device(0, {.backend = GetParam().empty() ? backend_kind::cpu : backend_kind{},
+                                 .full = when_full::wait,
+                                 .restarts = {.restarts = 1'000},
+                                 .backoff = {.initial = 0ns},
+                                 .backend_path = GetParam()});
+  ASSERT_TRUE(gpu.wait_until_ready());
+  std::atomic<int> refused{0};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      threads.emplace_back([&gpu, &refused, seed](const std::stop_token& stop) {
+        refused.fetch_add(overwriter(gpu, seed).run(stop));
+      });
+    }
+    for (int i = 0; i < 40; ++i) {
+      std::this_thread::sleep_for(20ms);
+      if (const auto pid = gpu.worker_pid()) ::kill(*pid, SIGKILL);
+      ASSERT_TRUE(gpu.wait_until_ready());
+    }
+  }
+  EXPECT_EQ(refused.load(), 0);
 }
 
 }  // namespace
