@@ -77,6 +77,19 @@ TEST(Actor, AFutureReplyDoesNotHoldUpTheNextMessage) {
   EXPECT_EQ(slow.get(), 9);
 }
 
+struct refuse_to_promise {};
+class unwilling : public actor {
+ public:
+  future<int> handle(refuse_to_promise) { throw failure(error{.code = errc::numerical}); }
+};
+
+TEST(Actor, AHandlerThatThrowsInsteadOfReturningAFutureAnswersWithItsError) {
+  test_kit kit;
+  auto answer = kit.system().spawn<unwilling>().ask(refuse_to_promise{});
+  kit.run_until_idle();
+  EXPECT_EQ(answer.get_result().error().code, errc::numerical);
+}
+
 TEST(Actor, AFailedReplyValueIsNoFailureOfTheActor) {
   test_kit kit;
   auto c = kit.system().spawn<counter>(3);
