@@ -189,6 +189,17 @@ void actor_cell::when_stopped(actor_id watcher, unique_function<void(const termi
   call(*ended);
 }
 
+void actor_cell::forget_watcher(actor_id watcher) noexcept {
+  const std::lock_guard lock(tree_mutex_);
+  std::erase_if(watchers_, [&](const auto& w) { return w.first == watcher; });
+}
+
+bool actor_cell::remember_watch(actor_id watched) {
+  if (std::find(watching_.begin(), watching_.end(), watched) != watching_.end()) return false;
+  watching_.push_back(watched);
+  return true;
+}
+
 bool actor_cell::forget_watch(actor_id watched) noexcept {
   const auto at = std::find(watching_.begin(), watching_.end(), watched);
   if (at == watching_.end()) return false;
