@@ -74,6 +74,10 @@ void actor_cell::end_incarnation(error reason) {
   cancel_timers();
   unstash_all();
   escalated_.clear();
+  // The next incarnation has children of its own, who are to blame for nothing yet.
+  siblings_.reset();
+  group_restarts_.clear();
+  cancel_backoff(*this);
   reason_ = std::move(reason);
   if (stop_children(false)) finish_end();
 }
