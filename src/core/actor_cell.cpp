@@ -86,7 +86,8 @@ bool actor_cell::post_message(message& m) noexcept {
     // An actor that waits for room in its own mailbox would wait for ever.
     const bool waits = mailbox_.options().when_full == overflow::wait && ambient.cell != this &&
                        mailbox_.could_ever_hold(m);
-    if (!waits || !dispatcher_->make_room(*this, m)) {
+    // It may also have stopped while the sender waited.
+    if (!waits || !dispatcher_->make_room(*this, m) || dead()) {
       refuse(m, dead() ? errc::actor_stopped : errc::mailbox_full);
       return false;
     }

@@ -210,6 +210,21 @@ TEST(Mailbox, ASenderThatWaitsForRoomLosesNothing) {
   EXPECT_EQ(c.ask(total{}).get(), 100);
 }
 
+struct end {};
+class short_lived : public actor {
+ public:
+  void handle(add) {}
+  void handle(end) { stop(); }
+};
+
+TEST(Mailbox, ASenderWhoseReceiverStopsWhileItWaitsIsToldSo) {
+  test_kit kit;
+  auto receiver = kit.system().spawn<short_lived>(spawn_options{.mailbox = {.capacity = 1}});
+  EXPECT_TRUE(receiver.tell(end{}));
+  EXPECT_FALSE(receiver.tell(add{1}));  // waits, which has the receiver handle its end
+  EXPECT_EQ(kit.system().dead_letter_count(), 1u);
+}
+
 TEST(Mailbox, RefusesAMessageLargerThanItselfInsteadOfWaitingForEver) {
   test_kit kit;
   auto w = kit.system().spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 10}});
