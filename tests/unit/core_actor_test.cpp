@@ -413,6 +413,26 @@ TEST(Stop, AnswersWhatWaitsAndStopAfterMailboxHandlesItFirst) {
   EXPECT_EQ(late.get_result().error().code, errc::actor_stopped);
 }
 
+class stillborn : public actor {
+ public:
+  explicit stillborn(std::shared_ptr<int> handled) : handled_(std::move(handled)) {}
+  void pre_start() override { stop(); }
+  void handle(add) { ++*handled_; }
+
+ private:
+  std::shared_ptr<int> handled_;
+};
+
+TEST(Stop, AnActorThatStopsItselfAsItStartsHandlesNothing) {
+  test_kit kit;
+  auto handled = std::make_shared<int>(0);
+  auto a = kit.system().spawn<stillborn>(handled);
+  auto answer = a.ask(add{1});
+  kit.run_until_idle();
+  EXPECT_EQ(answer.get_result().error().code, errc::actor_stopped);
+  EXPECT_EQ(*handled, 0);
+}
+
 TEST(FutureCombine, WhenAllKeepsOrderAndFailsWithTheFirstError) {
   promise<int> a;
   promise<int> b;
