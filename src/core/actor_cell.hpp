@@ -125,6 +125,7 @@ class actor_cell final : public completion_driver, public turn_home {
   bool linger(const turn_limits& limits) noexcept;
 
   void start();
+  void never_start() noexcept;
   bool make_incarnation(const error* restarted_for);
   void resume();
   void begin_restart(error reason);

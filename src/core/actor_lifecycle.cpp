@@ -53,6 +53,16 @@ void actor_cell::start() {
   if (phase_ == phase::starting) make_incarnation(nullptr);
 }
 
+// Its parent takes no children any more and so keeps none alive: it must not wait for a turn.
+// Nobody else knows it yet.
+void actor_cell::never_start() noexcept {
+  phase_ = phase::stopped;
+  make_ = {};
+  ended_ = terminated{.id = id_, .reason = std::nullopt};
+  dispatcher_->cell_stopped();
+  state_.store(idle | dead_bit, std::memory_order_seq_cst);
+}
+
 void actor_cell::resume() {
   if (phase_ != phase::failed) return;
   // Resumed with a parent that escalated, without an incarnation to resume.

@@ -169,7 +169,7 @@ any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
     if (!orphan) children_.push_back(child{ref, {}});
   }
   if (orphan) {
-    cell->stop_now();  // before it ever starts
+    cell->never_start();
   } else {
     cell->begin();
   }

@@ -433,6 +433,18 @@ TEST(Stop, AnActorThatStopsItselfAsItStartsHandlesNothing) {
   EXPECT_EQ(*handled, 0);
 }
 
+TEST(Stop, AnActorThatIsSpawnedAfterShutdownHasStopped) {
+  test_kit kit;
+  auto down = kit.system().shutdown();
+  kit.run_until_idle();
+  auto late = kit.system().spawn<counter>();
+  EXPECT_TRUE(late.stopped());
+  EXPECT_EQ(late.when_terminated().get().id, late.id());
+  EXPECT_FALSE(late.tell(add{1}));
+  late = {};  // nobody else keeps it, so nothing may be left to do
+  EXPECT_EQ(kit.run_until_idle(), 0u);
+}
+
 TEST(FutureCombine, WhenAllKeepsOrderAndFailsWithTheFirstError) {
   promise<int> a;
   promise<int> b;
