@@ -124,6 +124,7 @@ class actor_cell final : public completion_driver, public turn_home {
   bool pause_turn(const turn_limits& limits, bool spent) noexcept;
   bool linger(const turn_limits& limits) noexcept;
 
+  void stop_if_drained();
   void start();
   void never_start() noexcept;
   bool make_incarnation(const error* restarted_for);

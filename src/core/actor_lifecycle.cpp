@@ -40,8 +40,7 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
     return false;
   }
   phase_ = phase::active;
-  // It failed in the last coroutine that stopping waited for.
-  if (draining_ && tasks_ == nullptr) begin_stop(std::nullopt, true);
+  stop_if_drained();  // it failed in the last coroutine that stopping waited for
   return true;
 }
 
@@ -72,6 +71,7 @@ void actor_cell::resume() {
   for (const any_actor_ref& waiting : std::exchange(escalated_, {})) {
     waiting.cell().post_call([](actor_cell& c) { c.resume(); });
   }
+  stop_if_drained();
 }
 
 void actor_cell::begin_restart(error reason) {
@@ -129,7 +129,11 @@ void actor_cell::stop_after_mailbox() noexcept {
 
 void actor_cell::drain_and_stop() {
   draining_ = true;
-  if (tasks_ == nullptr) begin_stop(std::nullopt, true);
+  stop_if_drained();
+}
+
+void actor_cell::stop_if_drained() {
+  if (draining_ && tasks_ == nullptr && phase_ == phase::active) begin_stop(std::nullopt, true);
 }
 
 void actor_cell::begin_stop(std::optional<error> reason, bool drain) {
@@ -221,8 +225,8 @@ void actor_cell::finish(turn_task& ended, std::unique_ptr<error> failed) noexcep
   (ended.previous == nullptr ? tasks_ : ended.previous->next) = ended.next;
   if (failed) {
     fail(std::move(*failed));
-  } else if (draining_ && tasks_ == nullptr) {
-    stop_now();
+  } else if (draining_) {
+    post_call([](actor_cell& c) { c.stop_if_drained(); });  // when the coroutine has been destroyed
   }
 }
 
