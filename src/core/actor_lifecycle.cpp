@@ -210,7 +210,8 @@ void actor_cell::child_stopped(actor_cell& gone) {
   cancel_backoff(gone);
   sibling_gone(gone);
   if (!none_left) return;
-  if (phase_ == phase::restarting) finish_end();
+  // A new incarnation, which has children of its own, may drain and stop at once.
+  if (phase_ == phase::restarting) return finish_end();
   if (phase_ == phase::stopping) finish_stop();
 }
 

@@ -76,5 +76,13 @@ TEST_F(Drain, EndsAlsoWhereTheLastCoroutineHasFailedAndTheActorIsResumed) {
   EXPECT_TRUE(parent.stopped());
 }
 
+TEST_F(Drain, ANewIncarnationThatStopsAtOnceWaitsForItsChildren) {
+  begin(&always_restart);
+  fail();
+  kit->run_until_idle();
+  EXPECT_EQ(*l, (lines{"parent start", "child start", "child stop", "parent stop", "parent start",
+                       "child start", "child stop", "parent stop"}));
+}
+
 }  // namespace
 }  // namespace troupe
