@@ -77,14 +77,15 @@ void supervisor::start_next() {
     ++last_number_;
   } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
   plan_.urgent = state() == device_state::recovering && !active_;
-  auto started = incarnation::start(plan_, last_number_, frozen_);
+  auto started = parts_.around->start_worker(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);
+  next_started_at_ = current_time();
 }
 
 void supervisor::next_failed(error why) {
   next_.reset();
-  const clock::time_point now = clock::now();
+  const clock::time_point now = current_time();
   if (active_) {
     // A standby is a convenience: without one the next fault takes a little longer.
     if (++standby_failures_ <= parts_.config.restarts.restarts && !permanent(why.code)) {
@@ -135,7 +136,7 @@ void supervisor::activate_next() {
                            !dying_ || dying_->held.empty());
   completions.leave_role();
 
-  const clock::time_point now = clock::now();
+  const clock::time_point now = current_time();
   last_progress_at_ = now;
   pinged_ = false;
   {
@@ -235,8 +236,8 @@ void supervisor::lose_active(sign_of_loss sign) {
   standby_failures_ = 0;
   if (!next_) {
     next_start_ = std::max(next_start_, activate_after_);
-    if (clock::now() >= next_start_) start_next();
-  } else if (next_->where() == incarnation::stage::ready && clock::now() >= activate_after_) {
+    if (current_time() >= next_start_) start_next();
+  } else if (next_->where() == incarnation::stage::ready && current_time() >= activate_after_) {
     activate_next();
   }
 }
@@ -327,7 +328,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
   // up by now it has also written down.
   constexpr auto signal_delivery = 100us;
-  std::this_thread::sleep_for(signal_delivery);
+  parts_.around->pause(signal_delivery);
   reactor& completions = parts_.completions;
   completions.take_role();
   completions.poll();
@@ -357,7 +358,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
 // completed is answered, the rest judged, and the next worker may run what is to be run again.
 void supervisor::bury() {
   const os::exit_report report = dying_->worker->end();
-  buried_at_ = clock::now();
+  buried_at_ = current_time();
   if (dying_->sign.ask_its_end) {
     std::tie(dying_->sign.what, dying_->sign.why) = explain(*dying_->worker, report);
     const std::lock_guard lock(mutex_);
@@ -423,7 +424,8 @@ void supervisor::on_alarm() {
   // The end of a lost worker raises alarms of its own.
   constexpr auto aftermath = 20ms;
   constexpr auto standing_still = 1ms;
-  if (!active_ || !active_->is_process() || dying_ || clock::now() - buried_at_ < aftermath) return;
+  if (!active_ || !active_->is_process() || dying_ || current_time() - buried_at_ < aftermath)
+    return;
   reactor& completions = parts_.completions;
   const auto look = [&] {
     completions.take_role();
@@ -433,10 +435,10 @@ void supervisor::on_alarm() {
     completions.leave_role();
     return progress;
   };
-  const clock::time_point sign = clock::now();
+  const clock::time_point sign = current_time();
   const std::uint64_t before = look();
   if (before == 0) return;
-  std::this_thread::sleep_for(standing_still);
+  parts_.around->pause(standing_still);
   if (look() != before) return;
   std::vector<std::int32_t> own{active_->pid()};
   if (next_) own.push_back(next_->pid());
