@@ -455,7 +455,7 @@ void supervisor::on_alarm() {
 
 bool supervisor::note_restart(clock::time_point now) {
   const restart_budget& budget = parts_.config.restarts;
-  while (!restarts_.empty() && now - restarts_.front() >= budget.window)
+  while (!restarts_.empty() && now - restarts_.front() > budget.window)
     restarts_.pop_front();
   const auto earlier = static_cast<std::int32_t>(restarts_.size());
   if (earlier >= budget.restarts) return false;
