@@ -64,5 +64,14 @@ TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
 }
 
+TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
+  make({.standby = true, .backoff = {.initial = 10s}});
+  around_.next()->fails_to_start({.code = errc::system_error});
+  turn();
+  ASSERT_EQ(around_.next(), nullptr);
+  lose_worker();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
 }  // namespace
 }  // namespace troupe::model
