@@ -373,6 +373,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
                 .message = "hang: still running at its deadline, so its worker was ended"};
       const loss what{.culprit_ticket = r.ticket, .from_outside = false};
       completions.leave_role();
+      earliest_deadline_ns_.store(now_ns);  // the others' have not all been looked at
       return lose_active({.what = what, .why = std::move(why), .at = deadline});
     } else if (!r.answered) {
       completions.answer_early(slot,

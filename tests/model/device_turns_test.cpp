@@ -73,5 +73,19 @@ TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAl
   EXPECT_NE(around_.next(), nullptr);
 }
 
+TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
+  make({.standby = false});
+  send(0, 10ms);
+  send(1, 20ms);
+  while (around_.serving()->takes_up()) {
+  }
+  around_.serving()->begins(0);
+  const auto begin = around_.time;
+  around_.time += 15ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::recovering);
+  EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
+}
+
 }  // namespace
 }  // namespace troupe::model
