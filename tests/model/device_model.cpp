@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace troupe::model {
+namespace {
+
+// What a request that has its answer is left to run beyond its deadline.
+constexpr std::chrono::nanoseconds grace = std::chrono::milliseconds(100);
+
+}  // namespace
 
 device_model::device_model(const limits& l) : limits_(l), activate_after_(l.now) {}
 
@@ -205,7 +211,9 @@ void device_model::worker_is_ended(bool is_silent, time now) {
   if (stopped_ || !active_) return;
   for (const auto& [ticket, id] : ids_) {
     const asked& r = all_.at(id);
-    if (r.over || r.answer || r.done || !r.begun || !r.deadline || *r.deadline > now) continue;
+    if (r.over || r.done || !r.begun || !r.deadline) continue;
+    // One that began before it was known to read the undefined has its answer, and can hang.
+    if (*r.deadline + (r.answer ? grace : std::chrono::nanoseconds(0)) > now) continue;
     return lose(ticket, false, *r.deadline);
   }
   if (!is_silent) return fail(-1, "a worker is ended for no reason");
