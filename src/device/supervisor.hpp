@@ -217,6 +217,7 @@ class supervisor {
       std::uint16_t slot = 0;
       std::uint64_t ticket = 0;
       std::uint64_t place = 0;  ///< in its lane there
+      bool accused = false;     ///< as the culprit, and dealt with
     };
     std::unique_ptr<incarnation> worker;
     sign_of_loss sign;

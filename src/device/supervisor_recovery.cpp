@@ -344,6 +344,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   // Who is known to be guilty need not wait for the funeral.
   for (const dying_worker::held_request& held : dying.held) {
     if (held.ticket != sign.what.culprit_ticket) continue;
+    held.accused = true;
     auto end = end_of(verdict::culprit, held.slot, sign.why, true);
     if (end && !completions.at(held.slot).answered) {
       completions.answer_early(held.slot, std::move(*end));
@@ -376,6 +377,7 @@ void supervisor::bury() {
   completions.take_role();
   std::vector<std::uint16_t> slots;
   std::vector<bereaved_request> requests;
+  std::vector<bool> accused;
   lent_tensors lent;
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
@@ -390,6 +392,7 @@ void supervisor::bury() {
     }
     r.started = !lent.hold_back(r) && held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
+    accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -399,7 +402,7 @@ void supervisor::bury() {
   const std::vector<verdict> verdicts = judge(what, requests);
   const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (verdicts[i] == verdict::culprit && completions.at(slots[i]).answered) continue;
+    if (accused[i]) continue;
     auto end = end_of(verdicts[i], slots[i], why, culprit_named);
     if (end && !completions.at(slots[i]).answered) {
       completions.answer_early(slots[i], std::move(*end));

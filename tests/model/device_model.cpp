@@ -13,7 +13,8 @@ constexpr std::chrono::nanoseconds grace = std::chrono::milliseconds(100);
 
 }  // namespace
 
-device_model::device_model(const limits& l) : limits_(l), activate_after_(l.now) {}
+device_model::device_model(const limits& l)
+    : limits_(l), queues_(l.queues), activate_after_(l.now) {}
 
 void device_model::fail(int id, const std::string& what) {
   if (wrong_.empty()) wrong_ = fmt::format("request {}: {}\n", id, what);
@@ -145,6 +146,7 @@ void device_model::is_answered(int id, errc code, time now) {
     if (code == errc::tainted_buffer) return expect(reads_undefined(r, true), "all is defined");
     return expect(code == errc::mailbox_full, "refused for no reason");
   }
+  const bool running = is_first(*r.ticket, &asked::begun);
   if (r.done) r.over = true;
   const bool undefined = reads_undefined(r, false);
   const bool done_well = r.done && *r.done == errc{};
@@ -156,9 +158,9 @@ void device_model::is_answered(int id, errc code, time now) {
   if (code == errc::tainted_buffer) {
     expect(done_well ? undefined : reads_undefined(r, true), "all is defined");
   } else if (code == errc::deadline_exceeded) {
-    expect(r.done == code || (!r.begun && r.deadline && *r.deadline <= now), "not yet");
+    expect(r.done == code || (!running && r.deadline && *r.deadline <= now), "not yet");
   } else if (code == errc::cancelled) {
-    expect(r.done == code || (!r.begun && r.cancelled), "nobody has cancelled it");
+    expect(r.done == code || (!running && r.cancelled), "nobody has cancelled it");
   } else if (stopped_ == code) {
     r.over = true;
     return;
@@ -179,6 +181,7 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
   asked* r = by_ticket(ticket);
   const int id = r != nullptr ? ids_.at(ticket) : -1;
   if (r == nullptr || r->over) return fail(id, "begins although there is no such request");
+  if (r->held) fail(id, "begins although a killed worker may still do it");
   if (r->answer) fail(id, "begins although it has its answer");
   if (r->begun) fail(id, "begins twice");
   if (r->done) fail(id, "begins although it has completed");
@@ -188,7 +191,7 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
     const asked& o = all_.at(other_id);
     if (other == ticket || o.over || o.done) continue;
     if (o.begun && (alone || o.alone)) fail(id, fmt::format("begins beside {}", other_id));
-    if (other > ticket || o.answer) continue;
+    if (other > ticket || o.answer || (queues_ && o.begun)) continue;
     if (o.what.lane == r->what.lane || conflict(o.what, r->what)) {
       fail(id, fmt::format("begins before {} has ended", other_id));
     }
@@ -199,75 +202,162 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
 void device_model::completes(std::uint64_t ticket, errc code) {
   asked* r = by_ticket(ticket);
   if (r == nullptr) return fail(-1, "completes although there is no such request");
+  if (std::exchange(r->in_the_way, false)) return;
   r->done = code;
-  if (r->answer) r->over = true;
+  if (r->answer && !r->held) r->over = true;
 }
 
-void device_model::worker_ends(std::optional<std::uint64_t> named, bool from_outside, time now) {
-  if (!stopped_ && active_) lose(named, from_outside, now);
+void device_model::passes_over(std::uint64_t ticket) {
+  asked* r = by_ticket(ticket);
+  if (r == nullptr) return fail(-1, "is passed over although there is no such request");
+  if (r->over && r->withdrawn) {
+    r->in_the_way = true;
+    return;
+  }
+  // Whether it was revoked before its turn came in a queue, nobody outside can know.
+  r->over = false;
+  r->begun = true;
 }
 
-void device_model::worker_is_ended(bool is_silent, time now) {
-  if (stopped_ || !active_) return;
+// The first of its lane that a worker had and has not completed: nothing behind it can have begun.
+bool device_model::is_first(std::uint64_t ticket, bool asked::* had) const {
+  const asked& r = all_.at(ids_.at(ticket));
+  if (!(r.*had) || r.done) return false;
+  return std::ranges::none_of(ids_, [&](const auto& other) {
+    const asked& o = all_.at(other.second);
+    return other.first < ticket && o.what.lane == r.what.lane &&
+           (o.in_the_way || (o.*had && !o.done && !o.over));
+  });
+}
+
+std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time now) const {
+  switch (why.what) {
+    case sign::sort::end:
+      return guilt{.named = why.named, .from_outside = why.from_outside, .at = now};
+    case sign::sort::context_lost: {
+      std::vector<std::uint64_t> first;
+      for (const auto& [ticket, id] : ids_) {
+        if (!all_.at(id).over && is_first(ticket, &asked::begun)) first.push_back(ticket);
+      }
+      if (first.size() != 1) return guilt{.named = {}, .from_outside = false, .at = now};
+      return guilt{.named = first.front(), .from_outside = false, .at = now};
+    }
+    case sign::sort::silence:
+    case sign::sort::hang:
+      break;
+  }
   for (const auto& [ticket, id] : ids_) {
     const asked& r = all_.at(id);
-    if (r.over || r.done || !r.begun || !r.deadline) continue;
+    if (r.over || !r.deadline || !is_first(ticket, &asked::begun)) continue;
     // One that began before it was known to read the undefined has its answer, and can hang.
     if (*r.deadline + (r.answer ? grace : std::chrono::nanoseconds(0)) > now) continue;
-    return lose(ticket, false, *r.deadline);
+    return guilt{.named = ticket, .from_outside = false, .at = *r.deadline};
   }
-  if (!is_silent) return fail(-1, "a worker is ended for no reason");
-  ++silent_losses_;
-  lose(std::nullopt, true, now);
+  if (why.what == sign::sort::hang) return std::nullopt;
+  return guilt{.named = {}, .from_outside = true, .at = now};
 }
 
-void device_model::lose(std::optional<std::uint64_t> named, bool from_outside, time at) {
+void device_model::worker_is_lost(const sign& why, time now) {
+  if (stopped_ || !active_) return;
+  if (dying_) worker_is_reaped();
+  const auto whose = guilt_of(why, now);
+  if (!whose) return fail(-1, "a worker is ended for no reason");
+  if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
   active_ = false;
   just_lost_ = true;
-  std::vector<asked*> left;
-  std::vector<asked*> running;
-  asked* culprit = nullptr;
+  std::vector<std::uint64_t> left;
+  for (const auto& [ticket, id] : ids_) {
+    if (!all_.at(id).over && !all_.at(id).done) left.push_back(ticket);
+  }
+  judge(left, &asked::begun, *whose);
+  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+}
+
+void device_model::worker_is_killed(const sign& why, time now) {
+  if (stopped_ || !active_) return;
+  if (dying_) worker_is_reaped();
+  const auto whose = guilt_of(why, now);
+  if (!whose) return fail(-1, "a worker is killed for no reason");
+  if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
+  active_ = false;
+  just_lost_ = true;
+  for (auto& [id, r] : all_) {
+    if (!r.over && !r.done && r.begun) r.held = true;
+    r.begun = false;
+  }
+  // How it ends, and so who is to blame, is not known yet of one that is about to.
+  if (whose->named && why.what != sign::sort::end) accuse(*by_ticket(*whose->named));
+  dying_ = whose;
+  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+}
+
+void device_model::worker_is_reaped() {
+  if (stopped_ || !dying_) return;
+  std::vector<std::uint64_t> left;
+  std::vector<asked*> had;
   for (const auto& [ticket, id] : ids_) {
     asked& r = all_.at(id);
-    if (r.over || r.done) continue;
-    left.push_back(&r);
-    if (r.begun) running.push_back(&r);
-    if (named == ticket) culprit = &r;
+    if (r.held) had.push_back(&r);
+    if (r.held && !r.done) left.push_back(ticket);
   }
-  if (culprit == nullptr && !from_outside && running.size() == 1) culprit = running.front();
+  judge(left, &asked::held, *dying_);
+  for (asked* r : had) {
+    r->held = false;
+    r->withdrawn = r->answer || r->due || r->done;
+    if (r->answer || r->due) r->over = true;
+  }
+  dying_.reset();
+}
 
-  for (asked* r : left) {
+void device_model::accuse(asked& r) {
+  if (std::exchange(r.accused, true)) return;
+  ++kills_by_number_[r.what.number];
+  taint(r);
+  if (!r.answer) r.due = errc::device_fault;
+}
+
+// `left` are those whose end the worker has left open, `had` says which of them it had.
+void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* had,
+                         const guilt& whose) {
+  std::vector<std::uint64_t> running;
+  for (const std::uint64_t ticket : left) {
+    if (is_first(ticket, had)) running.push_back(ticket);
+  }
+  std::optional<std::uint64_t> culprit = whose.named;
+  if (!culprit && !whose.from_outside && running.size() == 1) culprit = running.front();
+
+  for (const std::uint64_t ticket : left) {
+    asked& r = *by_ticket(ticket);
+    const bool ran = std::ranges::find(running, ticket) != running.end();
     const auto end = [&](errc code) {
-      taint(*r);
-      r->over = true;
-      if (!r->answer) r->due = code;
+      taint(r);
+      r.over = true;
+      r.due = code;
     };
-    if (r == culprit) {
-      ++kills_by_number_[r->what.number];
-      end(errc::device_fault);
-      continue;
-    }
-    if (r->answer) {
-      if (r->begun) taint(*r);
-      r->over = true;
-      continue;
-    }
-    if (r->begun && culprit == nullptr && r->kills + 1 >= 2) {
+    if (ticket == culprit) {
+      accuse(r);
+      r.over = true;
+    } else if (r.answer || r.due) {
+      if (ran) taint(r);
+      r.over = true;
+    } else if (ran && !culprit && r.kills + 1 >= 2) {
       end(errc::poisonous);
-    } else if (r->begun && !safe_to_repeat(r->what)) {
+    } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
-    } else if (reads_undefined(*r, true)) {
+    } else if (reads_undefined(r, true)) {
       end(errc::tainted_buffer);
-    } else if (r->begun) {
+    } else if (ran) {
       ++run_again_;
-      if (culprit == nullptr) {
-        ++r->kills;
-        r->alone = true;
+      if (!culprit) {
+        ++r.kills;
+        r.alone = true;
       }
     }
-    r->begun = false;
   }
-  if (!admit_restart(at)) stops(errc::device_stopped);
+  for (const std::uint64_t ticket : left)
+    by_ticket(ticket)->*had = false;
+  for (auto& [id, r] : all_)
+    r.in_the_way = false;
 }
 
 bool device_model::admit_restart(time at) {
@@ -321,7 +411,7 @@ void device_model::turn_is_over(time now, time next_turn) {
   for (const auto& [id, r] : all_) {
     if (r.due && !r.answer) fail(id, fmt::format("{} is due", to_string(*r.due)));
     if (stopped_ && !r.answer) fail(id, "has no answer although the device has stopped");
-    if (r.done && !r.answer) fail(id, "has completed and has no answer");
+    if (r.done && !r.answer && !r.held) fail(id, "has completed and has no answer");
     if (r.answer || !r.deadline) continue;
     // When one has cost a worker the others are looked at in the next turn.
     if (*r.deadline <= now && !lost) fail(id, "has no answer at its deadline");

@@ -27,6 +27,7 @@ class device_model {
     restart_budget budget;
     backoff wait;
     time now;
+    bool queues = false;  ///< its workers have them
   };
   explicit device_model(const limits& l);
 
@@ -42,11 +43,19 @@ class device_model {
 
   // The worker in service.
   void begins(std::uint64_t ticket, bool alone, time now);
+  void passes_over(std::uint64_t ticket);  ///< in a queue: takes its place and does nothing
   void completes(std::uint64_t ticket, errc code);  ///< `errc{}`: well
-  /// It ended by itself, or from outside.
-  void worker_ends(std::optional<std::uint64_t> named, bool from_outside, time now);
-  /// The supervisor ended it, which has to have a reason.
-  void worker_is_ended(bool is_silent, time now);
+  /// Why the supervisor takes it for lost.
+  struct sign {
+    enum class sort { end, context_lost, silence, hang } what{};
+    std::optional<std::uint64_t> named{};  ///< by its crash report
+    bool from_outside = false;
+  };
+  /// It is gone, and nothing of it goes on.
+  void worker_is_lost(const sign& why, time now);
+  /// It was killed, and its queues may go on for a while; then it is reaped.
+  void worker_is_killed(const sign& why, time now);
+  void worker_is_reaped();
 
   // The next one.
   void worker_starts(time now);
@@ -69,11 +78,15 @@ class device_model {
     std::optional<time> deadline;
     std::optional<std::uint64_t> ticket;
     bool cancelled = false;
-    bool begun = false;            // by the worker in service
+    bool begun = false;            // by the worker in service, or in its queue
+    bool in_the_way = false;       // over, but a queue has not come past it yet
+    bool withdrawn = false;        // its end was known before this worker could come to it
+    bool held = false;             // a killed worker had it, and may still do it
     std::optional<errc> done{};    // what the worker says
     std::optional<errc> answer{};  // what the caller got
     std::optional<errc> due{};     // what the caller must get
     bool over = false;             // nothing is left to do about it
+    bool accused = false;          // as the culprit
     int kills = 0;
     bool alone = false;
   };
@@ -87,10 +100,19 @@ class device_model {
                                        std::uint64_t before) const;
   void taint(const asked& r);
   void define(const asked& r);
-  void lose(std::optional<std::uint64_t> named, bool from_outside, time at);
+  struct guilt {
+    std::optional<std::uint64_t> named;
+    bool from_outside = false;
+    time at;
+  };
+  [[nodiscard]] std::optional<guilt> guilt_of(const sign& why, time now) const;
+  [[nodiscard]] bool is_first(std::uint64_t ticket, bool asked::* among) const;
+  void accuse(asked& r);
+  void judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
   [[nodiscard]] bool admit_restart(time at);
 
   limits limits_;
+  bool queues_;
   std::string wrong_;
   std::map<int, asked> all_;
   std::map<std::uint64_t, int> ids_;  // by ticket: the order of all
@@ -103,6 +125,7 @@ class device_model {
   enum class next { none, starting, ready } next_ = next::none;
   bool just_failed_ = false;
   bool just_lost_ = false;
+  std::optional<guilt> dying_;
   std::vector<time> restarts_;
   time activate_after_;
   std::uint64_t run_again_ = 0;

@@ -42,7 +42,8 @@ simulated_worker::simulated_worker(const worker_plan& plan, std::uint64_t number
       requests_(worker::inbox::open(plan.requests->shared(), plan.requests->total_bytes()).value()),
       ranges_{wire::address_range{plan.device_memory->base(), plan.device_memory->bytes()},
               wire::address_range{plan.host_memory->base(), plan.host_memory->bytes()}},
-      jobs_(plan.requests->capacity()) {
+      jobs_(plan.requests->capacity()),
+      has_queues_(plan.device_memory->on_device()) {
   around_.workers.push_back(this);
 }
 
@@ -94,22 +95,35 @@ bool simulated_worker::hazards_over(const worker::job& j) const {
 std::vector<int> simulated_worker::running() const {
   std::vector<int> all;
   for (int lane = 0; lane < lanes; ++lane) {
-    if (lanes_[static_cast<std::size_t>(lane)].running != nullptr) all.push_back(lane);
+    const lane_state& l = lanes_[static_cast<std::size_t>(lane)];
+    if (!l.given.empty() && hazards_over(*l.given.front().what)) all.push_back(lane);
   }
   return all;
 }
 
-std::vector<int> simulated_worker::could_begin() const {
-  const std::vector<int> busy = running();
-  const bool one_alone = std::ranges::any_of(busy, [&](int lane) {
-    return requests_.alone(lanes_[static_cast<std::size_t>(lane)].running->slot);
+bool simulated_worker::may_begin(const lane_state& lane) const {
+  constexpr std::size_t queue_depth = 4;
+  if (lane.queue.empty() || lane.given.size() >= (has_queues_ ? queue_depth : 1)) return false;
+  const worker::job& j = *lane.queue.front();
+  if (j.held && !requests_.released()) return false;
+  if (!has_queues_ && !hazards_over(j)) return false;
+  // A queue waits for what other queues do, once they have it.
+  for (std::size_t other = 0; other < lanes_.size(); ++other) {
+    if ((j.waits.lanes >> other & 1) != 0 && lanes_[other].last_given < j.waits.need[other]) {
+      return false;
+    }
+  }
+  const bool alone = requests_.alone(j.slot);
+  return std::ranges::none_of(lanes_, [&](const lane_state& l) {
+    return std::ranges::any_of(
+        l.given, [&](const auto& g) { return alone || requests_.alone(g.what->slot); });
   });
+}
+
+std::vector<int> simulated_worker::could_begin() const {
   std::vector<int> all;
-  for (int lane = 0; lane < lanes && !one_alone; ++lane) {
-    const lane_state& l = lanes_[static_cast<std::size_t>(lane)];
-    if (l.running != nullptr || l.queue.empty() || !hazards_over(*l.queue.front())) continue;
-    if (requests_.alone(l.queue.front()->slot) && !busy.empty()) continue;
-    all.push_back(lane);
+  for (int lane = 0; lane < lanes; ++lane) {
+    if (may_begin(lanes_[static_cast<std::size_t>(lane)])) all.push_back(lane);
   }
   return all;
 }
@@ -118,20 +132,31 @@ void simulated_worker::begins(int number) {
   lane_state& lane = lanes_[static_cast<std::size_t>(number)];
   worker::job& j = *lane.queue.front();
   lane.queue.pop_front();
+  lane.last_given = j.place;
   const auto now_ns = std::chrono::nanoseconds(around_.time.time_since_epoch()).count();
-  if (j.refused) return finish(lane, j, j.refused->code);
-  if (requests_.revoked(j.slot)) return finish(lane, j, errc::cancelled);
-  if (j.deadline_ns != 0 && now_ns >= j.deadline_ns) {
-    return finish(lane, j, errc::deadline_exceeded);
+  std::optional<errc> passes;
+  if (j.refused) {
+    passes = j.refused->code;
+  } else if (requests_.revoked(j.slot)) {
+    passes = errc::cancelled;
+  } else if (j.deadline_ns != 0 && now_ns >= j.deadline_ns) {
+    passes = errc::deadline_exceeded;
   }
-  around_.told->begins(j.ticket, requests_.alone(j.slot), around_.time);
-  lane.running = &j;
+  if (passes && !has_queues_) return finish(lane, j, *passes);
+  if (passes) {
+    around_.told->passes_over(j.ticket);
+  } else {
+    around_.told->begins(j.ticket, requests_.alone(j.slot), around_.time);
+  }
+  lane.given.push_back({&j, passes});
   segment_->lanes[j.lane].started.store(j.place);
 }
 
 void simulated_worker::completes(int number, errc code) {
   lane_state& lane = lanes_[static_cast<std::size_t>(number)];
-  finish(lane, *std::exchange(lane.running, nullptr), code);
+  const auto one = lane.given.front();
+  lane.given.pop_front();
+  finish(lane, *one.what, one.passes.value_or(code));
 }
 
 void simulated_worker::finish(lane_state& lane, worker::job& j, errc code) {
@@ -159,8 +184,9 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
   wire::crash_report& crash = segment_->crash;
   std::optional<std::uint64_t> named;
   if (reported_signal) {
-    if (named_lane) {
-      named = lanes_[static_cast<std::size_t>(*named_lane)].running->ticket;
+    // What is passed over does not run, so that no thread crashes in it.
+    if (named_lane && !lanes_[static_cast<std::size_t>(*named_lane)].given.front().passes) {
+      named = lanes_[static_cast<std::size_t>(*named_lane)].given.front().what->ticket;
       crash.has_ticket = 1;
       crash.ticket = *named;
     }
@@ -190,12 +216,33 @@ void simulated_worker::ping() {
   spoken_ = [this] { note_pong(); };
 }
 
+void simulated_worker::loses_its_context() {
+  context_lost_ = true;
+  signs_.has_spoken = true;
+  spoken_ = [this] { fail({.code = errc::device_fault, .message = "in the simulation"}); };
+}
+
+device_model::sign simulated_worker::sign() const {
+  using enum device_model::sign::sort;
+  if (report_) return {.what = end, .named = named_, .from_outside = from_outside_};
+  if (context_lost_) return {.what = context_lost};
+  return {.what = silent_ ? silence : hang};
+}
+
+void simulated_worker::kill() noexcept {
+  if (is_over_ || !serves()) return;
+  killed_ = true;
+  around_.told->worker_is_killed(sign(), around_.time);
+}
+
 os::exit_report simulated_worker::end() noexcept {
-  if (!std::exchange(is_over_, true) && serves()) {
-    if (report_) {
-      around_.told->worker_ends(named_, from_outside_, around_.time);
-    } else {
-      around_.told->worker_is_ended(silent_, around_.time);
+  if (!is_over_) {
+    const bool served = serves();
+    is_over_ = true;
+    if (killed_) {
+      around_.told->worker_is_reaped();
+    } else if (served) {
+      around_.told->worker_is_lost(sign(), around_.time);
     }
   }
   return report_.value_or(os::exit_report{.signalled = true, .code = SIGKILL});
@@ -221,8 +268,15 @@ simulated_worker* simulated_surroundings::serving() const {
 
 simulated_worker* simulated_surroundings::next() const {
   const auto found = std::ranges::find_if(workers, [](const simulated_worker* w) {
-    return !w->serves() && !w->ended() && w->where() == incarnation::stage::starting;
+    return !w->serves() && !w->ended() && !w->is_dying() &&
+           w->where() == incarnation::stage::starting;
   });
+  return found == workers.end() ? nullptr : *found;
+}
+
+simulated_worker* simulated_surroundings::dying() const {
+  const auto found =
+      std::ranges::find_if(workers, [](const simulated_worker* w) { return w->is_dying(); });
   return found == workers.end() ? nullptr : *found;
 }
 

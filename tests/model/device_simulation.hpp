@@ -5,6 +5,8 @@
 #include "worker/hazards.hpp"
 #include "worker/inbox.hpp"
 
+#include <troupe/backend/provider.hpp>
+
 #include <csignal>
 #include <deque>
 #include <functional>
@@ -18,13 +20,16 @@ class simulated_surroundings;
 
 /// A worker without a process: it reads the real mailbox and writes marks into a worker segment,
 /// one step at a time, and ends in every way that a process can end.
+///
+/// Where the device has memory of its own it has queues, too: what it begins it gives to a queue,
+/// which does one after the other and goes on until the worker, once killed, is reaped.
 class simulated_worker final : public incarnation {
  public:
   simulated_worker(const worker_plan& plan, std::uint64_t number, simulated_surroundings& around);
   ~simulated_worker() override;
 
   /// It has the mailbox.
-  [[nodiscard]] bool serves() const noexcept { return requests_.activated(number()); }
+  [[nodiscard]] bool serves() const noexcept { return !killed_ && requests_.activated(number()); }
   [[nodiscard]] bool ended() const noexcept { return report_.has_value(); }
 
   // What it does, for whoever plays it.
@@ -42,6 +47,11 @@ class simulated_worker final : public incarnation {
             std::optional<int> named_lane, bool from_outside, bool socket_first);
   void falls_silent() noexcept { silent_ = true; }
   [[nodiscard]] bool silent() const noexcept { return silent_; }
+  /// It says so itself, and lives.
+  void loses_its_context();
+  /// After it was killed: it is gone.
+  void can_be_reaped() noexcept { signs_.ended = true; }
+  [[nodiscard]] bool is_dying() const noexcept { return killed_ && !is_over_; }
 
   // What the supervisor asks of it.
   wire::worker_header* segment() const noexcept override { return segment_; }
@@ -51,7 +61,7 @@ class simulated_worker final : public incarnation {
   void protect(const frozen_range&, bool) override {}
   void change_memory(const memory_change&) override {}
   void ping() override;
-  void kill() noexcept override {}
+  void kill() noexcept override;
   os::exit_report end() noexcept override;
 
   surroundings::signs take_signs() noexcept;
@@ -59,15 +69,22 @@ class simulated_worker final : public incarnation {
  private:
   struct lane_state {
     std::deque<worker::job*> queue;
-    worker::job* running = nullptr;
+    struct given {
+      worker::job* what;
+      std::optional<errc> passes;  // why it does not run
+    };
+    std::deque<given> given;  // one at most without queues
     std::uint64_t admitted = 0;
+    std::uint64_t last_given = 0;
   };
   struct aligned_free {
     void operator()(std::byte* p) const noexcept;
   };
 
   [[nodiscard]] bool hazards_over(const worker::job& j) const;
+  [[nodiscard]] bool may_begin(const lane_state& lane) const;
   void finish(lane_state& lane, worker::job& j, errc code);
+  [[nodiscard]] device_model::sign sign() const;
 
   simulated_surroundings& around_;
   std::unique_ptr<std::byte, aligned_free> pages_;
@@ -79,7 +96,10 @@ class simulated_worker final : public incarnation {
   worker::hazard_tracker hazards_{completed_};
   std::vector<std::unique_ptr<worker::job>> jobs_;  // by slot
   std::array<lane_state, lanes> lanes_;
+  bool has_queues_;
   bool begun_ = false;
+  bool killed_ = false;
+  bool context_lost_ = false;
   bool silent_ = false;
   bool socket_open_ = true;
   bool is_over_ = false;  // the supervisor has ended it
@@ -108,12 +128,35 @@ class simulated_surroundings final : public surroundings {
   /// The one that serves, and the one that is to be next.
   [[nodiscard]] simulated_worker* serving() const;
   [[nodiscard]] simulated_worker* next() const;
+  [[nodiscard]] simulated_worker* dying() const;
 
   clock::time_point time{std::chrono::hours(1)};
   std::mt19937_64 random;
   device_model* told = nullptr;
   std::optional<error> next_start_fails;  ///< at once
   std::vector<simulated_worker*> workers;
+};
+
+/// A device's memory that nobody ever touches.
+class simulated_source final : public device_source {
+ public:
+  explicit simulated_source(bool one_process) {
+    description_ = {.name = "simulated", .memory_bytes = 1 << 30, .one_process = one_process};
+  }
+  const device_description& description() const noexcept override { return description_; }
+  std::uint64_t granule_bytes() const noexcept override { return 2 << 20; }
+  result<std::unique_ptr<memory_slab>> allocate(std::uint64_t) override {
+    struct slab final : memory_slab {
+      int descriptor() const noexcept override { return -1; }
+    };
+    return std::unique_ptr<memory_slab>(std::make_unique<slab>());
+  }
+  result<memory_level> level() override { return memory_level{}; }
+  void on_fault(alarm) override {}
+  bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
+
+ private:
+  device_description description_;
 };
 
 }  // namespace troupe::model
