@@ -297,7 +297,7 @@ void supervisor::settle(const loss& what, const error& why) {
   lent_tensors lent;
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
-    r.started = !lent.hold_back(r) && completions.started(r.lane) >= r.place;
+    r.started = !lent.hold_back(r) && !r.withdrawn && completions.started(r.lane) >= r.place;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -390,7 +390,7 @@ void supervisor::bury() {
       }
       continue;
     }
-    r.started = !lent.hold_back(r) && held.place <= wire::last_begun(mark);
+    r.started = !lent.hold_back(r) && !r.withdrawn && held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
     accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,

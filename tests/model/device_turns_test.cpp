@@ -110,6 +110,24 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
 }
 
+TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt, {.writes = {buffer_}});
+  send(1, 10ms);
+  have_it_begin({0, 1});
+  around_.time += 10ms;
+  turn();
+  have_next_serve();
+  around_.dying()->completes(0, errc{});
+  bury();
+  ASSERT_EQ(answer_of(0), errc{});
+  have_it_begin({0});  // it comes past what an earlier worker has completed
+  around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+  turn();
+  send(2, std::nullopt, {.reads = {buffer_}});
+  EXPECT_EQ(answer_of(2), std::nullopt) << "what it reads is as it was written";
+}
+
 TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   make({.standby = false}, true);
   send(0, 10ms, {.writes = {buffer_}});
