@@ -312,7 +312,9 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
     parts_.completions.poll();  // what has completed since is no suspect
     const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
     parts_.completions.leave_role();
-    lose_active({.what = {.culprit_ticket = culprit}, .why = std::move(why), .at = current_time()});
+    lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
+                 .why = std::move(why),
+                 .at = current_time()});
   }
 }
 
@@ -371,7 +373,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
       const auto deadline = clock::time_point(std::chrono::nanoseconds(r.deadline_ns));
       error why{.code = errc::device_fault,
                 .message = "hang: still running at its deadline, so its worker was ended"};
-      const loss what{.culprit_ticket = r.ticket, .from_outside = false};
+      const loss what{.culprit_ticket = r.ticket, .from_outside = false, .culprit_known = true};
       completions.leave_role();
       earliest_deadline_ns_.store(now_ns);  // the others' have not all been looked at
       return lose_active({.what = what, .why = std::move(why), .at = deadline});

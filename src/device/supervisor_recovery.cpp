@@ -199,6 +199,7 @@ void supervisor::lose_active(sign_of_loss sign) {
       const record& r = completions.at(slot);
       if (r.ticket == sign.what.culprit_ticket && lent_tensors::is_lease(r)) {
         sign.what.culprit_ticket.reset();
+        sign.what.culprit_known = false;
         break;
       }
     }
@@ -312,7 +313,8 @@ void supervisor::settle(const loss& what, const error& why) {
     error why;
   };
   std::vector<ending> endings;
-  const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
+  const bool culprit_named =
+      what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (auto end = end_of(verdicts[i], slots[i], why, culprit_named)) {
       endings.push_back({slots[i], std::move(*end)});
@@ -366,7 +368,11 @@ void supervisor::bury() {
     const std::lock_guard lock(mutex_);
     health_.last_fault = dying_->sign.why;
   }
-  const loss& what = dying_->sign.what;
+  loss& what = dying_->sign.what;
+  what.culprit_known = what.culprit_known ||
+                       std::ranges::any_of(dying_->held, [&](const dying_worker::held_request& h) {
+                         return h.ticket == what.culprit_ticket;
+                       });
   const error& why = dying_->sign.why;
   const wire::worker_header* segment = dying_->worker->segment();
   reactor& completions = parts_.completions;
@@ -400,7 +406,8 @@ void supervisor::bury() {
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
-  const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
+  const bool culprit_named =
+      what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (accused[i]) continue;
     auto end = end_of(verdicts[i], slots[i], why, culprit_named);
@@ -450,7 +457,7 @@ void supervisor::on_alarm() {
   completions.take_role();
   const std::optional<std::uint64_t> culprit = completions.only_suspect();
   completions.leave_role();
-  lose_active({.what = {.culprit_ticket = culprit},
+  lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
                .why = {.code = errc::device_fault,
                        .message = "the device reported a fault (Xid) while the worker, which alone "
                                   "uses it, made no progress"},

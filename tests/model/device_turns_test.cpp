@@ -110,6 +110,19 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
 }
 
+TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhile) {
+  make({.standby = false}, true);
+  send(0, 10ms);
+  send(1, std::nullopt);
+  have_it_begin({0, 1});
+  around_.time += 10ms;
+  turn();
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+  around_.dying()->completes(0, errc{});
+  bury();
+  EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
+}
+
 TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   send(0, std::nullopt, {.writes = {buffer_}});
