@@ -409,7 +409,7 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
     const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
     if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
     if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
-    suspect = records_[l.slots[(l.first + 1) & lane_ring_mask_]].ticket;
+    suspect = first.ticket;
   }
   return suspect;
 }

@@ -344,7 +344,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   }
   completions.detach();
   // Who is known to be guilty need not wait for the funeral.
-  for (const dying_worker::held_request& held : dying.held) {
+  for (dying_worker::held_request& held : dying.held) {
     if (held.ticket != sign.what.culprit_ticket) continue;
     held.accused = true;
     auto end = end_of(verdict::culprit, held.slot, sign.why, true);
@@ -466,8 +466,8 @@ void supervisor::on_alarm() {
 
 bool supervisor::note_restart(clock::time_point now) {
   const restart_budget& budget = parts_.config.restarts;
-  while (!restarts_.empty() && now - restarts_.front() > budget.window)
-    restarts_.pop_front();
+  // Not in order: a hang counts from its deadline, which may lie before the last loss.
+  std::erase_if(restarts_, [&](clock::time_point then) { return now - then > budget.window; });
   const auto earlier = static_cast<std::int32_t>(restarts_.size());
   if (earlier >= budget.restarts) return false;
   restarts_.push_back(now);

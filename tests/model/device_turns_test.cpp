@@ -155,5 +155,24 @@ TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);
 }
 
+TEST_F(DeviceTurns, AHangThatIsOlderThanTheLastLossIsForgottenFirst) {
+  make({.standby = true, .restarts = {.restarts = 2, .window = 100ms}, .backoff = {.initial = 0ms}},
+       true);
+  around_.next()->becomes_ready();
+  turn();
+  send(0, 10ms);
+  around_.time += 15ms;
+  lose_worker();  // the standby gets what has expired, and it is answered in the same turn
+  ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
+  have_it_begin({0});
+  around_.time += 96ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::recovering) << "it hung in a queue";
+  have_next_serve();
+  around_.time += 1ms;
+  lose_worker();
+  EXPECT_NE(core_->watch().state(), device_state::stopped);
+}
+
 }  // namespace
 }  // namespace troupe::model
