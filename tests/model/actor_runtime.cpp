@@ -395,24 +395,19 @@ auto world::send(const any_actor_ref& to, const message& m, Send&& how) const {
 void world::tell(const any_actor_ref& to, std::int32_t script) {
   const message m = new_message(script);
   // The sender may wait, and the latest be another one by then.
-  const any_actor_ref receiver = to;
-  const bool taken =
-      send(receiver, m, [](const auto& who, const auto& what) { return who.tell(what); });
-  emit({.what = event_kind::sent,
-        .a = m.number,
-        .b = number_of_actor(receiver.id()),
-        .c = taken ? 1 : 0});
+  const std::int32_t receiver = number_of_actor(to.id());
+  const bool taken = send(to, m, [](const auto& who, const auto& what) { return who.tell(what); });
+  emit({.what = event_kind::sent, .a = m.number, .b = receiver, .c = taken ? 1 : 0});
 }
 
 void world::ask(const any_actor_ref& to, std::int32_t script, std::chrono::nanoseconds patience,
                 std::int32_t token) {
   const message m = new_message(script);
-  const any_actor_ref receiver = to;
-  emit({.what = event_kind::asks, .a = m.number, .b = number_of_actor(receiver.id())});
+  emit({.what = event_kind::asks, .a = m.number, .b = number_of_actor(to.id())});
   ask_options options{.timeout = patience};
   if (token >= 0) options.stop = tokens_[static_cast<std::size_t>(token)].get_token();
   future<int> reply =
-      send(receiver, m, [&](const auto& who, const auto& what) { return who.ask(what, options); });
+      send(to, m, [&](const auto& who, const auto& what) { return who.ask(what, options); });
   auto ignored = std::move(reply).then([this, number = m.number](result<int> answer) {
     emit({.what = event_kind::answered,
           .a = number,

@@ -41,7 +41,8 @@ class drawing {
  private:
   std::int32_t below(std::size_t n) { return static_cast<std::int32_t>(random_() % n); }
   std::int32_t between(std::int32_t from, std::int32_t to) {
-    return from + below(static_cast<std::size_t>(to - from + 1));
+    const auto choices = static_cast<std::size_t>(to) - static_cast<std::size_t>(from) + 1;
+    return from + below(choices);
   }
   bool once_in(std::size_t n) { return below(n) == 0; }
   std::chrono::nanoseconds short_time() { return 10ms * between(1, 12); }

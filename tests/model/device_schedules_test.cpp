@@ -143,7 +143,7 @@ class device_schedule {
     const auto add = [&](std::vector<any_tensor>& list, const std::vector<place>& places) {
       for (const place& p : places) {
         list.push_back(buffers_[static_cast<std::size_t>(p.buffer)]
-                           .slice(0, p.begin * 1024, p.end * 1024)
+                           .slice(0, std::int64_t{p.begin} * 1024, std::int64_t{p.end} * 1024)
                            .value());
       }
     };

@@ -45,43 +45,43 @@ class Drain : public ::testing::Test {
  protected:
   // The parent has been told to stop, and waits for its coroutine.
   void begin(directive (*decider)(const error&) noexcept) {
-    kit = std::make_unique<test_kit>(0, deciding(decider));
-    parent = kit->system().spawn<patient_parent>(l);
-    auto waiting = parent.ask(wait_for{gate.get_future()});
-    kit->run_until_idle();
-    parent.stop_after_mailbox();
-    kit->run_until_idle();
-    ASSERT_FALSE(parent.stopped());
+    kit_ = std::make_unique<test_kit>(0, deciding(decider));
+    parent_ = kit_->system().spawn<patient_parent>(log_);
+    auto waiting = parent_.ask(wait_for{gate_.get_future()});
+    kit_->run_until_idle();
+    parent_.stop_after_mailbox();
+    kit_->run_until_idle();
+    ASSERT_FALSE(parent_.stopped());
   }
-  void fail() { gate.set_error(error{.code = errc::numerical}); }
+  void fail() { gate_.set_error(error{.code = errc::numerical}); }
 
-  log l = new_log();
-  promise<int> gate;
-  std::unique_ptr<test_kit> kit;
-  actor_ref<patient_parent> parent;
+  log log_ = new_log();
+  promise<int> gate_;
+  std::unique_ptr<test_kit> kit_;
+  actor_ref<patient_parent> parent_;
 };
 
 TEST_F(Drain, LetsTheChildrenHandleTheirMailboxesToo) {
   begin(&always_restart);
-  gate.set_value(1);
-  kit->run_until_idle();
-  EXPECT_TRUE(parent.stopped());
-  EXPECT_EQ(kit->system().dead_letter_count(), 0u);
+  gate_.set_value(1);
+  kit_->run_until_idle();
+  EXPECT_TRUE(parent_.stopped());
+  EXPECT_EQ(kit_->system().dead_letter_count(), 0u);
 }
 
 TEST_F(Drain, EndsAlsoWhereTheLastCoroutineHasFailedAndTheActorIsResumed) {
   begin(&always_resume);
   fail();
-  kit->run_until_idle();
-  EXPECT_TRUE(parent.stopped());
+  kit_->run_until_idle();
+  EXPECT_TRUE(parent_.stopped());
 }
 
 TEST_F(Drain, ANewIncarnationThatStopsAtOnceWaitsForItsChildren) {
   begin(&always_restart);
   fail();
-  kit->run_until_idle();
-  EXPECT_EQ(*l, (lines{"parent start", "child start", "child stop", "parent stop", "parent start",
-                       "child start", "child stop", "parent stop"}));
+  kit_->run_until_idle();
+  EXPECT_EQ(*log_, (lines{"parent start", "child start", "child stop", "parent stop",
+                          "parent start", "child start", "child stop", "parent stop"}));
 }
 
 }  // namespace
