@@ -134,7 +134,9 @@ void device_model::is_answered(int id, errc code, time now) {
     }
   };
   if (r.due) {
-    expect(*r.due == code, fmt::format("{} is due", to_string(*r.due)));
+    // The last completions of the lost worker may be what shows that it read the undefined.
+    const bool shown_now = code == errc::tainted_buffer && reads_undefined(r, true);
+    expect(*r.due == code || shown_now, fmt::format("{} is due", to_string(*r.due)));
     return;
   }
   if (!r.ticket) {
