@@ -37,7 +37,9 @@ void actor::post_restart(const error&) { pre_start(); }
 actor_id actor::id() const noexcept { return cell_->id(); }
 system& actor::system() const noexcept { return *cell_->core().owner(); }
 void actor::stop() noexcept { cell_->stop_now(); }
-void actor::unwatch(const any_actor_ref& other) noexcept { cell_->forget_watch(other.id()); }
+void actor::unwatch(const any_actor_ref& other) noexcept {
+  if (cell_->forget_watch(other.id())) other.cell().forget_watcher(id());
+}
 void actor::unstash_all() noexcept { cell_->unstash_all(); }
 
 namespace detail {
@@ -119,7 +121,8 @@ struct alarm {
 
 void watch_with(actor_cell& watcher, actor_cell& watched,
                 unique_function<message*(const terminated&)> make) {
-  watcher.remember_watch(watched.id());
+  // Also an incarnation that watches again, as it does when it starts, is told once.
+  if (!watcher.remember_watch(watched.id())) return;
   watched.when_stopped(watcher.id(), [watcher = any_actor_ref(watcher),
                                       make = std::move(make)](const terminated& t) mutable {
     post(watcher.cell(), *make_pooled<watch_notice>(*make(t), t.id));

@@ -86,7 +86,8 @@ bool actor_cell::post_message(message& m) noexcept {
     // An actor that waits for room in its own mailbox would wait for ever.
     const bool waits = mailbox_.options().when_full == overflow::wait && ambient.cell != this &&
                        mailbox_.could_ever_hold(m);
-    if (!waits || !dispatcher_->make_room(*this, m)) {
+    // It may also have stopped while the sender waited.
+    if (!waits || !dispatcher_->make_room(*this, m) || dead()) {
       refuse(m, dead() ? errc::actor_stopped : errc::mailbox_full);
       return false;
     }
@@ -209,7 +210,9 @@ void actor_cell::run(turn_limits limits) noexcept {
     // A sender is between its two steps of pushing; if that lasts, it has lost its processor.
     if (++in_vain > 16) ::sched_yield();
     for (;;) {
-      if (work_.load(std::memory_order_relaxed) != nullptr) run_work();
+      // All of it, also what it brings about: an actor that stops itself handles nothing more.
+      while (work_.load(std::memory_order_relaxed) != nullptr)
+        run_work();
       if (left == 0 || !takes_messages()) break;
       message* m = mailbox_.pop();
       if (m == nullptr) break;

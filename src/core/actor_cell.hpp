@@ -49,6 +49,7 @@ class actor_cell final : public completion_driver, public turn_home {
   void begin();  ///< the first turn, once the cell has its place in the tree
   any_actor_ref add_child(actor_factory make, spawn_options options, actor_traits traits);
   void when_stopped(actor_id watcher, unique_function<void(const terminated&)> call);
+  void forget_watcher(actor_id watcher) noexcept;
 
   // For dispatchers.
   bool claim_scheduled() noexcept;  ///< true: the caller runs the turn
@@ -63,7 +64,7 @@ class actor_cell final : public completion_driver, public turn_home {
   void begin_stop(std::optional<error> reason, bool drain);
   bool put_aside(message& m) noexcept;
   void unstash_all() noexcept;
-  void remember_watch(actor_id watched) { watching_.push_back(watched); }
+  bool remember_watch(actor_id watched);  ///< false: it does already
   bool forget_watch(actor_id watched) noexcept;
   void drain_and_stop();
   std::shared_ptr<timer_state> new_timer();
@@ -123,7 +124,9 @@ class actor_cell final : public completion_driver, public turn_home {
   bool pause_turn(const turn_limits& limits, bool spent) noexcept;
   bool linger(const turn_limits& limits) noexcept;
 
+  void stop_if_drained();
   void start();
+  void never_start() noexcept;
   bool make_incarnation(const error* restarted_for);
   void resume();
   void begin_restart(error reason);

@@ -40,8 +40,7 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
     return false;
   }
   phase_ = phase::active;
-  // It failed in the last coroutine that stopping waited for.
-  if (draining_ && tasks_ == nullptr) begin_stop(std::nullopt, true);
+  stop_if_drained();  // it failed in the last coroutine that stopping waited for
   return true;
 }
 
@@ -53,6 +52,16 @@ void actor_cell::start() {
   if (phase_ == phase::starting) make_incarnation(nullptr);
 }
 
+// Its parent takes no children any more and so keeps none alive: it must not wait for a turn.
+// Nobody else knows it yet.
+void actor_cell::never_start() noexcept {
+  phase_ = phase::stopped;
+  make_ = {};
+  ended_ = terminated{.id = id_, .reason = std::nullopt};
+  dispatcher_->cell_stopped();
+  state_.store(idle | dead_bit, std::memory_order_seq_cst);
+}
+
 void actor_cell::resume() {
   if (phase_ != phase::failed) return;
   // Resumed with a parent that escalated, without an incarnation to resume.
@@ -62,6 +71,7 @@ void actor_cell::resume() {
   for (const any_actor_ref& waiting : std::exchange(escalated_, {})) {
     waiting.cell().post_call([](actor_cell& c) { c.resume(); });
   }
+  stop_if_drained();
 }
 
 void actor_cell::begin_restart(error reason) {
@@ -74,6 +84,10 @@ void actor_cell::end_incarnation(error reason) {
   cancel_timers();
   unstash_all();
   escalated_.clear();
+  // The next incarnation has children of its own, who are to blame for nothing yet.
+  siblings_.reset();
+  group_restarts_.clear();
+  cancel_backoff(*this);
   reason_ = std::move(reason);
   if (stop_children(false)) finish_end();
 }
@@ -115,7 +129,11 @@ void actor_cell::stop_after_mailbox() noexcept {
 
 void actor_cell::drain_and_stop() {
   draining_ = true;
-  if (tasks_ == nullptr) begin_stop(std::nullopt, true);
+  stop_if_drained();
+}
+
+void actor_cell::stop_if_drained() {
+  if (draining_ && tasks_ == nullptr && phase_ == phase::active) begin_stop(std::nullopt, true);
 }
 
 void actor_cell::begin_stop(std::optional<error> reason, bool drain) {
@@ -192,7 +210,8 @@ void actor_cell::child_stopped(actor_cell& gone) {
   cancel_backoff(gone);
   sibling_gone(gone);
   if (!none_left) return;
-  if (phase_ == phase::restarting) finish_end();
+  // A new incarnation, which has children of its own, may drain and stop at once.
+  if (phase_ == phase::restarting) return finish_end();
   if (phase_ == phase::stopping) finish_stop();
 }
 
@@ -207,8 +226,8 @@ void actor_cell::finish(turn_task& ended, std::unique_ptr<error> failed) noexcep
   (ended.previous == nullptr ? tasks_ : ended.previous->next) = ended.next;
   if (failed) {
     fail(std::move(*failed));
-  } else if (draining_ && tasks_ == nullptr) {
-    stop_now();
+  } else if (draining_) {
+    post_call([](actor_cell& c) { c.stop_if_drained(); });  // when the coroutine has been destroyed
   }
 }
 

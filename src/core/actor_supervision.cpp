@@ -169,7 +169,7 @@ any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
     if (!orphan) children_.push_back(child{ref, {}});
   }
   if (orphan) {
-    cell->stop_now();  // before it ever starts
+    cell->never_start();
   } else {
     cell->begin();
   }
@@ -187,6 +187,17 @@ void actor_cell::when_stopped(actor_id watcher, unique_function<void(const termi
     ended = ended_;
   }
   call(*ended);
+}
+
+void actor_cell::forget_watcher(actor_id watcher) noexcept {
+  const std::lock_guard lock(tree_mutex_);
+  std::erase_if(watchers_, [&](const auto& w) { return w.first == watcher; });
+}
+
+bool actor_cell::remember_watch(actor_id watched) {
+  if (std::find(watching_.begin(), watching_.end(), watched) != watching_.end()) return false;
+  watching_.push_back(watched);
+  return true;
 }
 
 bool actor_cell::forget_watch(actor_id watched) noexcept {

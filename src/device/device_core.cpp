@@ -49,7 +49,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                          const device_config& asked,
                                                          std::shared_ptr<memory_pool> host_memory,
                                                          std::span<const std::string> in_use) {
-  device_config config = asked;
+  const device_config& config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
@@ -68,18 +68,26 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     why.device = ordinal;
     return why;
   }
+  return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
+                     surroundings::real());
+}
+
+result<std::shared_ptr<device_core>> device_core::create_with(
+    chosen_backend backend, std::int32_t ordinal, const device_config& asked,
+    std::shared_ptr<memory_pool> host_memory, surroundings& around) {
+  device_config config = asked;
   // A second process would be refused its context again and again.
-  if (backend->description.one_process) config.standby = false;
+  if (backend.description.one_process) config.standby = false;
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
-  core->description_ = backend->description;
+  core->description_ = backend.description;
   const std::uint64_t whole =
-      backend->source ? backend->source->description().memory_bytes : os::usable_memory_bytes() / 2;
+      backend.source ? backend.source->description().memory_bytes : os::usable_memory_bytes() / 2;
   auto memory = memory_pool::create(
       {.space = memory_space::device,
        .device = ordinal,
        .limit_bytes = config.memory_limit_bytes != 0 ? config.memory_limit_bytes : whole,
        .granule_bytes = device_granule_bytes,
-       .source = backend->source,
+       .source = backend.source,
        .worker_in_program = config.isolation == isolation::thread});
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
@@ -114,8 +122,9 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,
                                                      .host_memory = *core->host_memory_,
-                                                     .backend = *std::move(backend),
-                                                     .wakes = wakes->get()});
+                                                     .backend = std::move(backend),
+                                                     .wakes = wakes->get(),
+                                                     .around = &around});
   return core;
 }
 
@@ -140,7 +149,9 @@ result<void> device_core::send(const request_type& type, void* request,
     return refuse(std::move(*why));
   if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
   deadline until;
-  if (options.deadline) until = detail::deadline_after(clock::now(), *options.deadline);
+  if (options.deadline) {
+    until = detail::deadline_after(supervisor_->current_time(), *options.deadline);
+  }
   std::optional<std::uint16_t> taken = requests_->take_slot();
   if (!taken) [[unlikely]] {
     auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
@@ -222,7 +233,7 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
                                           requests_->capacity())};
     }
     if (supervisor_->gone()) return supervisor_->stop_reason();
-    if (until && clock::now() >= *until) {
+    if (until && supervisor_->current_time() >= *until) {
       return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
     }
     if (!spin.step()) std::this_thread::sleep_for(std::chrono::microseconds(50));

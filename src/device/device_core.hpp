@@ -31,6 +31,10 @@ class device_core {
   [[nodiscard]] static result<std::shared_ptr<device_core>> create(
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
       std::span<const std::string> uuids_in_use = {});
+  /// The same with a backend that was chosen, and among surroundings that may not be the real ones.
+  [[nodiscard]] static result<std::shared_ptr<device_core>> create_with(
+      chosen_backend backend, std::int32_t ordinal, const device_config& config,
+      std::shared_ptr<memory_pool> host_memory, surroundings& around);
   ~device_core();
 
   /// What becomes of a request that finds the mailbox full.

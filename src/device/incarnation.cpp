@@ -55,7 +55,7 @@ result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
   return worker;
 }
 
-incarnation::~incarnation() { end(); }
+incarnation::~incarnation() { incarnation::end(); }
 
 result<void> incarnation::start_process(const std::vector<frozen_range>& frozen) {
   frozen_ = frozen;

@@ -68,6 +68,7 @@ struct frozen_range {
 };
 
 /// One worker of a device: a process, or threads of this program. Used by the device thread only.
+/// What is virtual can be simulated.
 class incarnation {
  public:
   enum class stage : std::uint8_t { starting, ready, failed };
@@ -75,29 +76,28 @@ class incarnation {
   /// Starts it; a process becomes ready later, by its messages.
   [[nodiscard]] static result<std::unique_ptr<incarnation>> start(
       const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>& frozen);
-  ~incarnation();
+  incarnation(const incarnation&) = delete;
+  incarnation& operator=(const incarnation&) = delete;
+  virtual ~incarnation();
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] stage where() const noexcept { return stage_; }
-  [[nodiscard]] std::chrono::steady_clock::time_point started_at() const noexcept {
-    return started_at_;
-  }
   /// True when all that it may be asked for is loaded. It is ready before, unless it was to be warm
   /// first.
   [[nodiscard]] bool warm() const noexcept { return warm_; }
   /// Why it failed to start. Precondition: `where() == stage::failed`.
   [[nodiscard]] const error& failure() const noexcept { return *failure_; }
-  [[nodiscard]] wire::worker_header* segment() const noexcept {
+  [[nodiscard]] virtual wire::worker_header* segment() const noexcept {
     return reinterpret_cast<wire::worker_header*>(segment_.address());
   }
 
   [[nodiscard]] bool is_process() const noexcept { return host_ == nullptr; }
-  [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
+  [[nodiscard]] virtual pid_t pid() const noexcept { return process_.pid(); }
   [[nodiscard]] int pidfd() const noexcept { return process_.pidfd(); }
-  [[nodiscard]] int control() const noexcept { return control_.get(); }
+  [[nodiscard]] virtual int control() const noexcept { return control_.get(); }
 
   /// Reads what the worker has sent.
-  void on_control();
+  virtual void on_control();
   /// Takes up what the threads of a worker in this program have reported.
   void hear_threads();
   void fail(error why);
@@ -108,29 +108,34 @@ class incarnation {
 
   /// Changes the rights of a range, at once or, in a worker that is not configured yet, before it
   /// becomes ready. A worker answers in order, which the two counts show.
-  void protect(const frozen_range& range, bool read_only);
+  virtual void protect(const frozen_range& range, bool read_only);
   [[nodiscard]] std::uint64_t protects_sent() const noexcept { return protects_sent_; }
   [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
     return protects_acknowledged_;
   }
   /// Maps, unmaps or registers memory; a worker that is not configured yet gets the whole picture
   /// then.
-  void change_memory(const memory_change& change);
-  void ping();
+  virtual void change_memory(const memory_change& change);
+  virtual void ping();
   [[nodiscard]] std::uint64_t pings_sent() const noexcept { return pings_sent_; }
   [[nodiscard]] std::uint64_t pongs() const noexcept { return pongs_; }
 
   /// Kills a process, which is gone only once `end` has returned.
-  void kill() noexcept { process_.kill(); }
+  virtual void kill() noexcept { process_.kill(); }
   /// Kills a process and waits until it is gone: after this no store of it can land.
-  os::exit_report end() noexcept;
+  virtual os::exit_report end() noexcept;
   /// Leaves the threads, and all that they may touch, behind for good: they cannot be ended.
   void abandon() noexcept;
 
- private:
+ protected:
   incarnation(worker_plan plan, std::uint64_t number) noexcept
       : plan_(std::move(plan)), number_(number) {}
 
+  void is_ready() noexcept { stage_ = stage::ready; }
+  void note_ping() noexcept { ++pings_sent_; }
+  void note_pong() noexcept { pongs_ = pings_sent_; }
+
+ private:
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
   [[nodiscard]] result<void> start_threads();
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
@@ -142,7 +147,6 @@ class incarnation {
   worker_plan plan_;
   std::uint64_t number_;
   stage stage_ = stage::starting;
-  std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
   std::optional<error> failure_;
   std::vector<frozen_range> frozen_;  // until configured
   bool configured_ = false;

@@ -419,8 +419,10 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
     const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
     const lane& l = lanes_[number];
     if (l.count == 0 || given(number) <= l.first) continue;
+    const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
+    if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
     if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
-    suspect = records_[l.slots[(l.first + 1) & lane_ring_mask_]].ticket;
+    suspect = first.ticket;
   }
   return suspect;
 }

@@ -10,7 +10,7 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
   std::optional<std::uint64_t> culprit;
   if (named != requests.end()) {
     culprit = named->ticket;
-  } else if (!what.from_outside &&
+  } else if (!what.from_outside && !what.culprit_known &&
              std::ranges::count(requests, true, &bereaved_request::started) == 1) {
     // The worker ended by itself, and only one request can have made it.
     culprit = std::ranges::find(requests, true, &bereaved_request::started)->ticket;
@@ -23,7 +23,7 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
       verdicts.push_back(verdict::culprit);
     } else if (!r.started) {
       verdicts.push_back(r.answered ? verdict::forget : verdict::replay);
-    } else if (!culprit && r.kills + 1 >= poisonous_kills) {
+    } else if (!culprit && !what.culprit_known && r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
     } else {
       verdicts.push_back(r.retry_safe && !r.answered ? verdict::replay : verdict::abort);

@@ -13,6 +13,9 @@ struct loss {
   std::optional<std::uint64_t> culprit_ticket;
   /// Ended from outside (SIGKILL that this device did not send): no request is to blame for sure.
   bool from_outside = false;
+  /// That request was in flight when it was named, so nobody else is to blame: also where it has
+  /// completed meanwhile, as one can that is ended at its deadline.
+  bool culprit_known = false;
 };
 
 /// What is known of a request that was in flight when its worker was lost.

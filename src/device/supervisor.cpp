@@ -69,7 +69,11 @@ supervisor::supervisor(parts p)
     // So that the first host tensors and staged copies find theirs ready.
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
-  thread_ = std::jthread([this] { run(); });
+  if (parts_.around->has_device_thread()) {
+    thread_ = std::jthread([this] { run(); });
+  } else {
+    start_next();
+  }
 }
 
 supervisor::~supervisor() {
@@ -86,6 +90,10 @@ void supervisor::stop(error reason) {
     stopping_ = true;
   });
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  if (!parts_.around->has_device_thread() && !ended_) {
+    run_commands();
+    end_all();
+  }
 }
 
 device_health supervisor::health() const {
@@ -147,6 +155,21 @@ void supervisor::run() {
     run_commands();
     tick();
   }
+  end_all();
+}
+
+void supervisor::take_turn() {
+  if (stopping_) return;
+  drive();
+  const auto ask = [this](const incarnation* worker) {
+    return worker != nullptr ? parts_.around->signs_of(*worker) : surroundings::signs{};
+  };
+  heed(ask(active_.get()), ask(next_.get()), dying_ && ask(dying_->worker.get()).ended);
+  run_commands();
+  tick();
+}
+
+void supervisor::end_all() {
   active_.reset();
   next_.reset();
   dying_.reset();
@@ -167,42 +190,45 @@ void supervisor::run() {
 void supervisor::drive() {
   reactor& completions = parts_.completions;
   if (!completions.try_take_role()) return;
-  const clock::time_point until = clock::now() + longest_drive;
+  const clock::time_point until = current_time() + longest_drive;
   detail::spin_wait spin(driver_spins);
   for (;;) {
     if (completions.poll()) spin = detail::spin_wait(driver_spins);
     if (completions.in_flight_count() == 0 || !completions.wanted_promptly() || !spin.step() ||
-        clock::now() >= until) {
+        current_time() >= until) {
       break;
     }
   }
   if (auto violation = completions.take_violation(); violation && active_) {
     completions.leave_role();
-    return lose_active({.why = std::move(*violation)});
+    return lose_active({.why = std::move(*violation), .at = current_time()});
   }
   completions.leave_role();
 }
 
-void supervisor::sleep() {
+supervisor::clock::time_point supervisor::next_turn() const {
   clock::time_point until = clock::time_point::max();
   const std::int64_t deadline = earliest_deadline_ns_.load();
   if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
-  if (watching_.load()) until = std::min(until, clock::now() + watch_interval);
+  if (watching_.load()) until = std::min(until, current_time() + watch_interval);
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
-    const clock::time_point now = clock::now();
+    const clock::time_point now = current_time();
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
                                                               shortest_look, longest_look));
   }
   if (next_ && next_->where() == incarnation::stage::starting) {
-    until =
-        std::min(until, detail::deadline_after(next_->started_at(), parts_.config.start_timeout));
+    until = std::min(until, detail::deadline_after(next_started_at_, parts_.config.start_timeout));
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   if (next_ && next_->where() == incarnation::stage::ready && !active_) {
     until = std::min(until, activate_after_);
   }
+  return until;
+}
 
+void supervisor::sleep() {
+  clock::time_point until = next_turn();
   pollfd entries[6] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -220,13 +246,13 @@ void supervisor::sleep() {
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
-    if (!parts_.completions.announce_sleep()) until = clock::now();
+    if (!parts_.completions.announce_sleep()) until = current_time();
     parts_.completions.leave_role();
   }
   timespec patience{};
   timespec* limit = nullptr;
   if (until != clock::time_point::max()) {
-    const clock::time_point now = clock::now();
+    const clock::time_point now = current_time();
     const auto left = until > now ? until - now : clock::duration::zero();
     patience.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
     patience.tv_nsec = (left % 1s).count();
@@ -237,24 +263,31 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
-  if (entries[5].revents != 0) bury();
-  if (active_) active_->hear_threads();
-  hear(next_, entries[3].revents, entries[4].revents);
-  hear(active_, entries[1].revents, entries[2].revents);
+  heed({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
+       {.ended = entries[3].revents != 0, .has_spoken = entries[4].revents != 0},
+       entries[5].revents != 0);
 }
 
-void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events,
-                      short control_events) {
+void supervisor::heed(surroundings::signs of_active, surroundings::signs of_next,
+                      bool dying_has_ended) {
+  if (dying_has_ended) bury();
+  if (active_) active_->hear_threads();
+  hear(next_, of_next);
+  hear(active_, of_active);
+}
+
+void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs what) {
   if (!worker) return;
   // Also when its process has ended: its last message says why.
-  if ((control_events != 0 || process_events != 0) && worker->control() >= 0) worker->on_control();
+  if ((what.has_spoken || what.ended) && worker->control() >= 0) worker->on_control();
   const bool serving = &worker == &active_;
   const bool ending = worker->is_process() && worker->control() < 0;
-  if (process_events != 0 || ending) {
+  if (what.ended || ending) {
     if (serving) {
       sign_of_loss sign{
-          .why = {.code = errc::device_fault, .message = "the worker process is ending"}};
-      if (process_events != 0) {
+          .why = {.code = errc::device_fault, .message = "the worker process is ending"},
+          .at = current_time()};
+      if (what.ended) {
         std::tie(sign.what, sign.why) = explain(*worker, worker->end());
         sign.ended = true;
       } else {
@@ -279,7 +312,9 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, short process_events
     parts_.completions.poll();  // what has completed since is no suspect
     const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
     parts_.completions.leave_role();
-    lose_active({.what = {.culprit_ticket = culprit}, .why = std::move(why)});
+    lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
+                 .why = std::move(why),
+                 .at = current_time()});
   }
 }
 
@@ -294,11 +329,11 @@ void supervisor::run_commands() {
 }
 
 void supervisor::tick() {
-  const clock::time_point now = clock::now();
+  const clock::time_point now = current_time();
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
   if (next_ && next_->where() == incarnation::stage::starting &&
-      now - next_->started_at() >= parts_.config.start_timeout) {
+      now - next_started_at_ >= parts_.config.start_timeout) {
     next_failed({.code = errc::device_unavailable,
                  .message = fmt::format("the worker was not ready after {} ms",
                                         parts_.config.start_timeout / 1ms)});
@@ -339,8 +374,9 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
       const auto deadline = clock::time_point(std::chrono::nanoseconds(r.deadline_ns));
       error why{.code = errc::device_fault,
                 .message = "hang: still running at its deadline, so its worker was ended"};
-      const loss what{.culprit_ticket = r.ticket, .from_outside = false};
+      const loss what{.culprit_ticket = r.ticket, .from_outside = false, .culprit_known = true};
       completions.leave_role();
+      earliest_deadline_ns_.store(now_ns);  // the others' have not all been looked at
       return lose_active({.what = what, .why = std::move(why), .at = deadline});
     } else if (!r.answered) {
       completions.answer_early(slot,
@@ -421,7 +457,7 @@ void supervisor::look_until(unique_function<bool()> look) {
   execute([this, held = std::move(look)]() mutable {
     if (held()) return;
     looks_.push_back(std::move(held));
-    looking_since_ = clock::now();
+    looking_since_ = current_time();
   });
 }
 

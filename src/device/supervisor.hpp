@@ -5,6 +5,7 @@
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/recovery.hpp"
+#include "device/surroundings.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/future.hpp>
@@ -27,9 +28,10 @@ namespace troupe {
 /// Keeps one worker serving a device: starts it, watches it, and when it is lost decides what
 /// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
 ///
-/// One thread, the device thread, does all of this. Other threads reach it by `execute` (a queue
-/// under a mutex, and an eventfd), by the deadlines that senders announce, and by what workers
-/// write. The public questions are answered from atomics and a mutex that is held for a copy only.
+/// One thread, the device thread, does all of this, or whoever gives it its turns. Other threads
+/// reach it by `execute` (a queue under a mutex, and an eventfd), by the deadlines that senders
+/// announce, and by what workers write. The public questions are answered from atomics and a mutex
+/// that is held for a copy only.
 class supervisor {
  public:
   using clock = std::chrono::steady_clock;
@@ -43,6 +45,7 @@ class supervisor {
     memory_pool& host_memory;
     chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
+    surroundings* around = &surroundings::real();
   };
 
   explicit supervisor(parts p);
@@ -53,6 +56,12 @@ class supervisor {
   /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
   /// Returns when that is done, unless called by the device thread itself.
   void stop(error reason);
+
+  /// What the device thread does between two sleeps. Where `surroundings` has none.
+  void take_turn();
+  /// When it has something to do although nothing happens until then.
+  [[nodiscard]] clock::time_point next_turn() const;
+  [[nodiscard]] clock::time_point current_time() const noexcept { return parts_.around->now(); }
 
   /// True when it stopped because it was told to.
   [[nodiscard]] bool stop_requested() const noexcept {
@@ -133,9 +142,11 @@ class supervisor {
 
   // The thread.
   void run();
+  void end_all();
   void sleep();
+  void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
   void run_commands();
-  void hear(std::unique_ptr<incarnation>& worker, short process_events, short control_events);
+  void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
   void drive();
   void tick();
   void check_deadlines(std::int64_t now_ns);
@@ -157,7 +168,7 @@ class supervisor {
     bool ended = false;
     /// `what` and `why` are to be had from how the process ends.
     bool ask_its_end = false;
-    clock::time_point at = clock::now();
+    clock::time_point at{};
   };
   void lose_active(sign_of_loss sign);
   [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
@@ -206,6 +217,7 @@ class supervisor {
       std::uint16_t slot = 0;
       std::uint64_t ticket = 0;
       std::uint64_t place = 0;  ///< in its lane there
+      bool accused = false;     ///< as the culprit, and dealt with
     };
     std::unique_ptr<incarnation> worker;
     sign_of_loss sign;
@@ -215,6 +227,7 @@ class supervisor {
   clock::time_point buried_at_{};
   std::uint64_t last_number_ = 0;
   int standby_failures_ = 0;
+  clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
   clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();

@@ -79,14 +79,15 @@ void supervisor::start_next() {
   // From the first one on, a worker that is there soon is worth more than a warm one: it may be
   // needed before it is, and warms up while it is not.
   plan_.warm_first = generation() == 0;
-  auto started = incarnation::start(plan_, last_number_, frozen_);
+  auto started = parts_.around->start_worker(plan_, last_number_, frozen_);
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);
+  next_started_at_ = current_time();
 }
 
 void supervisor::next_failed(error why) {
   next_.reset();
-  const clock::time_point now = clock::now();
+  const clock::time_point now = current_time();
   if (active_) {
     // A standby is a convenience: without one the next fault takes a little longer.
     if (++standby_failures_ <= parts_.config.restarts.restarts && !permanent(why.code)) {
@@ -130,7 +131,7 @@ void supervisor::activate_next() {
                            !dying_ || dying_->held.empty());
   completions.leave_role();
 
-  const clock::time_point now = clock::now();
+  const clock::time_point now = current_time();
   last_progress_at_ = now;
   pinged_ = false;
   {
@@ -193,6 +194,7 @@ void supervisor::lose_active(sign_of_loss sign) {
       const record& r = completions.at(slot);
       if (r.ticket == sign.what.culprit_ticket && lent_tensors::is_lease(r)) {
         sign.what.culprit_ticket.reset();
+        sign.what.culprit_known = false;
         break;
       }
     }
@@ -229,9 +231,10 @@ void supervisor::lose_active(sign_of_loss sign) {
 
   standby_failures_ = 0;
   if (!next_) {
-    next_start_ = std::max(next_start_, activate_after_);
-    if (clock::now() >= next_start_) start_next();
-  } else if (next_->where() == incarnation::stage::ready && clock::now() >= activate_after_) {
+    // However long a standby that failed to start was to be left alone.
+    next_start_ = activate_after_;
+    if (current_time() >= next_start_) start_next();
+  } else if (next_->where() == incarnation::stage::ready && current_time() >= activate_after_) {
     activate_next();
   }
 }
@@ -305,7 +308,8 @@ void supervisor::settle(const loss& what, const error& why) {
     error why;
   };
   std::vector<ending> endings;
-  const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
+  const bool culprit_named =
+      what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (auto end = end_of(verdicts[i], slots[i], why, culprit_named)) {
       endings.push_back({slots[i], std::move(*end)});
@@ -322,7 +326,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
   // up by now it has also written down.
   constexpr auto signal_delivery = 100us;
-  std::this_thread::sleep_for(signal_delivery);
+  parts_.around->pause(signal_delivery);
   reactor& completions = parts_.completions;
   completions.take_role();
   completions.poll();
@@ -335,8 +339,9 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   }
   completions.detach();
   // Who is known to be guilty need not wait for the funeral.
-  for (const dying_worker::held_request& held : dying.held) {
+  for (dying_worker::held_request& held : dying.held) {
     if (held.ticket != sign.what.culprit_ticket) continue;
+    held.accused = true;
     auto end = end_of(verdict::culprit, held.slot, sign.why, true);
     if (end && !completions.at(held.slot).answered) {
       completions.answer_early(held.slot, std::move(*end));
@@ -352,13 +357,17 @@ void supervisor::hold_back(const sign_of_loss& sign) {
 // completed is answered, the rest judged, and the next worker may run what is to be run again.
 void supervisor::bury() {
   const os::exit_report report = dying_->worker->end();
-  buried_at_ = clock::now();
+  buried_at_ = current_time();
   if (dying_->sign.ask_its_end) {
     std::tie(dying_->sign.what, dying_->sign.why) = explain(*dying_->worker, report);
     const std::lock_guard lock(mutex_);
     health_.last_fault = dying_->sign.why;
   }
-  const loss& what = dying_->sign.what;
+  loss& what = dying_->sign.what;
+  what.culprit_known = what.culprit_known ||
+                       std::ranges::any_of(dying_->held, [&](const dying_worker::held_request& h) {
+                         return h.ticket == what.culprit_ticket;
+                       });
   const error& why = dying_->sign.why;
   const wire::worker_header* segment = dying_->worker->segment();
   reactor& completions = parts_.completions;
@@ -369,6 +378,7 @@ void supervisor::bury() {
   completions.take_role();
   std::vector<std::uint16_t> slots;
   std::vector<bereaved_request> requests;
+  std::vector<bool> accused;
   lent_tensors lent;
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
@@ -384,6 +394,7 @@ void supervisor::bury() {
     // What was withdrawn is passed over, and may look begun all the same.
     r.started = !lent.hold_back(r) && !r.withdrawn && held.place <= wire::last_begun(mark);
     slots.push_back(held.slot);
+    accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -391,9 +402,10 @@ void supervisor::bury() {
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
-  const bool culprit_named = std::ranges::count(verdicts, verdict::culprit) > 0;
+  const bool culprit_named =
+      what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (verdicts[i] == verdict::culprit && completions.at(slots[i]).answered) continue;
+    if (accused[i]) continue;
     auto end = end_of(verdicts[i], slots[i], why, culprit_named);
     if (end && !completions.at(slots[i]).answered) {
       completions.answer_early(slots[i], std::move(*end));
@@ -419,7 +431,8 @@ void supervisor::on_alarm() {
   // The end of a lost worker raises alarms of its own.
   constexpr auto aftermath = 20ms;
   constexpr auto standing_still = 1ms;
-  if (!active_ || !active_->is_process() || dying_ || clock::now() - buried_at_ < aftermath) return;
+  if (!active_ || !active_->is_process() || dying_ || current_time() - buried_at_ < aftermath)
+    return;
   reactor& completions = parts_.completions;
   const auto look = [&] {
     completions.take_role();
@@ -429,10 +442,10 @@ void supervisor::on_alarm() {
     completions.leave_role();
     return progress;
   };
-  const clock::time_point sign = clock::now();
+  const clock::time_point sign = current_time();
   const std::uint64_t before = look();
   if (before == 0) return;
-  std::this_thread::sleep_for(standing_still);
+  parts_.around->pause(standing_still);
   if (look() != before) return;
   std::vector<std::int32_t> own{active_->pid()};
   if (next_) own.push_back(next_->pid());
@@ -440,7 +453,7 @@ void supervisor::on_alarm() {
   completions.take_role();
   const std::optional<std::uint64_t> culprit = completions.only_suspect();
   completions.leave_role();
-  lose_active({.what = {.culprit_ticket = culprit},
+  lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
                .why = {.code = errc::device_fault,
                        .message = "the device reported a fault (Xid) while the worker, which alone "
                                   "uses it, made no progress"},
@@ -449,8 +462,8 @@ void supervisor::on_alarm() {
 
 bool supervisor::note_restart(clock::time_point now) {
   const restart_budget& budget = parts_.config.restarts;
-  while (!restarts_.empty() && now - restarts_.front() >= budget.window)
-    restarts_.pop_front();
+  // Not in order: a hang counts from its deadline, which may lie before the last loss.
+  std::erase_if(restarts_, [&](clock::time_point then) { return now - then > budget.window; });
   const auto earlier = static_cast<std::int32_t>(restarts_.size());
   if (earlier >= budget.restarts) return false;
   restarts_.push_back(now);

@@ -116,7 +116,8 @@ std::string taint_book::undefined_for(const request& reader, const detail::buffe
     if (!concerns(m, reader) || !overlap(m.where, begin, end)) continue;
     std::vector<footprint> left{m.where};
     for (const expectation& e : found->second.writers) {
-      if (!e.what.overwrites || !precedes(e.writer, reader)) continue;
+      // One that comes before the mark defines nothing of it.
+      if (!e.what.overwrites || !precedes(e.writer, reader) || !concerns(m, e.writer)) continue;
       std::vector<footprint> rest;
       for (const footprint& piece : left)
         std::ranges::copy(subtract(piece, e.where), std::back_inserter(rest));

@@ -77,6 +77,19 @@ TEST(Actor, AFutureReplyDoesNotHoldUpTheNextMessage) {
   EXPECT_EQ(slow.get(), 9);
 }
 
+struct refuse_to_promise {};
+class unwilling : public actor {
+ public:
+  future<int> handle(refuse_to_promise) { throw failure(error{.code = errc::numerical}); }
+};
+
+TEST(Actor, AHandlerThatThrowsInsteadOfReturningAFutureAnswersWithItsError) {
+  test_kit kit;
+  auto answer = kit.system().spawn<unwilling>().ask(refuse_to_promise{});
+  kit.run_until_idle();
+  EXPECT_EQ(answer.get_result().error().code, errc::numerical);
+}
+
 TEST(Actor, AFailedReplyValueIsNoFailureOfTheActor) {
   test_kit kit;
   auto c = kit.system().spawn<counter>(3);
@@ -195,6 +208,21 @@ TEST(Mailbox, ASenderThatWaitsForRoomLosesNothing) {
   for (int i = 0; i < 100; ++i)
     EXPECT_TRUE(c.tell(add{1}));
   EXPECT_EQ(c.ask(total{}).get(), 100);
+}
+
+struct end {};
+class short_lived : public actor {
+ public:
+  void handle(add) {}
+  void handle(end) { stop(); }
+};
+
+TEST(Mailbox, ASenderWhoseReceiverStopsWhileItWaitsIsToldSo) {
+  test_kit kit;
+  auto receiver = kit.system().spawn<short_lived>(spawn_options{.mailbox = {.capacity = 1}});
+  EXPECT_TRUE(receiver.tell(end{}));
+  EXPECT_FALSE(receiver.tell(add{1}));  // waits, which has the receiver handle its end
+  EXPECT_EQ(kit.system().dead_letter_count(), 1u);
 }
 
 TEST(Mailbox, RefusesAMessageLargerThanItselfInsteadOfWaitingForEver) {
@@ -383,6 +411,38 @@ TEST(Stop, AnswersWhatWaitsAndStopAfterMailboxHandlesItFirst) {
   EXPECT_EQ(lost.get_result().error().code, errc::actor_stopped);
   EXPECT_EQ(kept.get(), 0);
   EXPECT_EQ(late.get_result().error().code, errc::actor_stopped);
+}
+
+class stillborn : public actor {
+ public:
+  explicit stillborn(std::shared_ptr<int> handled) : handled_(std::move(handled)) {}
+  void pre_start() override { stop(); }
+  void handle(add) { ++*handled_; }
+
+ private:
+  std::shared_ptr<int> handled_;
+};
+
+TEST(Stop, AnActorThatStopsItselfAsItStartsHandlesNothing) {
+  test_kit kit;
+  auto handled = std::make_shared<int>(0);
+  auto a = kit.system().spawn<stillborn>(handled);
+  auto answer = a.ask(add{1});
+  kit.run_until_idle();
+  EXPECT_EQ(answer.get_result().error().code, errc::actor_stopped);
+  EXPECT_EQ(*handled, 0);
+}
+
+TEST(Stop, AnActorThatIsSpawnedAfterShutdownHasStopped) {
+  test_kit kit;
+  auto down = kit.system().shutdown();
+  kit.run_until_idle();
+  auto late = kit.system().spawn<counter>();
+  EXPECT_TRUE(late.stopped());
+  EXPECT_EQ(late.when_terminated().get().id, late.id());
+  EXPECT_FALSE(late.tell(add{1}));
+  late = {};  // nobody else keeps it, so nothing may be left to do
+  EXPECT_EQ(kit.run_until_idle(), 0u);
 }
 
 TEST(FutureCombine, WhenAllKeepsOrderAndFailsWithTheFirstError) {

@@ -106,6 +106,14 @@ TEST(Future, ThenTurnsAnExceptionIntoHandlerFailedWithItsText) {
   EXPECT_EQ(r.error().message, "broken");
 }
 
+TEST(Future, ThenTurnsAnExceptionIntoAnErrorAlsoWhereAFutureWouldBeReturned) {
+  promise<int> source;
+  auto later = source.get_future().then(
+      [](int) -> future<int> { throw failure(error{.code = errc::numerical}); });
+  source.set_value(1);
+  EXPECT_EQ(later.get_result().error().code, errc::numerical);
+}
+
 TEST(Future, TimeoutNamesThePatienceAndLeavesTheWorkAlone) {
   promise<int> source;
   auto f = source.get_future().timeout(5ms);

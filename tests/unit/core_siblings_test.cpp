@@ -167,5 +167,27 @@ TEST(Siblings, TheBudgetOfSiblingsEndsThemAll) {
   EXPECT_EQ(std::count(l->begin(), l->end(), "a start"), 4);  // the first and three more
 }
 
+TEST(Siblings, OfARestartedSupervisorHaveABudgetOfTheirOwn) {
+  test_kit kit(0, deciding(&always_restart));
+  auto l = new_log();
+  auto p = kit.system().spawn<parent>(l, supervision{.strategy = strategy::one_for_all,
+                                                     .decider =
+                                                         [](const error& e) noexcept {
+                                                           return e.code == errc::numerical
+                                                                      ? directive::restart
+                                                                      : directive::escalate;
+                                                         },
+                                                     .budget = {.restarts = 1},
+                                                     .backoff = {.initial = 0ns}});
+  p.tell(to_child{0, errc::numerical});
+  kit.run_until_idle();
+  p.tell(to_child{0, errc::unsupported});
+  kit.run_until_idle();
+  l->clear();
+  p.tell(to_child{0, errc::numerical});
+  kit.run_until_idle();
+  EXPECT_EQ(*l, (lines{"c stop", "b stop", "a stop", "a start", "b start", "c start"}));
+}
+
 }  // namespace
 }  // namespace troupe

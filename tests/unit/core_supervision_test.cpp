@@ -306,6 +306,41 @@ TEST(DeathWatch, TellsOfAStopOnceAndAtOnceWhenItHasHappened) {
   EXPECT_EQ(l->size(), 2U);
 }
 
+// Watches as often as it is told to.
+class insistent_watcher : public watcher {
+ public:
+  insistent_watcher(log l, const any_actor_ref& target) : watcher(std::move(l), target) {}
+  using watcher::handle;
+  void handle(count) { pre_start(); }
+  void handle(raise r) { throw failure(error{.code = r.code}); }
+};
+
+TEST(DeathWatch, TellsOnceHoweverOftenOneWatchesAlsoAfterARestart) {
+  test_kit kit(0, deciding(&always_restart));
+  auto l = new_log();
+  auto target = kit.system().spawn<child>(new_log());
+  auto w = kit.system().spawn<insistent_watcher>(l, target);
+  w.tell(count{});
+  w.tell(raise{errc::numerical});
+  kit.run_until_idle();
+  target.stop();
+  kit.run_until_idle();
+  EXPECT_EQ(*l, std::vector<std::string>{"gone"});
+}
+
+TEST(DeathWatch, UnwatchEndsHoweverManyWatches) {
+  test_kit kit;
+  auto l = new_log();
+  auto target = kit.system().spawn<child>(new_log());
+  auto w = kit.system().spawn<insistent_watcher>(l, target);
+  w.tell(count{});
+  w.tell(poke{});
+  kit.run_until_idle();
+  target.stop();
+  kit.run_until_idle();
+  EXPECT_TRUE(l->empty());
+}
+
 TEST(DeathWatch, UnwatchSilencesEvenANoticeOnItsWay) {
   test_kit kit;
   auto l = new_log();

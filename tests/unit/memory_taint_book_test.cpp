@@ -48,6 +48,14 @@ TEST_F(TaintBook, CoversItsBytesAndNoOthers) {
   EXPECT_EQ(culprit(0, 1000), "culprit");
 }
 
+TEST_F(TaintBook, AnOverwriteInFlightBeforeTheFaultIsToDefineNothingOfIt) {
+  book_.expect(buffer_, here(1, 3), {0, 100}, {.overwrites = true, .uncertain = false});
+  taint({0, 100}, "culprit", 4);
+  EXPECT_EQ(undefined_for(5, 0, 100), "culprit");
+  book_.expect(buffer_, here(2, 5), {0, 100}, {.overwrites = true, .uncertain = false});
+  EXPECT_EQ(undefined_for(6, 0, 100), "");
+}
+
 TEST_F(TaintBook, LeavesWhatLiesBetweenTwoPlacesGood) {
   taint({0, 100}, "one");
   taint({900, 1000}, "two");

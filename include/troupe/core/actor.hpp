@@ -123,7 +123,8 @@ class TROUPE_EXPORT actor {
     return detail::begin_timer(self, *self->cell_, period, period, std::move(message));
   }
 
-  /// Sends this actor a `terminated` when the other has stopped; at once if it has.
+  /// Sends this actor a `terminated` when the other has stopped; at once if it has. To watch it
+  /// again before that, as a new incarnation does when it starts, changes nothing.
   template <class Self>
   void watch(Self* self, const any_actor_ref& other) {
     static_assert(handles<Self, terminated>, "watch: this actor has no handle(terminated)");

@@ -60,7 +60,9 @@ void answer_with(promise<U>& sink, Call&& call) noexcept {
   using returned = std::invoke_result_t<Call>;
   try {
     if constexpr (is_future<returned>) {
-      forward(call(), std::move(sink));
+      // In two steps: where the call throws, there is still somebody to tell of it.
+      auto later = call();
+      forward(std::move(later), std::move(sink));
     } else if constexpr (is_result<returned>) {
       sink.set_result(call());
     } else if constexpr (std::is_void_v<returned>) {

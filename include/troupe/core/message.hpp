@@ -154,7 +154,9 @@ struct envelope final : message {
       } else if constexpr (!Asked) {
         (void)target.handle(std::move(me.body));
       } else if constexpr (is_future<returned>) {
-        forward(target.handle(std::move(me.body)), std::move(me.sink));
+        // In two steps: where the handler throws, there is still somebody to tell of it.
+        auto later = target.handle(std::move(me.body));
+        forward(std::move(later), std::move(me.sink));
       } else if constexpr (is_result<returned>) {
         me.sink.set_result(target.handle(std::move(me.body)));
       } else {

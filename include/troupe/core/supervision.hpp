@@ -51,7 +51,8 @@ struct backoff {
 struct supervision {
   troupe::strategy strategy = strategy::one_for_one;
   directive (*decider)(const error&) noexcept = &default_decider;
-  restart_budget budget{};  ///< per child; of all children together unless one_for_one
+  restart_budget budget{};  ///< per child; of all children together unless one_for_one. A new
+                            ///< incarnation, which has new children, begins with all of it.
   troupe::backoff backoff{};
 };
 

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "core/actor_cell.hpp"
+#include "core/turn_dispatcher.hpp"
+
+#include <cstddef>
+#include <deque>
+
+namespace troupe::testing {
+
+/// Runs an actor when it is told to, on the thread that tells it. For one thread.
+class manual_dispatcher : public detail::turn_dispatcher {
+ public:
+  void enqueue(detail::actor_cell& cell) noexcept override { ready_.push_back(&cell); }
+
+  /// Lets one ready actor take a turn; false when there is none.
+  bool step() noexcept {
+    while (!ready_.empty()) {
+      const auto chosen = ready_.begin() + static_cast<std::ptrdiff_t>(choose(ready_));
+      detail::actor_cell& cell = **chosen;
+      ready_.erase(chosen);
+      if (!cell.claim_ticket()) continue;
+      cell.run(detail::turn_limits{.messages = 1});
+      return true;
+    }
+    return false;
+  }
+
+  void help(detail::actor_cell&, const future_state_base& state,
+            future_state_base::time_point deadline) noexcept override {
+    while (!state.ready() && step()) {
+    }
+    if (!state.ready()) state.park_until(deadline);
+  }
+
+  bool make_room(detail::actor_cell& cell, const detail::message&) noexcept override {
+    return !cell.dead() && step();
+  }
+
+  [[nodiscard]] bool runs_everything() const noexcept override { return true; }
+  void join() noexcept override {}
+
+ protected:
+  /// Whose turn it is, of at least one in the order in which they became ready.
+  virtual std::size_t choose(const std::deque<detail::actor_cell*>& ready) noexcept = 0;
+
+ private:
+  std::deque<detail::actor_cell*> ready_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,432 @@
+#include "device_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::model {
+namespace {
+
+// What a request that has its answer is left to run beyond its deadline.
+constexpr std::chrono::nanoseconds grace = std::chrono::milliseconds(100);
+
+}  // namespace
+
+device_model::device_model(const limits& l)
+    : limits_(l), queues_(l.queues), activate_after_(l.now) {}
+
+void device_model::fail(int id, const std::string& what) {
+  if (wrong_.empty()) wrong_ = fmt::format("request {}: {}\n", id, what);
+}
+
+device_model::asked* device_model::by_ticket(std::uint64_t ticket) {
+  const auto found = ids_.find(ticket);
+  return found == ids_.end() ? nullptr : &all_.at(found->second);
+}
+
+// What is undefined. -----------------------------------------------------------------------------
+
+bool device_model::safe_to_repeat(const use_plan& p) {
+  return p.updates.empty() && std::ranges::none_of(p.writes, [&](const place& w) {
+           return std::ranges::any_of(p.reads, [&](const place& r) { return r.overlaps(w); });
+         });
+}
+
+bool device_model::conflict(const use_plan& a, const use_plan& b) {
+  const auto meet = [](const std::vector<place>& some, const std::vector<place>& others) {
+    return std::ranges::any_of(some, [&](const place& x) {
+      return std::ranges::any_of(others, [&](const place& y) { return x.overlaps(y); });
+    });
+  };
+  const auto written_meets = [&](const use_plan& p, const use_plan& q) {
+    return std::ranges::any_of(std::array{&p.writes, &p.updates}, [&](const auto* written) {
+      return meet(*written, q.reads) || meet(*written, q.writes) || meet(*written, q.updates);
+    });
+  };
+  return written_meets(a, b) || written_meets(b, a);
+}
+
+// A request between the two is in flight that writes it and reads nothing of it.
+bool device_model::to_be_overwritten(std::int32_t buffer, std::int32_t cell, std::uint64_t after,
+                                     std::uint64_t before) const {
+  for (const auto& [ticket, id] : ids_) {
+    const asked& r = all_.at(id);
+    if (ticket <= after || ticket >= before || r.over || r.answer) continue;
+    if (std::ranges::any_of(r.what.writes,
+                            [&](const place& w) { return w.covers(buffer, cell); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool device_model::reads_undefined(const asked& r, bool unless_overwritten) const {
+  const std::uint64_t self = r.ticket.value_or(~std::uint64_t{0});
+  for (const auto* read : {&r.what.reads, &r.what.updates}) {
+    for (const place& p : *read) {
+      for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
+        const auto& by =
+            undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)];
+        for (const std::uint64_t culprit : by) {
+          if (culprit >= self) continue;
+          if (unless_overwritten && to_be_overwritten(p.buffer, cell, culprit, self)) continue;
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+void device_model::taint(const asked& r) {
+  for (const auto* written : {&r.what.writes, &r.what.updates}) {
+    for (const place& p : *written) {
+      for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
+        undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)].insert(
+            *r.ticket);
+      }
+    }
+  }
+}
+
+void device_model::define(const asked& r) {
+  for (const place& p : r.what.writes) {
+    for (std::int32_t cell = p.begin; cell < p.end; ++cell) {
+      auto& by = undefined_[static_cast<std::size_t>(p.buffer)][static_cast<std::size_t>(cell)];
+      by.erase(by.begin(), by.lower_bound(*r.ticket));
+    }
+  }
+}
+
+// Callers. ---------------------------------------------------------------------------------------
+
+void device_model::sends(int id, const use_plan& what, std::optional<time> deadline) {
+  all_[id] = asked{.what = what, .deadline = deadline, .ticket = {}};
+}
+
+void device_model::is_sent(int id, std::uint64_t ticket) {
+  asked& r = all_[id];
+  if (stopped_) fail(id, "sent although the device has stopped");
+  if (r.answer) fail(id, "sent although it was refused");
+  if (kills_by_number_[r.what.number] >= 2) fail(id, "sent although in quarantine");
+  if (reads_undefined(r, true)) fail(id, "sent although it reads what is undefined");
+  r.ticket = ticket;
+  ids_[ticket] = id;
+}
+
+void device_model::cancels(int id) { all_[id].cancelled = true; }
+
+void device_model::stops(errc code) {
+  if (!stopped_) stopped_ = code;
+  active_ = false;
+}
+
+void device_model::is_answered(int id, errc code, time now) {
+  asked& r = all_[id];
+  ++ends_[code];
+  if (r.answer) return fail(id, "a second answer");
+  r.answer = code;
+  const auto expect = [&](bool right, std::string_view otherwise) {
+    if (!right) {
+      fail(id,
+           fmt::format("answered {}: {}", code == errc{} ? "well" : to_string(code), otherwise));
+    }
+  };
+  if (r.due) {
+    // The last completions of the lost worker may be what shows that it read the undefined.
+    const bool shown_now = code == errc::tainted_buffer && reads_undefined(r, true);
+    expect(*r.due == code || shown_now, fmt::format("{} is due", to_string(*r.due)));
+    return;
+  }
+  if (!r.ticket) {
+    r.over = true;
+    if (stopped_) return expect(code == *stopped_, "the device has stopped");
+    if (code == errc::poisonous) {
+      return expect(kills_by_number_[r.what.number] >= 2, "not in quarantine");
+    }
+    if (code == errc::tainted_buffer) return expect(reads_undefined(r, true), "all is defined");
+    return expect(code == errc::mailbox_full, "refused for no reason");
+  }
+  const bool running = is_first(*r.ticket, &asked::begun);
+  if (r.done) r.over = true;
+  const bool undefined = reads_undefined(r, false);
+  const bool done_well = r.done && *r.done == errc{};
+  if (code == errc{}) {
+    expect(done_well, "it has not completed");
+    expect(!undefined, "it has read what is undefined");
+    return define(r);
+  }
+  if (code == errc::tainted_buffer) {
+    expect(done_well ? undefined : reads_undefined(r, true), "all is defined");
+  } else if (code == errc::deadline_exceeded) {
+    expect(r.done == code || (!running && r.deadline && *r.deadline <= now), "not yet");
+  } else if (code == errc::cancelled) {
+    expect(r.done == code || (!running && r.cancelled), "nobody has cancelled it");
+  } else if (stopped_ == code) {
+    r.over = true;
+    return;
+  } else {
+    expect(r.done == code, "nobody said so");
+  }
+  // It may have run, and what it writes then comes from the undefined.
+  if (undefined) taint(r);
+}
+
+bool device_model::all_answered() const {
+  return std::ranges::all_of(all_, [](const auto& one) { return one.second.answer.has_value(); });
+}
+
+// The worker in service. -------------------------------------------------------------------------
+
+void device_model::begins(std::uint64_t ticket, bool alone, time now) {
+  asked* r = by_ticket(ticket);
+  const int id = r != nullptr ? ids_.at(ticket) : -1;
+  if (r == nullptr || r->over) return fail(id, "begins although there is no such request");
+  if (r->held) fail(id, "begins although a killed worker may still do it");
+  if (r->answer) fail(id, "begins although it has its answer");
+  if (r->begun) fail(id, "begins twice");
+  if (r->done) fail(id, "begins although it has completed");
+  if (r->deadline && *r->deadline <= now) fail(id, "begins after its deadline");
+  if (r->alone != alone) fail(id, alone ? "begins alone" : "does not begin alone");
+  for (const auto& [other, other_id] : ids_) {
+    const asked& o = all_.at(other_id);
+    if (other == ticket || o.over || o.done) continue;
+    if (o.begun && (alone || o.alone)) fail(id, fmt::format("begins beside {}", other_id));
+    if (other > ticket || o.answer || (queues_ && o.begun)) continue;
+    if (o.what.lane == r->what.lane || conflict(o.what, r->what)) {
+      fail(id, fmt::format("begins before {} has ended", other_id));
+    }
+  }
+  r->begun = true;
+}
+
+void device_model::completes(std::uint64_t ticket, errc code) {
+  asked* r = by_ticket(ticket);
+  if (r == nullptr) return fail(-1, "completes although there is no such request");
+  if (std::exchange(r->in_the_way, false)) return;
+  r->done = code;
+  if (r->answer && !r->held) r->over = true;
+}
+
+void device_model::passes_over(std::uint64_t ticket) {
+  asked* r = by_ticket(ticket);
+  if (r == nullptr) return fail(-1, "is passed over although there is no such request");
+  if (r->over && r->withdrawn) {
+    r->in_the_way = true;
+    return;
+  }
+  // Whether it was revoked before its turn came in a queue, nobody outside can know.
+  r->over = false;
+  r->begun = true;
+}
+
+// The first of its lane that a worker had and has not completed: nothing behind it can have begun.
+bool device_model::is_first(std::uint64_t ticket, bool asked::* had) const {
+  const asked& r = all_.at(ids_.at(ticket));
+  if (!(r.*had) || r.done) return false;
+  return std::ranges::none_of(ids_, [&](const auto& other) {
+    const asked& o = all_.at(other.second);
+    return other.first < ticket && o.what.lane == r.what.lane &&
+           (o.in_the_way || (o.*had && !o.done && !o.over));
+  });
+}
+
+std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time now) const {
+  switch (why.what) {
+    case sign::sort::end:
+      return guilt{.named = why.named, .from_outside = why.from_outside, .at = now};
+    case sign::sort::context_lost: {
+      std::vector<std::uint64_t> first;
+      for (const auto& [ticket, id] : ids_) {
+        if (!all_.at(id).over && is_first(ticket, &asked::begun)) first.push_back(ticket);
+      }
+      if (first.size() != 1) return guilt{.named = {}, .from_outside = false, .at = now};
+      return guilt{.named = first.front(), .from_outside = false, .at = now};
+    }
+    case sign::sort::silence:
+    case sign::sort::hang:
+      break;
+  }
+  for (const auto& [ticket, id] : ids_) {
+    const asked& r = all_.at(id);
+    if (r.over || !r.deadline || !is_first(ticket, &asked::begun)) continue;
+    // One that began before it was known to read the undefined has its answer, and can hang.
+    if (*r.deadline + (r.answer ? grace : std::chrono::nanoseconds(0)) > now) continue;
+    return guilt{.named = ticket, .from_outside = false, .at = *r.deadline};
+  }
+  if (why.what == sign::sort::hang) return std::nullopt;
+  return guilt{.named = {}, .from_outside = true, .at = now};
+}
+
+void device_model::worker_is_lost(const sign& why, time now) {
+  if (stopped_ || !active_) return;
+  if (dying_) worker_is_reaped();
+  const auto whose = guilt_of(why, now);
+  if (!whose) return fail(-1, "a worker is ended for no reason");
+  if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
+  active_ = false;
+  just_lost_ = true;
+  std::vector<std::uint64_t> left;
+  for (const auto& [ticket, id] : ids_) {
+    if (!all_.at(id).over && !all_.at(id).done) left.push_back(ticket);
+  }
+  judge(left, &asked::begun, *whose);
+  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+}
+
+void device_model::worker_is_killed(const sign& why, time now) {
+  if (stopped_ || !active_) return;
+  if (dying_) worker_is_reaped();
+  const auto whose = guilt_of(why, now);
+  if (!whose) return fail(-1, "a worker is killed for no reason");
+  if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
+  active_ = false;
+  just_lost_ = true;
+  for (auto& [id, r] : all_) {
+    if (!r.over && !r.done && r.begun) r.held = true;
+    r.begun = false;
+  }
+  // How it ends, and so who is to blame, is not known yet of one that is about to.
+  if (whose->named && why.what != sign::sort::end) accuse(*by_ticket(*whose->named));
+  dying_ = whose;
+  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+}
+
+void device_model::worker_is_reaped() {
+  if (stopped_ || !dying_) return;
+  std::vector<std::uint64_t> left;
+  std::vector<asked*> had;
+  for (const auto& [ticket, id] : ids_) {
+    asked& r = all_.at(id);
+    if (r.held) had.push_back(&r);
+    if (r.held && !r.done) left.push_back(ticket);
+  }
+  judge(left, &asked::held, *dying_);
+  for (asked* r : had) {
+    r->held = false;
+    r->withdrawn = r->answer || r->due || r->done;
+    if (r->answer || r->due) r->over = true;
+  }
+  dying_.reset();
+}
+
+void device_model::accuse(asked& r) {
+  if (std::exchange(r.accused, true)) return;
+  ++kills_by_number_[r.what.number];
+  taint(r);
+  if (!r.answer) r.due = errc::device_fault;
+}
+
+// `left` are those whose end the worker has left open, `had` says which of them it had.
+void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* had,
+                         const guilt& whose) {
+  std::vector<std::uint64_t> running;
+  for (const std::uint64_t ticket : left) {
+    if (is_first(ticket, had)) running.push_back(ticket);
+  }
+  std::optional<std::uint64_t> culprit = whose.named;
+  if (!culprit && !whose.from_outside && running.size() == 1) culprit = running.front();
+
+  for (const std::uint64_t ticket : left) {
+    asked& r = *by_ticket(ticket);
+    const bool ran = std::ranges::find(running, ticket) != running.end();
+    const auto end = [&](errc code) {
+      taint(r);
+      r.over = true;
+      r.due = code;
+    };
+    if (ticket == culprit) {
+      accuse(r);
+      r.over = true;
+    } else if (r.answer || r.due) {
+      if (ran) taint(r);
+      r.over = true;
+    } else if (ran && !culprit && r.kills + 1 >= 2) {
+      end(errc::poisonous);
+    } else if (ran && !safe_to_repeat(r.what)) {
+      end(errc::aborted);
+    } else if (reads_undefined(r, true)) {
+      end(errc::tainted_buffer);
+    } else if (ran) {
+      ++run_again_;
+      if (!culprit) {
+        ++r.kills;
+        r.alone = true;
+      }
+    }
+  }
+  for (const std::uint64_t ticket : left)
+    by_ticket(ticket)->*had = false;
+  for (auto& [id, r] : all_)
+    r.in_the_way = false;
+}
+
+bool device_model::admit_restart(time at) {
+  std::erase_if(restarts_, [&](time then) { return at - then > limits_.budget.window; });
+  const auto earlier = restarts_.size();
+  if (static_cast<std::int64_t>(earlier) >= limits_.budget.restarts) return false;
+  restarts_.push_back(at);
+  // The first is immediate.
+  std::chrono::nanoseconds wait{0};
+  for (std::size_t i = 0; i < earlier; ++i) {
+    wait = i == 0 ? limits_.wait.initial
+                  : std::chrono::nanoseconds(static_cast<std::int64_t>(
+                        static_cast<double>(wait.count()) * limits_.wait.factor));
+    wait = std::min(wait, limits_.wait.longest);
+  }
+  activate_after_ = at + wait;
+  return true;
+}
+
+// The next one. ----------------------------------------------------------------------------------
+
+void device_model::worker_starts(time now) {
+  if (stopped_) fail(-1, "a worker starts although the device has stopped");
+  if (next_ != next::none) fail(-1, "a second worker starts");
+  if (!active_ && now < activate_after_) fail(-1, "a worker starts before the backoff is over");
+  next_ = next::starting;
+}
+
+void device_model::next_fails(errc code, time now) {
+  next_ = next::none;
+  just_failed_ = true;
+  if (active_ || stopped_) return;
+  const bool permanent = code == errc::library_missing || code == errc::worker_not_found;
+  if (permanent) return stops(code);
+  if (admit_restart(now)) return;
+  stops(code == errc::device_unavailable && !ever_active_ ? code : errc::device_stopped);
+}
+
+void device_model::is_activated(time now) {
+  if (next_ != next::ready) fail(-1, "a worker serves that is not ready");
+  if (active_) fail(-1, "a worker serves beside another");
+  if (now < activate_after_) fail(-1, "a worker serves before the backoff is over");
+  next_ = next::none;
+  active_ = true;
+  ever_active_ = true;
+}
+
+void device_model::turn_is_over(time now, time next_turn) {
+  const bool lost = std::exchange(just_lost_, false);
+  const bool failed = std::exchange(just_failed_, false);
+  for (const auto& [id, r] : all_) {
+    if (r.due && !r.answer) fail(id, fmt::format("{} is due", to_string(*r.due)));
+    if (stopped_ && !r.answer) fail(id, "has no answer although the device has stopped");
+    if (r.done && !r.answer && !r.held) fail(id, "has completed and has no answer");
+    if (r.answer || !r.deadline) continue;
+    // When one has cost a worker the others are looked at in the next turn.
+    if (*r.deadline <= now && !lost) fail(id, "has no answer at its deadline");
+    if (*r.deadline < next_turn && now < next_turn) fail(id, "nobody looks at it in time");
+  }
+  // One that fails as soon as it is started is tried again in the next turn.
+  if (stopped_ || active_) return;
+  if (next_ != next::starting && std::max(now, activate_after_) < next_turn) {
+    fail(-1, "nobody looks after the next worker in time");
+  }
+  if (failed) return;
+  if (next_ == next::none && now >= activate_after_) fail(-1, "nobody starts a worker");
+  if (next_ == next::ready && now >= activate_after_) fail(-1, "nobody has the next worker serve");
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,136 @@
+#pragma once
+
+#include "device_use.hpp"
+
+#include <troupe/core/error.hpp>
+#include <troupe/core/supervision.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::model {
+
+/// What becomes of a device's requests, as the guide says it. It is told what its workers and its
+/// callers do, and of each answer; it says which answer is wrong, too early, missing, or one too
+/// many, and which worker may not do what it does.
+class device_model {
+ public:
+  using time = std::chrono::steady_clock::time_point;
+
+  struct limits {
+    restart_budget budget;
+    backoff wait;
+    time now;
+    bool queues = false;  ///< its workers have them
+  };
+  explicit device_model(const limits& l);
+
+  /// The first thing that was not as it should be; nothing so far.
+  [[nodiscard]] const std::string& wrong() const noexcept { return wrong_; }
+
+  // Callers. `id` is the number of the request among all that were tried.
+  void sends(int id, const use_plan& what, std::optional<time> deadline);
+  void is_sent(int id, std::uint64_t ticket);
+  void cancels(int id);
+  void stops(errc code);
+  void is_answered(int id, errc code, time now);
+
+  // The worker in service.
+  void begins(std::uint64_t ticket, bool alone, time now);
+  void passes_over(std::uint64_t ticket);  ///< in a queue: takes its place and does nothing
+  void completes(std::uint64_t ticket, errc code);  ///< `errc{}`: well
+  /// Why the supervisor takes it for lost.
+  struct sign {
+    enum class sort { end, context_lost, silence, hang } what{};
+    std::optional<std::uint64_t> named{};  ///< by its crash report
+    bool from_outside = false;
+  };
+  /// It is gone, and nothing of it goes on.
+  void worker_is_lost(const sign& why, time now);
+  /// It was killed, and its queues may go on for a while; then it is reaped.
+  void worker_is_killed(const sign& why, time now);
+  void worker_is_reaped();
+
+  // The next one.
+  void worker_starts(time now);
+  void next_is_ready() { next_ = next::ready; }
+  void next_fails(errc code, time now);
+  void is_activated(time now);
+
+  /// What had to be done by now, is.
+  void turn_is_over(time now, time next_turn);
+  [[nodiscard]] bool all_answered() const;
+  [[nodiscard]] std::uint64_t run_again() const noexcept { return run_again_; }
+  [[nodiscard]] int silent_losses() const noexcept { return silent_losses_; }
+  [[nodiscard]] bool stopped() const noexcept { return stopped_.has_value(); }
+  /// How often each of these was the end of a request.
+  [[nodiscard]] const std::map<errc, int>& ends() const noexcept { return ends_; }
+
+ private:
+  struct asked {
+    use_plan what;
+    std::optional<time> deadline;
+    std::optional<std::uint64_t> ticket;
+    bool cancelled = false;
+    bool begun = false;            // by the worker in service, or in its queue
+    bool in_the_way = false;       // over, but a queue has not come past it yet
+    bool withdrawn = false;        // its end was known before this worker could come to it
+    bool held = false;             // a killed worker had it, and may still do it
+    std::optional<errc> done{};    // what the worker says
+    std::optional<errc> answer{};  // what the caller got
+    std::optional<errc> due{};     // what the caller must get
+    bool over = false;             // nothing is left to do about it
+    bool accused = false;          // as the culprit
+    int kills = 0;
+    bool alone = false;
+  };
+
+  void fail(int id, const std::string& what);
+  [[nodiscard]] asked* by_ticket(std::uint64_t ticket);
+  [[nodiscard]] static bool safe_to_repeat(const use_plan& p);
+  [[nodiscard]] static bool conflict(const use_plan& a, const use_plan& b);
+  [[nodiscard]] bool reads_undefined(const asked& r, bool unless_overwritten) const;
+  [[nodiscard]] bool to_be_overwritten(std::int32_t buffer, std::int32_t cell, std::uint64_t after,
+                                       std::uint64_t before) const;
+  void taint(const asked& r);
+  void define(const asked& r);
+  struct guilt {
+    std::optional<std::uint64_t> named;
+    bool from_outside = false;
+    time at;
+  };
+  [[nodiscard]] std::optional<guilt> guilt_of(const sign& why, time now) const;
+  [[nodiscard]] bool is_first(std::uint64_t ticket, bool asked::* among) const;
+  void accuse(asked& r);
+  void judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
+  [[nodiscard]] bool admit_restart(time at);
+
+  limits limits_;
+  bool queues_;
+  std::string wrong_;
+  std::map<int, asked> all_;
+  std::map<std::uint64_t, int> ids_;  // by ticket: the order of all
+  // Who has left a cell undefined, and nobody has overwritten it since.
+  std::array<std::array<std::set<std::uint64_t>, cells>, buffers> undefined_;
+  std::map<std::int64_t, int> kills_by_number_;
+  std::optional<errc> stopped_;
+  bool active_ = false;
+  bool ever_active_ = false;
+  enum class next { none, starting, ready } next_ = next::none;
+  bool just_failed_ = false;
+  bool just_lost_ = false;
+  std::optional<guilt> dying_;
+  std::vector<time> restarts_;
+  time activate_after_;
+  std::uint64_t run_again_ = 0;
+  int silent_losses_ = 0;
+  std::map<errc, int> ends_;
+};
+
+}  // namespace troupe::model

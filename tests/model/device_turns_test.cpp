@@ -1,0 +1,178 @@
+#include "device/device_core.hpp"
+#include "device_simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <optional>
+
+// What the device thread does in one turn, with workers that do as the test says.
+namespace troupe::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+class DeviceTurns : public ::testing::Test {
+ protected:
+  void make(device_config config, bool own_memory = false) {
+    config.mailbox_bytes = 4096;
+    config.memory_limit_bytes = 64 << 20;
+    config.backoff.jitter = 0;
+    told_ = std::make_unique<device_model>(
+        device_model::limits{config.restarts, config.backoff, around_.time});
+    around_.told = told_.get();
+    host_ = memory_pool::create(
+                {.space = memory_space::host, .limit_bytes = 1 << 20, .granule_bytes = 4096})
+                .value();
+    chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
+    if (own_memory) backend.source = std::make_shared<simulated_source>(false);
+    core_ = device_core::create_with(std::move(backend), 0, config, host_, around_).value();
+    buffer_ =
+        any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
+    turn();
+    have_next_serve();
+  }
+  ~DeviceTurns() override {
+    buffer_ = {};
+    core_.reset();
+  }
+
+  void turn() { core_->watch().take_turn(); }
+  void have_next_serve() {
+    around_.next()->becomes_ready();
+    turn();
+    ASSERT_NE(around_.serving(), nullptr);
+  }
+  void lose_worker() {
+    around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
+    turn();
+  }
+  // Its answer is found under its lane.
+  void send(std::uint8_t lane, std::optional<std::chrono::nanoseconds> deadline, use request = {}) {
+    (void)core_->send(request_type_of<use>(), &request, {.deadline = deadline}, lane,
+                      [this, lane](const std::byte*, error* failure) {
+                        answers_[lane] = failure != nullptr ? failure->code : errc{};
+                      });
+  }
+  [[nodiscard]] std::optional<errc> answer_of(std::uint8_t lane) const {
+    const auto found = answers_.find(lane);
+    return found == answers_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void have_it_begin(std::initializer_list<int> lanes_to_begin) {
+    while (around_.serving()->takes_up()) {
+    }
+    for (const int lane : lanes_to_begin)
+      around_.serving()->begins(lane);
+  }
+  void bury() {
+    around_.dying()->can_be_reaped();
+    turn();
+  }
+
+  simulated_surroundings around_{0};
+  std::unique_ptr<device_model> told_;
+  std::shared_ptr<memory_pool> host_;
+  std::shared_ptr<device_core> core_;
+  any_tensor buffer_;
+  std::map<std::uint8_t, errc> answers_;
+};
+
+TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
+  make({.standby = false,
+        .restarts = {.restarts = 1, .window = 100ms},
+        .backoff = {.initial = 0ms}});
+  lose_worker();
+  have_next_serve();
+  around_.time += 100ms;
+  lose_worker();
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+}
+
+TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
+  make({.standby = true, .backoff = {.initial = 10s}});
+  around_.next()->fails_to_start({.code = errc::system_error});
+  turn();
+  ASSERT_EQ(around_.next(), nullptr);
+  lose_worker();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
+  make({.standby = false});
+  send(0, 10ms);
+  send(1, 20ms);
+  have_it_begin({0});
+  const auto begin = around_.time;
+  around_.time += 15ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::recovering);
+  EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
+}
+
+TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhile) {
+  make({.standby = false}, true);
+  send(0, 10ms);
+  send(1, std::nullopt);
+  have_it_begin({0, 1});
+  around_.time += 10ms;
+  turn();
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+  around_.dying()->completes(0, errc{});
+  bury();
+  EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
+}
+
+TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt, {.writes = {buffer_}});
+  send(1, 10ms);
+  have_it_begin({0, 1});
+  around_.time += 10ms;
+  turn();
+  have_next_serve();
+  around_.dying()->completes(0, errc{});
+  bury();
+  ASSERT_EQ(answer_of(0), errc{});
+  have_it_begin({0});  // it comes past what an earlier worker has completed
+  around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+  turn();
+  send(2, std::nullopt, {.reads = {buffer_}});
+  EXPECT_EQ(answer_of(2), std::nullopt) << "what it reads is as it was written";
+}
+
+TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
+  make({.standby = false}, true);
+  send(0, 10ms, {.writes = {buffer_}});
+  have_it_begin({0});
+  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  turn();
+  around_.time += 10ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
+  bury();
+  send(1, std::nullopt, {.reads = {buffer_}});
+  EXPECT_EQ(answer_of(1), errc::tainted_buffer);
+}
+
+TEST_F(DeviceTurns, AHangThatIsOlderThanTheLastLossIsForgottenFirst) {
+  make({.standby = true, .restarts = {.restarts = 2, .window = 100ms}, .backoff = {.initial = 0ms}},
+       true);
+  around_.next()->becomes_ready();
+  turn();
+  send(0, 10ms);
+  around_.time += 15ms;
+  lose_worker();  // the standby gets what has expired, and it is answered in the same turn
+  ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
+  have_it_begin({0});
+  around_.time += 96ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::recovering) << "it hung in a queue";
+  have_next_serve();
+  around_.time += 1ms;
+  lose_worker();
+  EXPECT_NE(core_->watch().state(), device_state::stopped);
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+
+namespace troupe::model {
+
+/// Whose turn it is: the same for the model and for what is compared with it.
+class turn_draw {
+ public:
+  explicit turn_draw(std::uint64_t seed) : random_(~seed) {}
+  [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// How long actors have at the end to handle what their mailboxes hold.
+constexpr std::chrono::nanoseconds last_patience = std::chrono::seconds(2);
+
+}  // namespace troupe::model
