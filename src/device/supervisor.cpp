@@ -306,14 +306,16 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
   if (worker->where() == incarnation::stage::failed) {
     error why = worker->failure();
     if (!serving) return next_failed(std::move(why));
-    // The context is lost for its own process; what its other queues still do shows in their marks
-    // once it has been reaped.
+    // The context is lost for its own process. What comes after a fault in its queue never runs,
+    // because a queue is in order; what other queues still do shows in their marks once the process
+    // has been reaped.
     parts_.completions.take_role();
     parts_.completions.poll();  // what has completed since is no suspect
     const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
     parts_.completions.leave_role();
     lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
                  .why = std::move(why),
+                 .stands_still = culprit.has_value(),
                  .at = current_time()});
   }
 }

@@ -166,6 +166,9 @@ class supervisor {
     error why{};
     /// Nothing that it had begun can go on: it was reaped.
     bool ended = false;
+    /// Nothing that it was given can go on: one request has faulted, all others that are not
+    /// completed come after it in its lane, and the worker has given up.
+    bool stands_still = false;
     /// `what` and `why` are to be had from how the process ends.
     bool ask_its_end = false;
     clock::time_point at{};

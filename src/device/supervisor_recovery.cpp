@@ -223,6 +223,9 @@ void supervisor::lose_active(sign_of_loss sign) {
     settle(sign.what, sign.why);
     dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
     bury();  // it has been reaped, and nothing will tell of its end again
+  } else if (sign.stands_still) {
+    settle(sign.what, sign.why);
+    dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
   } else {
     hold_back(sign);
   }

@@ -259,30 +259,41 @@ std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time 
   return guilt{.named = {}, .from_outside = true, .at = now};
 }
 
-void device_model::worker_is_lost(const sign& why, time now) {
-  if (stopped_ || !active_) return;
+std::optional<device_model::guilt> device_model::worker_ends(const sign& why, time now) {
+  if (stopped_ || !active_) return std::nullopt;
   if (dying_) worker_is_reaped();
-  const auto whose = guilt_of(why, now);
-  if (!whose) return fail(-1, "a worker is ended for no reason");
+  auto whose = guilt_of(why, now);
+  if (!whose) {
+    fail(-1, "a worker is ended for no reason");
+    return std::nullopt;
+  }
   if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
   active_ = false;
   just_lost_ = true;
+  return whose;
+}
+
+void device_model::settle(const guilt& whose) {
   std::vector<std::uint64_t> left;
   for (const auto& [ticket, id] : ids_) {
     if (!all_.at(id).over && !all_.at(id).done) left.push_back(ticket);
   }
-  judge(left, &asked::begun, *whose);
-  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+  judge(left, &asked::begun, whose);
+  if (!admit_restart(whose.at)) stops(errc::device_stopped);
 }
 
-void device_model::worker_is_killed(const sign& why, time now) {
-  if (stopped_ || !active_) return;
-  if (dying_) worker_is_reaped();
-  const auto whose = guilt_of(why, now);
-  if (!whose) return fail(-1, "a worker is killed for no reason");
-  if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
-  active_ = false;
-  just_lost_ = true;
+void device_model::worker_is_lost(const sign& why, time now) {
+  if (const auto whose = worker_ends(why, now)) settle(*whose);
+}
+
+bool device_model::worker_is_killed(const sign& why, time now) {
+  const auto whose = worker_ends(why, now);
+  if (!whose) return false;
+  if (why.what == sign::sort::context_lost && whose->named) {
+    // One has faulted and nothing of another lane is left: what comes behind a fault never runs.
+    settle(*whose);
+    return true;
+  }
   for (auto& [id, r] : all_) {
     if (!r.over && !r.done && r.begun) r.held = true;
     r.begun = false;
@@ -291,6 +302,7 @@ void device_model::worker_is_killed(const sign& why, time now) {
   if (whose->named && why.what != sign::sort::end) accuse(*by_ticket(*whose->named));
   dying_ = whose;
   if (!admit_restart(whose->at)) stops(errc::device_stopped);
+  return false;
 }
 
 void device_model::worker_is_reaped() {

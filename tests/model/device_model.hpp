@@ -54,7 +54,8 @@ class device_model {
   /// It is gone, and nothing of it goes on.
   void worker_is_lost(const sign& why, time now);
   /// It was killed, and its queues may go on for a while; then it is reaped.
-  void worker_is_killed(const sign& why, time now);
+  /// \returns true where they cannot
+  bool worker_is_killed(const sign& why, time now);
   void worker_is_reaped();
 
   // The next one.
@@ -106,6 +107,8 @@ class device_model {
     time at;
   };
   [[nodiscard]] std::optional<guilt> guilt_of(const sign& why, time now) const;
+  [[nodiscard]] std::optional<guilt> worker_ends(const sign& why, time now);
+  void settle(const guilt& whose);
   [[nodiscard]] bool is_first(std::uint64_t ticket, bool asked::* among) const;
   void accuse(asked& r);
   void judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);

@@ -94,6 +94,7 @@ bool simulated_worker::hazards_over(const worker::job& j) const {
 
 std::vector<int> simulated_worker::running() const {
   std::vector<int> all;
+  if (stands_still_) return all;
   for (int lane = 0; lane < lanes; ++lane) {
     const lane_state& l = lanes_[static_cast<std::size_t>(lane)];
     if (!l.given.empty() && hazards_over(*l.given.front().what)) all.push_back(lane);
@@ -232,7 +233,7 @@ device_model::sign simulated_worker::sign() const {
 void simulated_worker::kill() noexcept {
   if (is_over_ || !serves()) return;
   killed_ = true;
-  around_.told->worker_is_killed(sign(), around_.time);
+  stands_still_ = around_.told->worker_is_killed(sign(), around_.time);
 }
 
 os::exit_report simulated_worker::end() noexcept {

@@ -100,6 +100,7 @@ class simulated_worker final : public incarnation {
   bool begun_ = false;
   bool killed_ = false;
   bool context_lost_ = false;
+  bool stands_still_ = false;  // after it was killed
   bool silent_ = false;
   bool socket_open_ = true;
   bool is_over_ = false;  // the supervisor has ended it
