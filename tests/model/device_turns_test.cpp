@@ -123,6 +123,37 @@ TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhil
   EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
 }
 
+TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt);
+  send(0, std::nullopt);
+  have_it_begin({0, 0});
+  around_.serving()->loses_its_context();
+  turn();
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+  have_next_serve();
+  ASSERT_NE(around_.dying(), nullptr);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  turn();
+  EXPECT_EQ(answer_of(0), errc{});
+}
+
+TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt);
+  send(1, std::nullopt);
+  have_it_begin({0, 1});
+  around_.serving()->loses_its_context();
+  turn();
+  have_next_serve();
+  while (around_.serving()->takes_up()) {
+  }
+  EXPECT_TRUE(around_.serving()->could_begin().empty());
+  bury();
+  EXPECT_FALSE(around_.serving()->could_begin().empty());
+}
+
 TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   send(0, std::nullopt, {.writes = {buffer_}});
