@@ -1,42 +1,21 @@
-// A mixed load under random faults, every request of which is checked.
-//
-//   gpu_history [--seconds N] [--every-ms M] [--rate R] [--seed S] [--json FILE]
-//
-// Clients send requests of every kind for cells of their own, with a fault every M milliseconds.
-// Each request is noted when it is sent and when it ends; what all of them answered must be what
-// running the successful ones one after the other gives: lost 0, duplicated 0, wrong 0. Over all
-// the new workers nothing may grow: descriptors, threads, memory of the program and of the card.
-// One JSON line for each fault and one for the whole.
+#include "history.hpp"
 
 #include "card.hpp"
-#include "fault_cases.hpp"
-#include "json_line.hpp"
-#include "load.hpp"
-#include "prober.hpp"
-#include "program.hpp"
-#include "subject.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
+#include <thread>
 
 namespace troupe::gpu_test {
 namespace {
 
 using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;
@@ -52,69 +31,28 @@ constexpr std::int64_t resident_tolerance_bytes = std::int64_t{4} << 20;
 // Faults before growth is measured: caches and pools have their size by then.
 constexpr std::uint64_t settling_faults = 5;
 
-/// What may not grow.
-struct level {
-  holdings program{};
-  std::uint64_t card_bytes = 0;
-  std::uint64_t buffers = 0;
-};
+}  // namespace
 
-/// The whole run, by one thread beside those of the load.
-class history {
- public:
-  explicit history(const arguments& words)
-      : backend_(backend_under_test()),
-        seed_(static_cast<std::uint64_t>(words.number("--seed", 1))),
-        duration_(words.number("--seconds", 300)),
-        interval_(words.number("--every-ms", 2000)),
-        lines_(words.text("--json", "history.jsonl"), std::ios::trunc),
-        random_(seed_),
-        subject_(backend_, {.seed = seed_,
-                            .clients = 4,
-                            .per_second = static_cast<double>(words.number("--rate", 1000))}),
-        fault_lane_(subject_.gpu().library("fault").on_new_lane()) {
-    for (const fault_case& one : cases_of(backend_)) {
-      const bool simple = one.way == way::request || one.way == way::worker_signal ||
-                          one.way == way::standby_signal;
-      if (one.busy && simple) cases_.push_back(&one);
-    }
+std::vector<const fault_case*> cases_of_history(backend_kind backend) {
+  std::vector<const fault_case*> cases;
+  for (const fault_case& one : cases_of(backend)) {
+    const bool simple =
+        one.way == way::request || one.way == way::worker_signal || one.way == way::standby_signal;
+    if (one.busy && simple) cases.push_back(&one);
   }
+  return cases;
+}
 
-  int run();
-
- private:
-  void strike(const fault_case& what);
-  void injected(const fault_case& what, json_line& line);
-  [[nodiscard]] level measure();
-  [[nodiscard]] bool grown();
-  void compare(json_line& line);
-  void amiss(std::string what) {
-    if (miss_.empty()) miss_ = std::move(what);
-  }
-  int conclude(const findings& found, const prober::counts& probes);
-
-  backend_kind backend_;
-  std::uint64_t seed_;
-  std::chrono::seconds duration_;
-  std::chrono::milliseconds interval_;
-  std::ofstream lines_;
-  std::mt19937_64 random_;
-  subject subject_;
-  library_actor fault_lane_;
-  std::vector<const fault_case*> cases_;
-  std::optional<prober> prober_;
-  std::map<std::string_view, int> struck_;
-  std::uint64_t faults_ = 0;
-  clock::time_point begin_;
-  std::optional<level> before_;
-  level after_;
-  std::vector<double> next_ms_;
-  std::string miss_;
-};
+history::history(const history_config& config)
+    : config_(config),
+      lines_(config.json, config.appends ? std::ios::app : std::ios::trunc),
+      random_(config.seed),
+      subject_(config.backend, {.seed = config.seed, .clients = 4, .per_second = config.rate}),
+      fault_lane_(subject_.gpu().library("fault").on_new_lane()) {}
 
 int history::run() {
   if (!subject_.settle()) {
-    fmt::print("history: FAILED: no worker or no standby became ready\n");
+    fmt::print("{}: FAILED: no worker or no standby became ready\n", config_.name);
     return 1;
   }
   begin_ = clock::now();
@@ -122,16 +60,21 @@ int history::run() {
   prober_.emplace(subject_, subject_.gpu().library("probe").on_new_lane(),
                   subject_.gpu().library("probe").on_new_lane());
   auto told = begin_;
-  for (auto next = begin_; clock::now() - begin_ < duration_ && miss_.empty(); next += interval_) {
+  for (auto next = begin_;
+       clock::now() - begin_ < config_.duration && faults_ < config_.most_faults && miss_.empty();
+       next += config_.interval) {
     std::this_thread::sleep_until(next);
+    if (config_.interval == 0ms) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 5000));
+    }
     if (!subject_.settle()) amiss("no standby became ready");
     after_ = measure();
     if (faults_ == settling_faults) before_ = after_;
-    if (miss_.empty()) strike(*cases_[random_() % cases_.size()]);
+    if (miss_.empty()) strike(*config_.cases[random_() % config_.cases.size()]);
     if (subject_.load().broken()) amiss("a request broke a promise");
     if (clock::now() - told > 30s) {
       told = clock::now();
-      fmt::print("history: {} s, {} faults, {} requests\n", (told - begin_) / 1s, faults_,
+      fmt::print("{}: {} s, {} faults, {} requests\n", config_.name, (told - begin_) / 1s, faults_,
                  subject_.load().ended());
       std::fflush(stdout);
     }
@@ -181,6 +124,7 @@ void history::strike(const fault_case& what) {
   }
   if (auto changed = subject_.changed()) amiss(*changed);
   line.add("generation", gpu.generation()).add("requests", subject_.load().ended());
+  line.add("resident_bytes", after_.program.resident_bytes);
   line.add("miss", miss_);
   lines_ << line.text() << std::endl;
 }
@@ -208,17 +152,18 @@ void history::injected(const fault_case& what, json_line& line) {
   amiss(fmt::format("{} never began within its deadline", what.name));
 }
 
-level history::measure() {
+history::level history::measure() {
   level now{.program = read_holdings(), .buffers = subject_.gpu().statistics().buffers};
   if (const auto card = read_card()) now.card_bytes = card->used_bytes;
   return now;
 }
 
-// True while there are more descriptors or threads than at first.
+// True while there are more descriptors, threads or processes than at first.
 bool history::grown() {
   after_ = measure();
   return after_.program.descriptors.size() > before_->program.descriptors.size() ||
-         after_.program.threads > before_->program.threads;
+         after_.program.threads > before_->program.threads ||
+         after_.program.children > before_->program.children;
 }
 
 void history::compare(json_line& line) {
@@ -230,11 +175,15 @@ void history::compare(json_line& line) {
       growth(before_->program.descriptors.size(), after_.program.descriptors.size());
   const auto threads = growth(before_->program.threads, after_.program.threads);
   const auto resident = growth(before_->program.resident_bytes, after_.program.resident_bytes);
+  const auto children = growth(before_->program.children, after_.program.children);
+  const auto shared = growth(before_->program.shared_bytes, after_.program.shared_bytes);
   const auto card = growth(before_->card_bytes, after_.card_bytes);
   line.add("descriptors", descriptors).add("threads", threads).add("resident_bytes", resident);
-  line.add("card_bytes", card);
-  fmt::print("growth since fault {}: {} descriptors, {} threads, {} KiB resident, {} MiB of card\n",
-             settling_faults, descriptors, threads, resident / 1024, card >> 20);
+  line.add("children", children).add("shared_bytes", shared).add("card_bytes", card);
+  fmt::print(
+      "growth since fault {}: {} descriptors, {} threads, {} processes, {} KiB resident, {} KiB "
+      "shared, {} MiB of card\n",
+      settling_faults, descriptors, threads, children, resident / 1024, shared / 1024, card >> 20);
   if (descriptors > 0) {
     std::vector<std::string> more;
     std::ranges::set_difference(after_.program.descriptors, before_->program.descriptors,
@@ -242,10 +191,12 @@ void history::compare(json_line& line) {
     amiss(fmt::format("{} more descriptors: {}", descriptors, fmt::join(more, ", ")));
   }
   if (threads > 0) amiss(fmt::format("{} more threads", threads));
+  if (children > 0) amiss(fmt::format("{} more processes, perhaps dead ones", children));
+  if (shared > 0) amiss(fmt::format("{} bytes more of shared memory", shared));
   if (!sanitized && resident > resident_tolerance_bytes) {
     amiss(fmt::format("{} bytes more resident", resident));
   }
-  if (backend_ == backend_kind::cuda && card > card_tolerance_bytes) {
+  if (config_.backend == backend_kind::cuda && card > card_tolerance_bytes) {
     amiss(fmt::format("{} bytes more of the card's memory", card));
   }
 }
@@ -257,7 +208,7 @@ int history::conclude(const findings& found, const prober::counts& probes) {
                       probes.wrong, probes.failed));
   }
   json_line line;
-  line.add("summary", true).add("backend", name_of(backend_)).add("seed", seed_);
+  line.add("summary", true).add("backend", name_of(config_.backend)).add("seed", config_.seed);
   line.add("seconds", std::chrono::duration<double>(clock::now() - begin_).count());
   line.add("faults", faults_).add("new_workers", subject_.gpu().generation() - 1);
   line.add("requests", found.requests).add("succeeded", found.succeeded);
@@ -280,46 +231,11 @@ int history::conclude(const findings& found, const prober::counts& probes) {
   compare(line);
   line.add("miss", miss_);
   lines_ << line.text() << std::endl;
-  fmt::print(
-      "history: lost {}, duplicated {}, wrong {}, unexpected {}; {} faults, {} new workers\n",
-      found.lost + probes.lost, found.duplicated, found.wrong + probes.wrong,
-      found.unexpected + probes.failed, faults_, subject_.gpu().generation() - 1);
-  if (!miss_.empty()) fmt::print("history: {}\n", miss_);
+  fmt::print("{}: lost {}, duplicated {}, wrong {}, unexpected {}; {} faults, {} new workers\n",
+             config_.name, found.lost + probes.lost, found.duplicated, found.wrong + probes.wrong,
+             found.unexpected + probes.failed, faults_, subject_.gpu().generation() - 1);
+  if (!miss_.empty()) fmt::print("{}: {}\n", config_.name, miss_);
   return miss_.empty() ? 0 : 1;
 }
 
-int be_child(const arguments& words) {
-  die_with_parent();
-  return history(words).run();
-}
-
-// The parent only looks after the child and the card.
-int guard(int argc, char** argv) {
-  const arguments words(argc, argv);
-  const std::optional<card_state> before = read_card();
-  std::vector<std::string> child(argv + 1, argv + argc);
-  child.emplace_back("--child");
-  const auto limit = std::chrono::seconds(words.number("--seconds", 300) + 120);
-  const ending end = run_self(child, limit);
-  std::string amiss = end.well() ? card_amiss(before) : "the program " + end.to_string();
-  if (amiss.empty()) {
-    fmt::print("history: ok\n");
-    return 0;
-  }
-  fmt::print("history: FAILED: {}\n", amiss);
-  return 1;
-}
-
-}  // namespace
 }  // namespace troupe::gpu_test
-
-int main(int argc, char** argv) {
-  using namespace troupe::gpu_test;
-  try {
-    const arguments words(argc, argv);
-    return words.has("--child") ? be_child(words) : guard(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
-}
