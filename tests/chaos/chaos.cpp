@@ -1,6 +1,7 @@
 // Every kind of fault, drawn at random, for as long as one likes.
 //
-//   chaos [--seconds N] [--seed S] [--faults N] [--rate R] [--json FILE] [--round R]
+//   chaos [--seconds N] [--seed S] [--faults N] [--rate R] [--json FILE] [--round R] [--kinds
+//   A,B,…]
 //
 // In rounds: a program whose device is struck by a number of faults under a mixed load, one at a
 // time, every request of which is checked (history.hpp); then some programs that end, or stop their
@@ -11,8 +12,12 @@
 #include "endings.hpp"
 #include "fault_cases.hpp"
 #include "history.hpp"
+#include "hostile_cases.hpp"
+#include "hostile_worker.hpp"
 #include "json_line.hpp"
 #include "program.hpp"
+
+#include <troupe/worker/entry.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,6 +30,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace troupe::chaos {
 namespace {
@@ -38,19 +44,21 @@ constexpr int endings_in_a_round = 4;
 struct plan {
   std::chrono::seconds duration{60};
   std::uint64_t seed = 1;
-  std::int64_t faults = 100;  ///< of one round, beside the endings of programs
+  std::int64_t faults = 200;  ///< of one round, beside the endings of programs
   std::int64_t rate = 1000;
   std::string json{};
   std::int64_t only_round = -1;
+  std::string kinds{};
 };
 
 plan plan_of(const arguments& words) {
   return {.duration = std::chrono::seconds(words.number("--seconds", 60)),
           .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
-          .faults = words.number("--faults", 100),
+          .faults = words.number("--faults", 200),
           .rate = words.number("--rate", 1000),
           .json = words.text("--json", "chaos.jsonl"),
-          .only_round = words.number("--round", -1)};
+          .only_round = words.number("--round", -1),
+          .kinds = words.text("--kinds", "")};
 }
 
 std::uint64_t seed_of(const plan& p, std::int64_t round) {
@@ -94,20 +102,36 @@ class sums {
   std::map<std::string, std::int64_t> growth_;
 };
 
+// The faults of all kinds, or those of `--kinds`.
+std::vector<const fault_case*> cases_of(const std::string& kinds, backend_kind backend) {
+  std::vector<const fault_case*> all = cases_of_history(backend);
+  for (const fault_case& one : hostile_cases())
+    all.push_back(&one);
+  if (kinds.empty()) return all;
+  const std::string listed = "," + kinds + ",";
+  std::erase_if(all, [&](const fault_case* one) {
+    return listed.find(fmt::format(",{},", one->name)) == std::string::npos;
+  });
+  return all;
+}
+
 int be_round(const arguments& words) {
   gpu_test::die_with_parent();
+  start_board board;
   const plan p = plan_of(words);
   const backend_kind backend = gpu_test::backend_under_test();
-  gpu_test::history all({.name = "chaos",
-                         .backend = backend,
-                         .seed = seed_of(p, p.only_round),
-                         .duration = p.duration,
-                         .most_faults = static_cast<std::uint64_t>(p.faults),
-                         .interval = 0ms,
-                         .rate = static_cast<double>(p.rate),
-                         .json = p.json,
-                         .appends = true,
-                         .cases = gpu_test::cases_of_history(backend)});
+  history all({.name = "chaos",
+               .backend = backend,
+               .seed = seed_of(p, p.only_round),
+               .duration = p.duration,
+               .most_faults = static_cast<std::uint64_t>(p.faults),
+               .interval = 0ms,
+               .rate = static_cast<double>(p.rate),
+               .json = p.json,
+               .appends = true,
+               .cases = cases_of(p.kinds, backend),
+               .settling_faults = 50,
+               .board = &board});
   return all.run();
 }
 
@@ -124,7 +148,7 @@ std::string run_round(const plan& p, std::int64_t round, std::chrono::seconds le
   const gpu_test::ending end = gpu_test::run_self(
       {"--child", "--seconds", std::to_string(left.count()), "--seed", std::to_string(p.seed),
        "--faults", std::to_string(p.faults), "--rate", std::to_string(p.rate), "--json", p.json,
-       "--round", std::to_string(round)},
+       "--round", std::to_string(round), "--kinds", p.kinds},
       left + 120s);
   const std::string summary = last_line_of(p.json);
   if (summary.find("\"summary\": true") != std::string::npos) {
@@ -152,11 +176,16 @@ std::string replay_of(const plan& p, std::int64_t round) {
   for (const char* name : {"TROUPE_BACKEND", "TROUPE_TEST_PLUGIN"}) {
     if (const char* value = std::getenv(name)) setting += fmt::format("{}={} ", name, value);
   }
-  return fmt::format("{}build/dev/bin/chaos --seed {} --round {} --faults {} --rate {}", setting,
-                     p.seed, round, p.faults, p.rate);
+  return fmt::format("{}build/dev/bin/chaos --seed {} --round {} --faults {} --rate {}{}{}",
+                     setting, p.seed, round, p.faults, p.rate, p.kinds.empty() ? "" : " --kinds ",
+                     p.kinds);
 }
 
 int run_all(const plan& p) {
+  if (cases_of(p.kinds, gpu_test::backend_under_test()).empty()) {
+    fmt::print("chaos: there is no such kind here: {}\n", p.kinds);
+    return 2;
+  }
   if (::access(p.json.c_str(), F_OK) == 0) ::unlink(p.json.c_str());
   const auto begin = clock::now();
   const std::string_view backend = gpu_test::name_of(gpu_test::backend_under_test());
@@ -194,8 +223,11 @@ int run(const arguments& words) {
 }  // namespace troupe::chaos
 
 int main(int argc, char** argv) {
+  using namespace troupe::chaos;
+  maybe_start_badly(argc, argv);
+  if (const auto status = troupe::worker_entry(argc, argv, &add_hostile_operations)) return *status;
   try {
-    return troupe::chaos::run(troupe::gpu_test::arguments(argc, argv));
+    return run(troupe::gpu_test::arguments(argc, argv));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -24,13 +24,13 @@ namespace {
 int be_child(const arguments& words) {
   die_with_parent();
   const backend_kind backend = backend_under_test();
-  history all({.backend = backend,
-               .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
-               .duration = std::chrono::seconds(words.number("--seconds", 300)),
-               .interval = std::chrono::milliseconds(words.number("--every-ms", 2000)),
-               .rate = static_cast<double>(words.number("--rate", 1000)),
-               .json = words.text("--json", "history.jsonl"),
-               .cases = cases_of_history(backend)});
+  chaos::history all({.backend = backend,
+                      .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
+                      .duration = std::chrono::seconds(words.number("--seconds", 300)),
+                      .interval = std::chrono::milliseconds(words.number("--every-ms", 2000)),
+                      .rate = static_cast<double>(words.number("--rate", 1000)),
+                      .json = words.text("--json", "history.jsonl"),
+                      .cases = chaos::cases_of_history(backend)});
   return all.run();
 }
 

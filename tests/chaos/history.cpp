@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <iterator>
 #include <thread>
+#include <utility>
 
-namespace troupe::gpu_test {
+namespace troupe::chaos {
 namespace {
 
 using namespace std::chrono_literals;
+using gpu_test::eventually;
+using gpu_test::way;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;
@@ -28,14 +31,17 @@ constexpr bool sanitized = false;
 constexpr auto patience = 20s;
 // What an allocator may round up. A worker that is not let go takes more.
 constexpr std::int64_t resident_tolerance_bytes = std::int64_t{4} << 20;
-// Faults before growth is measured: caches and pools have their size by then.
-constexpr std::uint64_t settling_faults = 5;
+
+// Never to all processes, which is what a signal to process -1 is.
+void send_signal(std::optional<pid_t> to, int signal) {
+  if (to && *to > 1) ::kill(*to, signal);
+}
 
 }  // namespace
 
 std::vector<const fault_case*> cases_of_history(backend_kind backend) {
   std::vector<const fault_case*> cases;
-  for (const fault_case& one : cases_of(backend)) {
+  for (const fault_case& one : gpu_test::cases_of(backend)) {
     const bool simple =
         one.way == way::request || one.way == way::worker_signal || one.way == way::standby_signal;
     if (one.busy && simple) cases.push_back(&one);
@@ -47,7 +53,12 @@ history::history(const history_config& config)
     : config_(config),
       lines_(config.json, config.appends ? std::ios::app : std::ios::trunc),
       random_(config.seed),
-      subject_(config.backend, {.seed = config.seed, .clients = 4, .per_second = config.rate}),
+      subject_(config.backend,
+               {.seed = config.seed,
+                .clients = 4,
+                .per_second = config.rate,
+                .hostile_workers = config.board != nullptr},
+               config.board != nullptr ? &add_hostile_operations : nullptr),
       fault_lane_(subject_.gpu().library("fault").on_new_lane()) {}
 
 int history::run() {
@@ -69,7 +80,7 @@ int history::run() {
     }
     if (!subject_.settle()) amiss("no standby became ready");
     after_ = measure();
-    if (faults_ == settling_faults) before_ = after_;
+    if (faults_ == config_.settling_faults) before_ = after_;
     if (miss_.empty()) strike(*config_.cases[random_() % config_.cases.size()]);
     if (subject_.load().broken()) amiss("a request broke a promise");
     if (clock::now() - told > 30s) {
@@ -102,16 +113,24 @@ void history::strike(const fault_case& what) {
   const clock::time_point struck = clock::now();
   switch (what.way) {
     case way::worker_signal:
-      ::kill(gpu.worker_pid().value(), what.signal);
+      send_signal(gpu.worker_pid(), what.signal);
       break;
     case way::standby_signal:
-      ::kill(gpu.health().standby_pid.value(), what.signal);
+      send_signal(gpu.health().standby_pid, what.signal);
       break;
     case way::request:
     case way::recovery:
     case way::poison:
     case way::neighbour:
+    case way::deed:
       injected(what, line);
+      break;
+    case way::standby_start:
+    case way::needed_start:
+      start_badly(what);
+      break;
+    case way::twice:
+      strike_twice(what);
       break;
   }
   const std::uint64_t least = generation + (what.ends_worker ? 1 : 0);
@@ -130,31 +149,79 @@ void history::strike(const fault_case& what) {
 }
 
 void history::injected(const fault_case& what, json_line& line) {
-  for (int tries = 0; tries < most_tries; ++tries) {
+  for (int tries = 0; tries < gpu_test::most_tries; ++tries) {
     const any_tensor output = subject_.fresh_output();
     const clock::time_point begin = clock::now();
-    auto request = fault_lane_.ask(injection(what.kind, subject_.frozen(), output),
-                                   options_of(what.kind, tries));
+    auto request = ask(what, output, tries);
     if (!request.wait_for(patience)) return amiss("an injected request never ended");
     const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
     auto outcome = request.get_result();
-    if (outcome) return amiss(fmt::format("{} succeeded", what.name));
-    const errc code = outcome.error().code;
+    const errc code = outcome ? errc{} : outcome.error().code;
     if (code == errc::deadline_exceeded) continue;  // not begun in time, so not run
-    line.add("code", to_string(code)).add("error_ms", ms);
-    const bool tried_again = what.ends_worker && code == errc::poisonous;
-    if (code != what.code && !tried_again) amiss(outcome.error().to_string());
-    if (what.ends_worker) {
-      if (auto wrong = subject_.taint_amiss(output)) amiss(*wrong);
-    }
-    return;
+    line.add("code", outcome ? "success" : to_string(code)).add("error_ms", ms);
+    return judge(what, std::move(outcome), output);
   }
   amiss(fmt::format("{} never began within its deadline", what.name));
 }
 
+future<void> history::ask(const fault_case& what, const any_tensor& output, int tries) {
+  if (what.way != way::deed) {
+    return fault_lane_.ask(gpu_test::injection(what.kind, subject_.frozen(), output),
+                           gpu_test::options_of(what.kind, tries));
+  }
+  const auto how = static_cast<deed>(what.detail);
+  // Only by its deadline can it be noticed, like a hang.
+  const auto options = how == deed::lost_completion ? gpu_test::options_of(fault::kind::hang, tries)
+                                                    : request_options{};
+  return fault_lane_.ask(
+      misbehave{.what = how, .output = output, .number = static_cast<std::int64_t>(random_() >> 1)},
+      options);
+}
+
+void history::judge(const fault_case& what, result<void> outcome, const any_tensor& output) {
+  if (outcome) {
+    if (what.code != errc{}) amiss(fmt::format("{} succeeded", what.name));
+    return;
+  }
+  const errc code = outcome.error().code;
+  // Where nobody can tell who it was, each suspect runs once more by itself.
+  const bool tried_again = (what.ends_worker || what.way == way::deed) && code == errc::poisonous;
+  // Of a worker that lies nobody may be able to tell who it was, nor what has run.
+  const bool broke_protocol =
+      what.way == way::deed &&
+      (code == errc::protocol_violation || code == errc::aborted || code == errc::device_fault);
+  if (code != what.code && !tried_again && !broke_protocol) amiss(outcome.error().to_string());
+  if (!what.ends_worker) return;
+  const char* const culprit = what.way == way::deed ? misbehave::name.data() : "fault.inject";
+  if (auto wrong = subject_.taint_amiss(output, culprit)) amiss(*wrong);
+}
+
+// A worker that starts badly comes to an end, however long that takes, and another in its place.
+void history::start_badly(const fault_case& what) {
+  const device& gpu = subject_.gpu();
+  const auto moment_us = static_cast<std::uint32_t>(random_() % 30'000);
+  config_.board->spoil_next(static_cast<bad_start>(what.detail), moment_us);
+  const auto worker = what.way == way::needed_start ? gpu.worker_pid() : std::nullopt;
+  send_signal(gpu.health().standby_pid, SIGKILL);
+  send_signal(worker, SIGKILL);
+  if (!eventually([this] { return config_.board->taken(); })) amiss("no worker was started");
+  // What dies soon may be ready by then, and be taken for one that stays.
+  if (static_cast<bad_start>(what.detail) == bad_start::dies_soon) {
+    std::this_thread::sleep_for(std::chrono::microseconds(moment_us) + 5ms);
+  }
+}
+
+void history::strike_twice(const fault_case& what) {
+  const device& gpu = subject_.gpu();
+  const std::optional<pid_t> heir = gpu.health().standby_pid;
+  send_signal(gpu.worker_pid(), what.signal);
+  std::this_thread::sleep_for(std::chrono::microseconds(random_() % 3000));
+  send_signal(heir, what.signal);
+}
+
 history::level history::measure() {
-  level now{.program = read_holdings(), .buffers = subject_.gpu().statistics().buffers};
-  if (const auto card = read_card()) now.card_bytes = card->used_bytes;
+  level now{.program = gpu_test::read_holdings(), .buffers = subject_.gpu().statistics().buffers};
+  if (const auto card = gpu_test::read_card()) now.card_bytes = card->used_bytes;
   return now;
 }
 
@@ -183,7 +250,8 @@ void history::compare(json_line& line) {
   fmt::print(
       "growth since fault {}: {} descriptors, {} threads, {} processes, {} KiB resident, {} KiB "
       "shared, {} MiB of card\n",
-      settling_faults, descriptors, threads, children, resident / 1024, shared / 1024, card >> 20);
+      config_.settling_faults, descriptors, threads, children, resident / 1024, shared / 1024,
+      card >> 20);
   if (descriptors > 0) {
     std::vector<std::string> more;
     std::ranges::set_difference(after_.program.descriptors, before_->program.descriptors,
@@ -196,7 +264,7 @@ void history::compare(json_line& line) {
   if (!sanitized && resident > resident_tolerance_bytes) {
     amiss(fmt::format("{} bytes more resident", resident));
   }
-  if (config_.backend == backend_kind::cuda && card > card_tolerance_bytes) {
+  if (config_.backend == backend_kind::cuda && card > gpu_test::card_tolerance_bytes) {
     amiss(fmt::format("{} bytes more of the card's memory", card));
   }
 }
@@ -208,7 +276,9 @@ int history::conclude(const findings& found, const prober::counts& probes) {
                       probes.wrong, probes.failed));
   }
   json_line line;
-  line.add("summary", true).add("backend", name_of(config_.backend)).add("seed", config_.seed);
+  line.add("summary", true)
+      .add("backend", gpu_test::name_of(config_.backend))
+      .add("seed", config_.seed);
   line.add("seconds", std::chrono::duration<double>(clock::now() - begin_).count());
   line.add("faults", faults_).add("new_workers", subject_.gpu().generation() - 1);
   line.add("requests", found.requests).add("succeeded", found.succeeded);
@@ -238,4 +308,4 @@ int history::conclude(const findings& found, const prober::counts& probes) {
   return miss_.empty() ? 0 : 1;
 }
 
-}  // namespace troupe::gpu_test
+}  // namespace troupe::chaos

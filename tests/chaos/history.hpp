@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fault_cases.hpp"
+#include "hostile_worker.hpp"
 #include "json_line.hpp"
 #include "load.hpp"
 #include "prober.hpp"
@@ -17,7 +18,14 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::gpu_test {
+namespace troupe::chaos {
+
+using gpu_test::fault_case;
+using gpu_test::findings;
+using gpu_test::holdings;
+using gpu_test::json_line;
+using gpu_test::prober;
+using gpu_test::subject;
 
 /// What a history is made of. It ends with the first of its two limits.
 struct history_config {
@@ -33,12 +41,17 @@ struct history_config {
   bool appends = false;  ///< to `json`, which it else begins anew
   /// The faults, drawn at random; a case that is listed twice comes twice as often.
   std::vector<const fault_case*> cases{};
+  /// Faults before growth is measured: caches and pools have their size by then.
+  std::uint64_t settling_faults = 5;
+  /// Where workers are to be hostile: says to them how they start. It outlives the history.
+  start_board* board = nullptr;
 };
 
 /// The cases of a backend that a history can be made of: those that strike a device at work.
 [[nodiscard]] std::vector<const fault_case*> cases_of_history(backend_kind backend);
 
-/// A mixed load under random faults, every request of which is checked; see history_main.cpp.
+/// A mixed load under random faults, every request of which is checked; see
+/// tests/gpu/history_main.cpp.
 class history {
  public:
   explicit history(const history_config& config);
@@ -58,6 +71,10 @@ class history {
 
   void strike(const fault_case& what);
   void injected(const fault_case& what, json_line& line);
+  [[nodiscard]] future<void> ask(const fault_case& what, const any_tensor& output, int tries);
+  void judge(const fault_case& what, result<void> outcome, const any_tensor& output);
+  void start_badly(const fault_case& what);
+  void strike_twice(const fault_case& what);
   [[nodiscard]] level measure();
   [[nodiscard]] bool grown();
   void compare(json_line& line);
@@ -81,4 +98,4 @@ class history {
   std::string miss_;
 };
 
-}  // namespace troupe::gpu_test
+}  // namespace troupe::chaos
