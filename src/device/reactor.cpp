@@ -413,6 +413,13 @@ std::uint64_t reactor::started(std::uint8_t number) const noexcept {
   return wire::last_begun(segment_->lanes[number]);
 }
 
+bool reactor::mark_can_be(std::uint8_t number) const noexcept {
+  if (segment_ == nullptr) return true;
+  const lane& l = lanes_[number];
+  const std::uint64_t completed = segment_->lanes[number].completed.load(std::memory_order_acquire);
+  return completed >= l.first && completed - l.first <= l.count;
+}
+
 std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
   std::optional<std::uint64_t> suspect;
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
