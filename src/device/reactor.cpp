@@ -338,6 +338,11 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
   }
   if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
   error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
+  // What has lost one may have lost, or changed, anything else.
+  if (segment == segment_ && !violation_) {
+    violation_ = failure;
+    wake_device_thread();
+  }
   end(slot, nullptr, &failure, what);
 }
 
