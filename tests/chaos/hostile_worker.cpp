@@ -95,41 +95,36 @@ wire::worker_header* own_segment() {
 // Far from anything that can be: what is within reach cannot be told from the truth.
 constexpr std::uint64_t far = std::uint64_t{1} << 40;
 
-// Of the lanes that have something to do; this request's own is one.
-void mark_beyond(const misbehave& r) {
+// The mark of the lane that runs this: the one that stands still with something to do. The lies are
+// of no other lane: a request there that has run, and is aborted for its lane's lie, may have been
+// seen by others that have their answers.
+wire::lane_mark* own_mark() {
+  constexpr auto while_others_move = 20ms;
   wire::worker_header* const segment = own_segment();
-  std::mt19937_64 random(static_cast<std::uint64_t>(r.number));
-  until_ended([&] {
-    for (wire::lane_mark& mark : segment->lanes) {
-      if (mark.started.load() > mark.completed.load()) mark.completed.store(far + random() % far);
-    }
-  });
-}
-
-void mark_back(const misbehave& r) {
-  constexpr std::uint64_t well_on = 200;
-  wire::worker_header* const segment = own_segment();
-  std::vector<wire::lane_mark*> lanes;
-  for (wire::lane_mark& mark : segment->lanes) {
-    if (mark.completed.load() > well_on) lanes.push_back(&mark);
+  std::uint64_t before[wire::max_lanes] = {};
+  for (int i = 0; i < wire::max_lanes; ++i)
+    before[i] = segment->lanes[i].completed.load();
+  std::this_thread::sleep_for(while_others_move);
+  for (int i = 0; i < wire::max_lanes; ++i) {
+    wire::lane_mark& mark = segment->lanes[i];
+    if (mark.completed.load() == before[i] && mark.started.load() > before[i]) return &mark;
   }
-  // Where none has come far enough yet, another lie is as good.
-  if (lanes.empty()) return mark_beyond(r);
-  until_ended([&] {
-    for (wire::lane_mark* mark : lanes)
-      mark->completed.store(static_cast<std::uint64_t>(r.number) % 2);
-  });
+  return nullptr;
 }
 
-void mark_anything(const misbehave& r) {
-  wire::worker_header* const segment = own_segment();
+void lie_about_marks(const misbehave& r) {
+  wire::lane_mark* const mark = own_mark();
+  if (mark == nullptr) return;
   std::mt19937_64 random(static_cast<std::uint64_t>(r.number));
+  const std::uint64_t before = mark->completed.load();
   until_ended([&] {
-    for (wire::lane_mark& mark : segment->lanes) {
-      mark.completed.store(far | random());
-      mark.replied.store(random());
-      mark.unmarked.store(random());
+    if (r.what == deed::marks_anything) {
+      mark->replied.store(random());
+      mark->unmarked.store(random());
     }
+    // Nothing is less than nothing.
+    const bool back = r.what == deed::marks_back && before > 0;
+    mark->completed.store(back ? before - 1 : far | random());
   });
 }
 
@@ -230,11 +225,9 @@ void commit(const misbehave& r) {
     case deed::writes_mailbox:
       return write_mailbox();
     case deed::marks_beyond:
-      return mark_beyond(r);
     case deed::marks_back:
-      return mark_back(r);
     case deed::marks_anything:
-      return mark_anything(r);
+      return lie_about_marks(r);
     case deed::replies_of_others:
       return leave_replies_of_others(r);
     case deed::rings_at_random:

@@ -67,7 +67,7 @@ void prober::ask(const library_actor& where) {
           }
         } else if (const errc code = answer.error().code;
                    code == errc::device_fault || code == errc::poisonous ||
-                   (hostile && (code == errc::protocol_violation || code == errc::aborted))) {
+                   (hostile && code == errc::protocol_violation)) {
           ++notes->blamed;
         } else {
           ++notes->failed;
