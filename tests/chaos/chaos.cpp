@@ -107,6 +107,11 @@ std::vector<const fault_case*> cases_of(const std::string& kinds, backend_kind b
   std::vector<const fault_case*> all = cases_of_history(backend);
   for (const fault_case& one : hostile_cases())
     all.push_back(&one);
+  // Queues are served by a process like any other.
+  if (backend != backend_kind::cpu) {
+    for (const char* name : {"segmentation_fault", "abort", "exit", "exception"})
+      all.push_back(gpu_test::find_case(backend_kind::cpu, name));
+  }
   if (kinds.empty()) return all;
   const std::string listed = "," + kinds + ",";
   std::erase_if(all, [&](const fault_case* one) {
