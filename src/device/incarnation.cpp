@@ -32,6 +32,12 @@ std::string enabled_libraries(const device_config& config) {
   return fmt::format("{} lane", fmt::join(config.libraries, " "));
 }
 
+error out_of_turn(wire::control kind) {
+  return {.code = errc::protocol_violation,
+          .message = fmt::format("control message {} from a worker, out of turn",
+                                 static_cast<std::uint32_t>(kind))};
+}
+
 }  // namespace
 
 result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
@@ -190,6 +196,11 @@ void incarnation::on_control() {
         outcome = on_hello(message.hello);
         break;
       case wire::control::ready:
+        // The number comes back, so that none is ready that has not been asked to begin.
+        if (!configured_ || stage_ != stage::starting || message.plain.id != number_) {
+          outcome = out_of_turn(message.kind);
+          break;
+        }
         stage_ = stage::ready;
         break;
       case wire::control::warm:
@@ -229,9 +240,7 @@ void incarnation::on_control() {
       case wire::control::share:
       case wire::control::protect:
       case wire::control::ping:
-        outcome = error{.code = errc::protocol_violation,
-                        .message = fmt::format("control message {} from a worker",
-                                               static_cast<std::uint32_t>(message.kind))};
+        outcome = out_of_turn(message.kind);
         break;
     }
     if (!outcome) return fail(std::move(outcome).error());
@@ -245,6 +254,7 @@ void incarnation::fail(error why) {
 }
 
 result<void> incarnation::on_hello(const wire::hello_message& hello) {
+  if (configured_) return out_of_turn(hello.kind);
   const std::string_view version(hello.library_version,
                                  ::strnlen(hello.library_version, sizeof(hello.library_version)));
   if (hello.magic_number != wire::magic || hello.protocol != wire::protocol_version ||
@@ -260,7 +270,7 @@ result<void> incarnation::on_hello(const wire::hello_message& hello) {
   if (auto given = give_memory(); !given) return given;
   for (const frozen_range& range : std::exchange(frozen_, {}))
     protect(range, true);
-  return send(wire::plain_message{.kind = wire::control::begin});
+  return send(wire::plain_message{.kind = wire::control::begin, .id = number_});
 }
 
 result<void> incarnation::configure() {

@@ -338,6 +338,11 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
   }
   if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
   error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
+  // What has lost one may have lost, or changed, anything else.
+  if (segment == segment_ && !violation_) {
+    violation_ = failure;
+    wake_device_thread();
+  }
   end(slot, nullptr, &failure, what);
 }
 
@@ -411,6 +416,13 @@ std::vector<std::uint16_t> reactor::in_flight() const {
 std::uint64_t reactor::started(std::uint8_t number) const noexcept {
   if (segment_ == nullptr) return 0;
   return wire::last_begun(segment_->lanes[number]);
+}
+
+bool reactor::mark_can_be(std::uint8_t number) const noexcept {
+  if (segment_ == nullptr) return true;
+  const lane& l = lanes_[number];
+  const std::uint64_t completed = segment_->lanes[number].completed.load(std::memory_order_acquire);
+  return completed >= l.first && completed - l.first <= l.count;
 }
 
 std::optional<std::uint64_t> reactor::only_suspect() const noexcept {

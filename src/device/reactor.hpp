@@ -92,6 +92,9 @@ class reactor final : public completion_driver {
     return segment_ == nullptr ? 0
                                : segment_->lanes[number].started.load(std::memory_order_acquire);
   }
+  /// False when the current worker's mark of a lane cannot be. Then nobody knows which of the
+  /// requests that the lane was given have run.
+  [[nodiscard]] bool mark_can_be(std::uint8_t number) const noexcept;
   /// The ticket of the request that runs, when that is one of one lane only.
   [[nodiscard]] std::optional<std::uint64_t> only_suspect() const noexcept;
   /// All marks added up: changes whenever a request starts or completes.
@@ -111,8 +114,11 @@ class reactor final : public completion_driver {
   /// the first of its lanes.
   void attach(wire::worker_header* segment, std::uint64_t worker,
               const std::vector<std::uint16_t>& replay);
-  /// The worker is gone: what it wrote is not looked at any more.
-  void detach() noexcept { segment_ = nullptr; }
+  /// The worker is gone: what it wrote is not looked at any more, and is not held against the next.
+  void detach() noexcept {
+    segment_ = nullptr;
+    violation_.reset();
+  }
   /// What a worker wrote that cannot be, if it did.
   [[nodiscard]] std::optional<error> take_violation() noexcept {
     return std::exchange(violation_, std::nullopt);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -296,11 +297,15 @@ void supervisor::settle(const loss& what, const error& why) {
   lent_tensors lent;
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
-    r.started = !lent.hold_back(r) && !r.withdrawn && completions.started(r.lane) >= r.place;
+    // Where a lane's mark cannot be, what it was given may have run, and what came after it, too:
+    // nothing of it is run again, because it might read what has been overwritten since.
+    const bool known = completions.mark_can_be(r.lane);
+    const std::uint64_t begun = known ? completions.started(r.lane) : completions.given(r.lane);
+    r.started = !lent.hold_back(r) && !r.withdrawn && begun >= r.place;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
-                        .retry_safe = safe_to_repeat(r.operands),
+                        .retry_safe = known && safe_to_repeat(r.operands),
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
@@ -383,11 +388,24 @@ void supervisor::bury() {
   std::vector<bereaved_request> requests;
   std::vector<bool> accused;
   lent_tensors lent;
+  // In its lane they follow each other, so a mark can be of one of them or of the one before.
+  struct places {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  std::array<places, wire::max_lanes> held_places{};
+  for (const dying_worker::held_request& held : dying_->held) {
+    places& lane = held_places[completions.at(held.slot).lane];
+    if (lane.last == 0) lane.first = held.place;
+    lane.last = held.place;
+  }
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
     const wire::lane_mark& mark = segment->lanes[r.lane];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
-    if (held.place <= completed) {
+    const auto [first, last] = held_places[r.lane];
+    const bool known = completed + 1 >= first && completed <= last;
+    if (known && held.place <= completed) {
       if (!r.answered) {
         completions.answer_completed(held.slot, segment,
                                      mark.replied.load(std::memory_order_relaxed) >= held.place);
@@ -395,13 +413,15 @@ void supervisor::bury() {
       continue;
     }
     // What was withdrawn is passed over, and may look begun all the same.
-    r.started = !lent.hold_back(r) && !r.withdrawn && held.place <= wire::last_begun(mark);
+    // Where the mark cannot be, it was given to its queue and may have run; see `settle`.
+    const bool begun = !known || held.place <= wire::last_begun(mark);
+    r.started = !lent.hold_back(r) && !r.withdrawn && begun;
     slots.push_back(held.slot);
     accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,
                         .answered = r.answered,
-                        .retry_safe = safe_to_repeat(r.operands),
+                        .retry_safe = known && safe_to_repeat(r.operands),
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);

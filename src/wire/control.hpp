@@ -14,8 +14,8 @@ namespace troupe::wire {
 enum class control : std::uint32_t {
   hello = 1,     ///< worker → program, first
   configure,     ///< program → worker, with descriptors
-  begin,         ///< program → worker: bring the backend up
-  ready,         ///< worker → program: mapped, loaded, able to serve
+  begin,         ///< program → worker, with a number: bring the backend up
+  ready,         ///< worker → program, with that number: mapped, loaded, able to serve
   warm,          ///< worker → program: every library is loaded
   failed,        ///< worker → program: cannot be used, and why
   missing,       ///< worker → program, before ready: a library cannot be used, and why

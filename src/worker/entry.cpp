@@ -61,7 +61,7 @@ class worker_process {
       case wire::control::share:
         return change_memory(message.memory, received.descriptors);
       case wire::control::begin:
-        return begin();
+        return begin(message.plain.id);
       case wire::control::protect:
         return protect(message.protect);
       case wire::control::ping:
@@ -124,7 +124,7 @@ class worker_process {
     return {};
   }
 
-  result<void> begin() {
+  result<void> begin(std::uint64_t id) {
     auto* bells = reinterpret_cast<wire::doorbells*>(bells_.address());
     auto started = worker::host::start(
         {.mailbox = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address()),
@@ -147,7 +147,7 @@ class worker_process {
         std::move(backend_));
     if (!started) return std::move(started).error();
     host_ = *std::move(started);
-    return send(wire::plain_message{.kind = wire::control::ready});
+    return send(wire::plain_message{.kind = wire::control::ready, .id = id});
   }
 
   [[nodiscard]] worker::engine* backend() noexcept {

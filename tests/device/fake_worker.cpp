@@ -1,5 +1,6 @@
 #include "fake_worker.hpp"
 
+#include "bad_start.hpp"
 #include "operations.hpp"
 #include "wire/control.hpp"
 
@@ -34,8 +35,7 @@ void maybe_misbehave(int argc, char** argv) {
   const char* how = std::getenv("TROUPE_TEST_WORKER");
   if (how == nullptr || argc != 2 || std::string_view(argv[1]) != "--troupe-worker") return;
   const std::string_view what(how);
-  if (what == "ends") ::_exit(3);
-  if (what == "silent") stay();
+  if (const auto badly = chaos::bad_start_of(what)) chaos::spoil_handshake(*badly);
   if (what == "other_version") {
     wire::hello_message hello;
     std::strcpy(hello.library_version, "0.0.1");
@@ -52,11 +52,6 @@ void maybe_misbehave(int argc, char** argv) {
       ::_exit(refused.code() == errc::worker_not_found ? 0 : 4);
     }
     ::_exit(5);
-  }
-  if (what == "garbage") {
-    const unsigned char bytes[64] = {0xff, 0x13, 0x37};
-    say(bytes);
-    stay();
   }
 }
 

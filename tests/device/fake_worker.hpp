@@ -5,10 +5,8 @@ namespace troupe::test {
 /// In a process started as a worker with `TROUPE_TEST_WORKER` set: misbehaves as it says and never
 /// returns. In any other process it does nothing.
 ///   other_version   says hello as another version
-///   ends            ends at once with status 3
-///   silent          connects and never says anything
 ///   makes_a_device  is a program that forgets `worker_entry`
-///   garbage         says hello with bytes that are none
+///   or as one of `chaos::bad_start`, by its name
 void maybe_misbehave(int argc, char** argv);
 
 }  // namespace troupe::test

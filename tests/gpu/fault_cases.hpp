@@ -22,6 +22,11 @@ enum class way : std::uint8_t {
   recovery,        ///< a request, and a second fault while the standby takes over
   poison,          ///< the same request three times
   neighbour,       ///< a request, while another program uses the device
+  // Of hostile workers, in tests/chaos.
+  deed,           ///< a worker that serves does wrong
+  standby_start,  ///< the next standby goes wrong while it starts
+  needed_start,   ///< likewise, but no other worker is left
+  twice,          ///< `signal` to the worker, and to the next one a moment later
 };
 
 /// One kind of fault, and what is promised of it.
@@ -33,6 +38,7 @@ struct fault_case {
   bool busy = true;                ///< there are requests in flight when it strikes
   bool ends_worker = true;         ///< else the worker goes on
   errc code = errc::device_fault;  ///< of the injected request
+  std::uint8_t detail = 0;         ///< which `deed` or start
 };
 
 /// The faults that a backend can have, in the order in which they are tried.

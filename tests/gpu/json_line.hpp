@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <concepts>
+#include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,5 +45,25 @@ class json_line {
   }
   std::string fields_;
 };
+
+/// The text of a field of such a line; empty where there is none.
+[[nodiscard]] inline std::string text_of(const std::string& line, std::string_view name) {
+  const std::string key = fmt::format("\"{}\": ", name);
+  const std::size_t at = line.find(key);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + key.size();
+  if (line[begin] != '"') return line.substr(begin, line.find_first_of(",}", begin) - begin);
+  std::string text;
+  for (std::size_t i = begin + 1; i < line.size() && line[i] != '"'; ++i) {
+    if (line[i] == '\\') ++i;
+    text += line[i];
+  }
+  return text;
+}
+
+/// Its number; 0 where there is none.
+[[nodiscard]] inline std::int64_t count_of(const std::string& line, std::string_view name) {
+  return std::strtoll(text_of(line, name).c_str(), nullptr, 10);
+}
 
 }  // namespace troupe::gpu_test

@@ -102,8 +102,11 @@ void ledger::failed(const entry& e, findings& out) {
   }
   if (e.code == errc::aborted) {
     ++out.aborted;
-    if (e.what != action::add) note(out, out.unexpected, e, "aborted, although it may run again");
-  } else if (e.code == errc::device_fault || e.code == errc::poisonous) {
+    // Nobody knows what a worker has done that lied about it, so nothing is run again.
+    if (e.what != action::add && !hostile_workers_)
+      note(out, out.unexpected, e, "aborted, although it may run again");
+  } else if (e.code == errc::device_fault || e.code == errc::poisonous ||
+             (hostile_workers_ && e.code == errc::protocol_violation)) {
     ++out.blamed;
   } else {
     note(out, out.unexpected, e, fmt::format("failed with {}", troupe::to_string(e.code)));

@@ -59,8 +59,10 @@ struct findings {
 class ledger {
  public:
   /// Of cells 0 to `counters - 1` nothing but `add`s change the value, so that a value that is too
-  /// high tells of work done twice. Every cell holds zeros.
-  ledger(std::size_t cells, std::size_t counters) : cells_(cells), counters_(counters) {}
+  /// high tells of work done twice. Every cell holds zeros. Only where workers are hostile may a
+  /// request take the blame for a broken protocol.
+  ledger(std::size_t cells, std::size_t counters, bool hostile_workers = false)
+      : cells_(cells), counters_(counters), hostile_workers_(hostile_workers) {}
 
   /// Judges entries in the order sent; none of them may be in flight.
   void judge(std::span<const entry> entries, findings& out);
@@ -78,6 +80,7 @@ class ledger {
 
   std::vector<belief> cells_;
   std::size_t counters_;
+  bool hostile_workers_;
 };
 
 }  // namespace troupe::gpu_test

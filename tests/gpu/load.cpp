@@ -56,7 +56,7 @@ client::client(device& gpu, const any_tensor& ones, const load_config& config, s
       config_(config),
       random_(seed),
       heal_in_(cell_count, 0),
-      ledger_(cell_count, counters),
+      ledger_(cell_count, counters, config.hostile_workers),
       entries_(std::make_unique<entry[]>(entries_at_once)) {
   std::int64_t all = 0;
   for (const std::int64_t length : lengths)

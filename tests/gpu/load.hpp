@@ -26,6 +26,8 @@ struct load_config {
   std::size_t window = 24;
   /// Requests that each client sends in a second; 0 sends as many as the window lets.
   double per_second = 0;
+  /// A worker may break the protocol; whom that is blamed on is told so.
+  bool hostile_workers = false;
 };
 
 /// Where a client's requests go.

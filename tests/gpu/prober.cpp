@@ -54,7 +54,8 @@ void prober::run(const std::stop_token& stop) {
 void prober::ask(const library_actor& where) {
   ++counts_.asked;
   in_flight_.push_back(subject_.ask_question(where).then(
-      [notes = notes_, gpu = subject_.gpu(), expected = subject_.answer()](result<double> answer) {
+      [notes = notes_, gpu = subject_.gpu(), expected = subject_.answer(),
+       hostile = subject_.hostile_workers()](result<double> answer) {
         const right_answer now{clock::now(), gpu.generation()};
         const std::lock_guard lock(notes->mutex);
         if (answer) {
@@ -65,7 +66,8 @@ void prober::ask(const library_actor& where) {
             ++notes->wrong;
           }
         } else if (const errc code = answer.error().code;
-                   code == errc::device_fault || code == errc::poisonous) {
+                   code == errc::device_fault || code == errc::poisonous ||
+                   (hostile && code == errc::protocol_violation)) {
           ++notes->blamed;
         } else {
           ++notes->failed;

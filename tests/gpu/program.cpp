@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace troupe::gpu_test {
 namespace {
@@ -75,6 +77,29 @@ std::size_t entries(const char* folder) {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
+// Ended or not, of all threads of this program.
+std::size_t children() {
+  std::size_t all = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream list(thread.path() / "children");
+    for (pid_t one = 0; list >> one;)
+      ++all;
+  }
+  return all;
+}
+
+std::uint64_t shared_mapped_bytes() {
+  std::uint64_t all = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:troupe") == std::string::npos) continue;
+    std::size_t dash = 0;
+    const std::uint64_t begin = std::stoull(line, &dash, 16);
+    all += std::stoull(line.substr(dash + 1), nullptr, 16) - begin;
+  }
+  return all;
+}
+
 }  // namespace
 
 bool arguments::has(const std::string& name) const {
@@ -96,7 +121,9 @@ holdings read_holdings() {
   std::ifstream("/proc/self/statm") >> total >> resident;
   return {.descriptors = descriptor_names(),
           .threads = entries("/proc/self/task"),
-          .resident_bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+          .resident_bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+          .children = children(),
+          .shared_bytes = shared_mapped_bytes()};
 }
 
 std::string ending::to_string() const {
@@ -124,9 +151,13 @@ companion::~companion() {
 }
 
 ending companion::finish(std::chrono::nanoseconds patience) {
-  ::close(socket_);
-  const ending end = wait_for(pid_, patience);
-  pid_ = -1;
+  ::close(std::exchange(socket_, -1));
+  return wait(patience);
+}
+
+ending companion::wait(std::chrono::nanoseconds patience) {
+  const ending end = wait_for(std::exchange(pid_, -1), patience);
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   return end;
 }
 

@@ -28,6 +28,8 @@ struct holdings {
   std::vector<std::string> descriptors;  ///< what each is, in order
   std::size_t threads = 0;
   std::uint64_t resident_bytes = 0;
+  std::size_t children = 0;        ///< processes that it has started and not waited for
+  std::uint64_t shared_bytes = 0;  ///< of shared memory that it has mapped, used or not
 };
 [[nodiscard]] holdings read_holdings();
 
@@ -56,6 +58,9 @@ class companion {
   ~companion();
 
   [[nodiscard]] int socket() const noexcept { return socket_; }
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Waits for its end, which it comes to by itself.
+  [[nodiscard]] ending wait(std::chrono::nanoseconds patience);
   /// Closes the socket and waits for its end.
   [[nodiscard]] ending finish(std::chrono::nanoseconds patience);
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::gpu_test {
@@ -29,11 +30,14 @@ template <class Condition>
 /// A device under test, a load for it, and tensors that no fault may change.
 class subject {
  public:
-  /// Throws `failure` where the device does not work.
-  subject(backend_kind backend, const load_config& load);
+  /// Throws `failure` where the device does not work. With operations of its own the program is its
+  /// own worker.
+  subject(backend_kind backend, const load_config& load,
+          void (*own_operations)(operation_table&) = nullptr);
 
   [[nodiscard]] device& gpu() noexcept { return gpu_; }
   [[nodiscard]] mixed_load& load() noexcept { return load_; }
+  [[nodiscard]] bool hostile_workers() const noexcept { return hostile_workers_; }
 
   /// Waits until a worker serves and a standby is ready.
   [[nodiscard]] bool settle() const;
@@ -48,7 +52,8 @@ class subject {
   [[nodiscard]] any_tensor fresh_output();
   /// A fault was to leave this undefined: it must be refused as such until it is overwritten. What
   /// is amiss, else nothing.
-  [[nodiscard]] std::optional<std::string> taint_amiss(const any_tensor& output);
+  [[nodiscard]] std::optional<std::string> taint_amiss(const any_tensor& output,
+                                                       std::string_view culprit = "fault.inject");
 
   /// A small question whose answer is known: the sum of `asked_elements` of the frozen tensor.
   [[nodiscard]] future<double> ask_question(const library_actor& where) const;
@@ -59,6 +64,7 @@ class subject {
   [[nodiscard]] std::optional<std::string> checksum_amiss();
 
  private:
+  bool hostile_workers_;
   troupe::system system_;
   device gpu_;
   mixed_load load_;

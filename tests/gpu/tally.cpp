@@ -1,5 +1,7 @@
 #include "tally.hpp"
 
+#include "json_line.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,27 +12,8 @@
 namespace troupe::gpu_test {
 namespace {
 
-// The text of a field of a line that `trial_report::json` has made.
-std::string field(const std::string& line, std::string_view name) {
-  const std::string key = fmt::format("\"{}\": ", name);
-  const std::size_t at = line.find(key);
-  if (at == std::string::npos) return {};
-  const std::size_t begin = at + key.size();
-  if (line[begin] != '"') return line.substr(begin, line.find_first_of(",}", begin) - begin);
-  std::string text;
-  for (std::size_t i = begin + 1; i < line.size() && line[i] != '"'; ++i) {
-    if (line[i] == '\\') ++i;
-    text += line[i];
-  }
-  return text;
-}
-
-std::uint64_t count(const std::string& line, std::string_view name) {
-  return std::strtoull(field(line, name).c_str(), nullptr, 10);
-}
-
 void keep(std::vector<double>& values, const std::string& line, std::string_view name) {
-  const std::string text = field(line, name);
+  const std::string text = text_of(line, name);
   if (!text.empty() && text != "null") values.push_back(std::strtod(text.c_str(), nullptr));
 }
 
@@ -45,18 +28,18 @@ std::string percentile(std::vector<double>& values, double part) {
 
 void tally::add(const std::string& line) {
   ++trials_;
-  survived_ += field(line, "survived") == "true" ? 1 : 0;
-  named_ += field(line, "named") == "true" ? 1 : 0;
-  nameable_ += field(line, "named") != "null" ? 1 : 0;
-  lost_ += count(line, "lost");
-  duplicated_ += count(line, "duplicated");
-  wrong_ += count(line, "wrong") + count(line, "unexpected");
-  aborted_ += count(line, "aborted");
-  requests_ += count(line, "requests");
+  survived_ += text_of(line, "survived") == "true" ? 1 : 0;
+  named_ += text_of(line, "named") == "true" ? 1 : 0;
+  nameable_ += text_of(line, "named") != "null" ? 1 : 0;
+  lost_ += count_of(line, "lost");
+  duplicated_ += count_of(line, "duplicated");
+  wrong_ += count_of(line, "wrong") + count_of(line, "unexpected");
+  aborted_ += count_of(line, "aborted");
+  requests_ += count_of(line, "requests");
   keep(error_ms_, line, "error_ms");
   keep(next_ms_, line, "next_ms");
   keep(failover_ms_, line, "failover_ms");
-  if (miss_.empty()) miss_ = field(line, "miss");
+  if (miss_.empty()) miss_ = text_of(line, "miss");
 }
 
 std::string tally::head() {

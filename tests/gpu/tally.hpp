@@ -28,11 +28,11 @@ class tally {
   int survived_ = 0;
   int named_ = 0;
   int nameable_ = 0;
-  std::uint64_t lost_ = 0;
-  std::uint64_t duplicated_ = 0;
-  std::uint64_t wrong_ = 0;
-  std::uint64_t aborted_ = 0;
-  std::uint64_t requests_ = 0;
+  std::int64_t lost_ = 0;
+  std::int64_t duplicated_ = 0;
+  std::int64_t wrong_ = 0;
+  std::int64_t aborted_ = 0;
+  std::int64_t requests_ = 0;
   std::vector<double> error_ms_;
   std::vector<double> next_ms_;
   std::vector<double> failover_ms_;

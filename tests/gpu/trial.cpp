@@ -190,6 +190,11 @@ void trials::strike(trial_report& report) {
       return strike_during_recovery(report);
     case way::poison:
       return strike_thrice(report);
+    case way::deed:
+    case way::standby_start:
+    case way::needed_start:
+    case way::twice:
+      return miss(report, "no worker of a trial is hostile");
   }
 }
 
