@@ -40,8 +40,8 @@ constexpr fault_case cases[] = {
 /// Requests that fault, no two of which are the same: twice the same would be in quarantine.
 class faults {
  public:
-  explicit faults(device gpu)
-      : gpu_(std::move(gpu)),
+  explicit faults(const device& gpu)
+      : gpu_(gpu),
         frozen_(gpu_.tensor<float>({1 << 20}, initial::zero).value()),
         outputs_(gpu_.tensor<float>({4096}).value()) {
     gpu_.freeze(frozen_).get();
