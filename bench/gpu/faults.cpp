@@ -2,17 +2,16 @@
 // time, with a standby. `bench_gpu_faults [TRIALS]` injects each kind that often, 20 times by
 // default.
 
+#include "count_argument.hpp"
 #include "questions.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace {
 
@@ -103,15 +102,8 @@ void measure(report& out, const device& gpu, questions& asked, faults& injected,
 }  // namespace
 
 int main(int argc, char** argv) {
-  int trials = 20;
-  if (argc > 1) {
-    const std::string_view text = argv[1];
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), trials);
-    if (code != std::errc() || end != text.data() + text.size() || trials < 1 || argc > 2) {
-      fmt::print(stderr, "usage: {} [TRIALS]\n", argv[0]);
-      return 2;
-    }
-  }
+  const std::optional<int> trials = count_argument(argc, argv, 20, "TRIALS");
+  if (!trials) return 2;
   report out("gpu_faults: from a kernel's fault to the next correct answer");
   section(out, "everything", [&] {
     troupe::system system;
@@ -124,7 +116,7 @@ int main(int argc, char** argv) {
     faults injected(gpu);
     for (const fault_case& one : cases) {
       section(out, std::string(fault::to_string(one.what)),
-              [&] { measure(out, gpu, asked, injected, one, trials); });
+              [&] { measure(out, gpu, asked, injected, one, *trials); });
     }
   });
   return out.finish();

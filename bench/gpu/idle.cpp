@@ -1,6 +1,7 @@
 // What a device on a GPU costs while nothing is asked of it, what a lost worker costs, and what
 // many of them leave behind. `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
 
+#include "count_argument.hpp"
 #include "process_figures.hpp"
 #include "questions.hpp"
 
@@ -13,11 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -241,17 +240,10 @@ void measure_leaks(report& out, const device& gpu, questions& asked, int workers
 }  // namespace
 
 int main(int argc, char** argv) {
-  int workers = 200;
-  if (argc > 1) {
-    const std::string_view text = argv[1];
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), workers);
-    if (code != std::errc() || end != text.data() + text.size() || workers < 1 || argc > 2) {
-      fmt::print(stderr, "usage: {} [WORKERS]\n", argv[0]);
-      return 2;
-    }
-  }
+  const std::optional<int> workers = count_argument(argc, argv, 200, "WORKERS");
+  if (!workers) return 2;
   report out("gpu_idle: an idle device, lost workers, and what they leave behind");
-  const int trials = std::min(workers, 50);
+  const int trials = std::min(*workers, 50);
   section(out, "with standby", [&] {
     troupe::system system;
     const device gpu = open(system, true);
@@ -259,7 +251,7 @@ int main(int argc, char** argv) {
     section(out, "idle", [&] { measure_idle(out, gpu, asked); });
     section(out, "failover with standby",
             [&] { measure_failover(out, gpu, asked, true, trials, 3); });
-    section(out, "leaks", [&] { measure_leaks(out, gpu, asked, workers); });
+    section(out, "leaks", [&] { measure_leaks(out, gpu, asked, *workers); });
   });
   section(out, "without standby", [&] {
     troupe::system system;

@@ -30,8 +30,7 @@ constexpr std::size_t smallest_crew_piece_bytes = std::size_t{256} << 10;
 constexpr std::size_t largest_crew_piece_in_bytes = std::size_t{2} << 20;
 constexpr std::size_t largest_crew_piece_out_bytes = std::size_t{4} << 20;
 constexpr std::size_t crew_stages = 12;
-// Some 8 µs of a processor, so that all are done with a piece at about the same time; a hundred
-// times what it takes to get one.
+// Little for a processor, so that all are done with a piece at about the same time.
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
 // Not worth the way to another thread.
 constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
