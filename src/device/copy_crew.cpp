@@ -66,6 +66,13 @@ class order {
     return parts_ - std::min(parts_, next_.load(std::memory_order_relaxed));
   }
 
+  // Under the mutex: who of the crew is at it. A thread that is stays until no part is left.
+  [[nodiscard]] unsigned seats_left() const noexcept {
+    const unsigned most = batches_.front().what->most_threads();
+    return most - std::min(most, seated_);
+  }
+  void sit_down() noexcept { ++seated_; }
+
  private:
   [[nodiscard]] one_part part(std::uint64_t number) const noexcept {
     for (const copy_crew::batch& one : batches_) {
@@ -77,6 +84,7 @@ class order {
 
   const std::vector<copy_crew::batch> batches_;
   std::uint64_t parts_ = 0;
+  unsigned seated_ = 0;
   alignas(64) std::atomic<std::uint64_t> next_{0};
 };
 
@@ -87,9 +95,10 @@ class order {
 struct copy_crew::board {
   using orders = std::vector<std::shared_ptr<order>>;
 
-  /// The first order that has parts left, or none. Those before it are to be let go of without the
-  /// mutex: the last one may end the crew.
-  [[nodiscard]] std::shared_ptr<order> first(orders& done);
+  /// Those without parts are to be let go of without the mutex: the last one may end the crew.
+  [[nodiscard]] orders take_done();
+  /// The first order that has parts and a seat left, or none.
+  [[nodiscard]] std::shared_ptr<order> with_a_seat() const;
   [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
 
   std::mutex mutex;
@@ -102,10 +111,17 @@ struct copy_crew::board {
   std::atomic<std::uint32_t> news{0};
 };
 
-std::shared_ptr<order> copy_crew::board::first(orders& done) {
+copy_crew::board::orders copy_crew::board::take_done() {
+  orders done;
   for (; !waiting.empty() && waiting.front()->parts_left() == 0; waiting.pop_front())
     done.push_back(std::move(waiting.front()));
-  return waiting.empty() ? nullptr : waiting.front();
+  return done;
+}
+
+std::shared_ptr<order> copy_crew::board::with_a_seat() const {
+  const auto found = std::ranges::find_if(
+      waiting, [](const auto& one) { return one->parts_left() > 0 && one->seats_left() > 0; });
+  return found == waiting.end() ? nullptr : *found;
 }
 
 // Whom to bring so that there is an idle one for each part.
@@ -155,7 +171,7 @@ void copy_crew::post(std::span<batch> batches) {
     board_->waiting.push_back(std::move(posted));
     std::uint64_t parts = 0;
     for (const auto& one : board_->waiting)
-      parts += one->parts_left();
+      parts += std::min<std::uint64_t>(one->parts_left(), one->seats_left());
     threads = board_->summon(parts, most_threads_);
   }
   muster(threads);
@@ -184,10 +200,11 @@ bool copy_crew::help() { return take_part_in(nullptr); }
 bool copy_crew::help_with(const work& it) { return take_part_in(&it); }
 
 bool copy_crew::take_part_in(const work* it) {
+  // Whoever calls needs no seat.
   const auto look = [this] {
-    board::orders done;
     const auto lock = hold(board_->mutex);
-    return std::pair(board_->first(done), std::move(done));
+    board::orders done = board_->take_done();
+    return std::pair(board_->waiting.empty() ? nullptr : board_->waiting.front(), std::move(done));
   };
   const std::shared_ptr<order> mine = look().first;
   if (!mine) return false;
@@ -205,9 +222,10 @@ void copy_crew::serve(const std::shared_ptr<board>& shared) {
   detail::spin_wait spin(patience);
   auto lock = hold(shared->mutex);
   for (;;) {
-    board::orders done;
-    std::shared_ptr<order> mine = shared->first(done);
+    board::orders done = shared->take_done();
+    std::shared_ptr<order> mine = shared->with_a_seat();
     if (mine || !done.empty()) {
+      if (mine) mine->sit_down();
       lock.unlock();
       done.clear();
       if (mine) {

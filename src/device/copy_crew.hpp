@@ -19,6 +19,8 @@ class copy_crew {
    public:
     /// Called once for each part, by any thread.
     virtual void do_part(std::uint32_t part) = 0;
+    /// How many of the crew may be at it at once. May grow: say so by `call`. Called by any thread.
+    [[nodiscard]] virtual unsigned most_threads() const noexcept = 0;
 
    protected:
     ~work() = default;
@@ -38,9 +40,10 @@ class copy_crew {
   /// Called by one of its threads, which is not to wait for the others: it may be the only one.
   [[nodiscard]] bool has_this_thread();
 
-  /// Begins each batch in its turn. Wakes as many as there is work for, all at once.
+  /// Begins each batch in its turn, all of them by as many as the first one may have. Wakes as many
+  /// as there is work for, all at once.
   void post(std::span<batch> batches);
-  /// So many parts come soon: wakes those who will do them.
+  /// So many parts come soon, or may have more threads than before: wakes those who will do them.
   void call(std::uint64_t parts);
   /// Does one part of what waits for the crew, if there is any.
   bool help();

@@ -35,6 +35,13 @@ constexpr std::size_t part_bytes = std::size_t{64} << 10;
 // Not worth the way to another thread.
 constexpr std::size_t done_at_once_bytes = std::size_t{128} << 10;
 
+// Filling staging memory takes from the bandwidth of memory what the device reads it with: twelve
+// threads leave it a quarter of its rate, these nearly all of it, and are as fast as it where the
+// source lies in a cache. Where they are not the device runs out of pieces, and more come, but not
+// for the small ones of the beginning.
+constexpr unsigned few_threads = 4;
+constexpr std::size_t ramp_bytes = std::size_t{4} << 20;
+
 // Between looks for room, when nothing of the copy is in flight that would make some.
 constexpr auto pause_without_room = std::chrono::microseconds(50);
 
@@ -48,6 +55,7 @@ future<void> staged_copy::in(std::shared_ptr<device_core> core, std::span<const 
                              const any_tensor& to) {
   auto copy = std::make_shared<staged_copy>(std::move(core), to);
   copy->source_ = from.data();
+  copy->threads_.store(few_threads, std::memory_order_relaxed);
   return copy->start();
 }
 
@@ -72,6 +80,7 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
   may_wait_ = !by_crew && !core_->completions().has_role() && !core_->watch().is_this_thread();
   in_pieces_ = may_wait_ && tensor_.packed();
   has_crew_ = !by_crew && core_->crew().most_threads() > 0 && bytes_ > done_at_once_bytes;
+  threads_.store(core_->crew().most_threads(), std::memory_order_relaxed);
   std::size_t count = 1;
   if (in_pieces_) {
     count = has_crew_ ? std::min(crew_stages, bytes_ / smallest_crew_piece_bytes + 1)
@@ -105,22 +114,25 @@ future<void> staged_copy::start() {
   return answer;
 }
 
-// All of the crew, and this thread, at the first pieces of a copy in.
+// The crew, and this thread, at the first pieces of a copy in.
 void staged_copy::begin_together() {
+  stage& first = stages_.front();
+  if (!begin_piece(first)) return;
+  copy_crew::batch alone = parts_of(first);
+  core_->crew().post({&alone, 1});
   std::array<copy_crew::batch, crew_stages> work;
   std::size_t count = 0;
-  for (stage& s : stages_) {
+  for (stage& s : std::span(stages_).subspan(1)) {
     if (!begin_piece(s)) break;
     work[count++] = parts_of(s);
   }
-  if (count == 0) return;
-  core_->crew().post({work.data(), count});
+  if (count > 0) core_->crew().post({work.data(), count});
   // Once there is nothing to help with, others are at what is left, and they wait for nobody.
   detail::spin_wait spin(std::chrono::hours(1), 1);
   while (!first_is_full_.load(std::memory_order_acquire)) {
-    if (!core_->crew().help_with(stages_.front())) spin.step();
+    if (!core_->crew().help_with(first)) spin.step();
   }
-  send(stages_.front(), device_core::no_room::as_configured);
+  send(first, device_core::no_room::as_configured);
   {
     const std::lock_guard lock(mutex_);
     begun_ = true;
@@ -257,7 +269,13 @@ void staged_copy::on_copied(stage& s) {
 // False when there is no room: the piece waits. Once it is sent its stage belongs to the worker,
 // and may have had its next piece by the time this returns.
 bool staged_copy::send(stage& s, device_core::no_room full) {
-  if (has_failed()) {
+  bool failed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    failed = failure_.has_value();
+    if (!failed) ++with_device_;
+  }
+  if (failed) {
     end_one(std::nullopt);
     return true;
   }
@@ -274,12 +292,22 @@ bool staged_copy::send(stage& s, device_core::no_room full) {
   } else if (full == device_core::no_room::come_again && sent.error().code == errc::mailbox_full) {
     {
       const std::lock_guard lock(mutex_);
+      --with_device_;
       waiting_.push_back(&s);
     }
     end_one(std::nullopt);
     return false;
   }
   return true;
+}
+
+// With the reactor's role: the device has nothing to do.
+void staged_copy::hurry() {
+  const unsigned now = threads_.load(std::memory_order_relaxed);
+  const unsigned most = core_->crew().most_threads();
+  if (now >= most) return;
+  threads_.store(std::min(2 * now, most), std::memory_order_relaxed);
+  core_->crew().call(in_parts(bytes_));
 }
 
 void staged_copy::send_waiting() {
@@ -307,6 +335,12 @@ void staged_copy::note_sent(std::size_t bytes) {
 
 // With the reactor's role, or of a piece that was refused.
 void staged_copy::on_done(stage& s, error* failure) {
+  bool is_waited_for = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_waited_for = --with_device_ == 0 && unsent_ != 0;
+  }
+  if (is_waited_for && source_ != nullptr && s.begin >= ramp_bytes) hurry();
   if (failure != nullptr) return end_one(std::move(*failure));
   if (source_ != nullptr) return end_piece(s);
   copy_piece(s);

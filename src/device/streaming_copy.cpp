@@ -44,27 +44,9 @@ std::size_t copy_lines(std::byte* to, const std::byte* from, std::size_t bytes,
   return done;
 }
 
-// The cache that all processors share serves a device as memory does, and spares memory the way
-// there and back. What has just been stored is on its way to the first cache: some lines at a time.
-[[gnu::target("cldemote")]] void copy_to_shared_cache(std::byte* to, const std::byte* from,
-                                                      std::size_t bytes) noexcept {
-  constexpr std::size_t at_a_time = 16 * line_bytes;
-  for (std::size_t done = 0; done < bytes; done += at_a_time) {
-    const std::size_t some = std::min(at_a_time, bytes - done);
-    std::memcpy(to + done, from + done, some);
-    for (std::size_t at = done; at < done + some; at += line_bytes)
-      _cldemote(to + at);
-  }
-}
-
 }  // namespace
 
 void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  static const bool demotes = __builtin_cpu_supports("cldemote") != 0;
-  (demotes ? copy_to_shared_cache : copy_past_caches)(to, from, bytes);
-}
-
-void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   const std::size_t before =
       (sizeof(word) - reinterpret_cast<std::uintptr_t>(to) % sizeof(word)) % sizeof(word);
   const std::size_t head = std::min(bytes, before);
@@ -85,10 +67,6 @@ void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) n
 }
 
 #else
-
-void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  if (bytes != 0) std::memcpy(to, from, bytes);
-}
 
 void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (bytes != 0) std::memcpy(to, from, bytes);

@@ -22,6 +22,9 @@ using namespace std::chrono_literals;
 struct task final : copy_crew::work {
   explicit task(std::function<void(std::uint32_t)> what) : what_(std::move(what)) {}
   void do_part(std::uint32_t part) override { what_(part); }
+  unsigned most_threads() const noexcept override { return most.load(); }
+
+  std::atomic<unsigned> most{100};
 
  private:
   std::function<void(std::uint32_t)> what_;
@@ -59,6 +62,34 @@ TEST(CopyCrew, WorksInAsManyThreadsAsThereIsWorkForAndNoMore) {
   });
   wait_for(at_work, 3);
   EXPECT_EQ(at_work, 3);
+  go.set_value();
+  wait_for(done, 10);
+}
+
+TEST(CopyCrew, IsAtWorkInNoMoreThreadsThanThatMayHave) {
+  std::promise<void> go;
+  std::shared_future<void> may_go = go.get_future().share();
+  std::atomic<int> at_work{0};
+  std::atomic<int> done{0};
+  copy_crew crew(3);
+  const auto shy = std::make_shared<task>([&, may_go](std::uint32_t) {
+    at_work.fetch_add(1);
+    may_go.wait();
+    done.fetch_add(1);
+  });
+  shy->most = 1;
+  copy_crew::batch one{.what = shy, .parts = 10};
+  crew.post({&one, 1});
+  wait_for(at_work, 1);
+  // Another's work, for which there are threads.
+  std::atomic<int> others{0};
+  post(crew, 20, [&](std::uint32_t) { others.fetch_add(1); });
+  wait_for(others, 20);
+  EXPECT_EQ(at_work, 1);
+  shy->most = 2;
+  crew.call(10);
+  wait_for(at_work, 2);
+  EXPECT_EQ(at_work, 2);
   go.set_value();
   wait_for(done, 10);
 }
