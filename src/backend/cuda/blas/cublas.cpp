@@ -71,6 +71,16 @@ result<std::shared_ptr<attached>> attach(lane& where) {
   return made;
 }
 
+result<attached*> attached_to(lane& where) {
+  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  if (!place) {
+    auto made = attach(where);
+    if (!made) return std::move(made).error();
+    place = *std::move(made);
+  }
+  return static_cast<attached*>(place.get());
+}
+
 /// True when the device multiplies f32 as nine products of bf16. Source: cuBLAS documentation,
 /// "Floating Point Emulation": compute capability 10.
 bool has_bf16x9() noexcept {
@@ -112,13 +122,15 @@ bool context_is_lost(cublasHandle_t handle) noexcept {
 }  // namespace
 
 result<cublasHandle_t> cublas_of(lane& where) {
-  std::shared_ptr<void>& place = where.attachment(&attachment_key);
-  if (!place) {
-    auto made = attach(where);
-    if (!made) return std::move(made).error();
-    place = *std::move(made);
-  }
-  return static_cast<attached*>(place.get())->handle.get();
+  auto held = attached_to(where);
+  if (!held) return std::move(held).error();
+  return (*held)->handle.get();
+}
+
+result<std::span<std::byte>> cublas_workspace_of(lane& where) {
+  auto held = attached_to(where);
+  if (!held) return std::move(held).error();
+  return std::span(static_cast<std::byte*>((*held)->workspace.get()), workspace_bytes);
 }
 
 result<void> check(cublasStatus_t status, std::string_view call, cublasHandle_t handle) {

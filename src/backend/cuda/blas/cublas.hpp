@@ -7,6 +7,8 @@
 
 #include <cublas_v2.h>
 
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +23,9 @@ namespace troupe::cuda {
 ///
 /// \errors `out_of_memory`; `device_fault` when the context is lost
 [[nodiscard]] result<cublasHandle_t> cublas_of(lane& where);
+
+/// The workspace of that handle, for a call in the place of one of the handle's. \errors the same
+[[nodiscard]] result<std::span<std::byte>> cublas_workspace_of(lane& where);
 
 /// The error for a status, with its name and the call; success for success. Where the stream of
 /// `handle` says that the context is lost, that is the error, whatever cuBLAS called it:

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/pieces.hpp"
+#include "backend/cuda/blas/product_plans.hpp"
 
 #include <complex>
 #include <cstring>
@@ -191,6 +192,9 @@ result<void> multiply(const product& p, staging& room) {
   }
   const bool i8 = p.a.type() == dtype::i8;
   if (i8 && !aligned_for_i8(as)) return multiply_padded_i8(p, as, room);
+  if (is_worth_a_plan(as, types)) {
+    return multiply_as_planned(room.where(), as, types, alpha.address(), beta.address());
+  }
   auto handle = cublas_of(room.where());
   if (!handle) return std::move(handle).error();
   auto done = call_gemm(*handle, as, types, alpha.address(), beta.address());

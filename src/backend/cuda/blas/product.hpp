@@ -26,7 +26,8 @@ struct product {
 };
 
 /// Enqueues `p` for any types that validation lets through. A product in which nothing is
-/// conjugated and whose i8 matrices are aligned is one call of cuBLAS and nothing else.
+/// conjugated and whose i8 matrices are aligned is one call of cuBLAS, or of cuBLASLt, and nothing
+/// else.
 [[nodiscard]] result<void> multiply(const product& p, lane& where);
 
 // What follows is for products of which there are many. -------------------------------------------
