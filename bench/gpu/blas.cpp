@@ -115,7 +115,7 @@ void measure_sgemm(report& out, const device& gpu, const sgemm_case& what) {
 
   const auto count = static_cast<std::size_t>(what.loop);
   auto many = take_in_turn(
-      {.blocks = 20, .warm_up = 1, .per_block = 1},
+      {.blocks = what.n < 1024 ? 40 : 20, .warm_up = 1, .per_block = 1},
       [&] {
         for (std::size_t i = 0; i < count; ++i)
           multiply(i);

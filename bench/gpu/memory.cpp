@@ -107,7 +107,8 @@ class copies {
 
   template <class In, class Out>
   void measure(report& out, const std::string& what, double at_least, In&& in, Out&& back) {
-    const repetitions n{.blocks = 10, .warm_up = 1, .per_block = 5};
+    // A copy of a span has most of the processors at work.
+    const repetitions n{.blocks = 20, .warm_up = 1, .per_block = 5, .moves = false};
     auto to_device = take_in_turn(n, [&] { plain(device_.address(), pinned_.address()); }, in);
     auto to_host = take_in_turn(n, [&] { plain(pinned_.address(), device_.address()); }, back);
     add_rate(out, to_device, gigabytes(),

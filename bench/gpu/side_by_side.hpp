@@ -1,5 +1,6 @@
 #pragma once
 
+#include "placement.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -25,20 +26,25 @@ struct repetitions {
   int blocks = 20;      ///< of each side, taken in turn
   int warm_up = 10;     ///< runs at the start of each block that are not counted
   int per_block = 100;  ///< runs that are
+  /// Each pair of blocks is taken on other processors; not for what keeps more than half of them
+  /// busy.
+  bool moves = true;
 };
 
 /// Runs both in blocks that alternate, the first of a pair alternating too, so that both see the
-/// same machine: its clocks, its temperature and its neighbours. What the GPU's change from one
-/// context to the other costs falls into the warm-up.
+/// same machine: its clocks, its temperature, its neighbours and the processors. What the GPU's
+/// change from one context to the other costs falls into the warm-up.
 template <class Raw, class Ours>
 [[nodiscard]] side_by_side take_in_turn(const repetitions& n, Raw&& raw, Ours&& ours) {
   side_by_side found;
+  placement processors;
   const auto block = [&](samples& into, auto&& work) {
     for (int i = 0; i < n.warm_up; ++i)
       work();
     into.take(static_cast<std::size_t>(n.per_block), work);
   };
   for (int i = 0; i < n.blocks; ++i) {
+    if (n.moves) processors.move();
     if (i % 2 == 0) block(found.raw, raw);
     block(found.ours, ours);
     if (i % 2 != 0) block(found.raw, raw);

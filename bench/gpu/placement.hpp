@@ -1,0 +1,30 @@
+#pragma once
+
+#include <random>
+#include <vector>
+
+namespace troupe::bench {
+
+/// Moves the threads of this program and of its workers about. The processors of a virtual machine
+/// differ, since some share theirs with neighbours, and a busy thread stays where it is for
+/// seconds: two threads that are compared where they happen to be are two processors compared.
+/// With its end all may run anywhere again.
+class placement {
+ public:
+  placement();
+  ~placement();
+  placement(const placement&) = delete;
+  placement& operator=(const placement&) = delete;
+
+  /// Puts all of them on the same half of the processors, another one each time. Where there are
+  /// too few processors to choose from, nothing moves.
+  void move();
+
+ private:
+  static void put_on(const std::vector<int>& processors);
+
+  std::vector<int> all_;
+  std::mt19937 random_{1};
+};
+
+}  // namespace troupe::bench
