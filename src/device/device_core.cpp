@@ -2,6 +2,7 @@
 
 #include "core/spin_wait.hpp"
 #include "device/operands.hpp"
+#include "os/event.hpp"
 #include "os/memory_limit.hpp"
 #include "wire/codec.hpp"
 
@@ -9,7 +10,6 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <bit>
@@ -108,8 +108,9 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
   core->requests_ = *std::move(requests);
-  auto wakes = std::make_shared<os::unique_fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!*wakes) return system_failure("eventfd", errno);
+  auto event = os::create_event();
+  if (!event) return std::move(event).error();
+  auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
   core->completions_ =
       reactor::create(core->requests_, wakes, core->device_memory_, core->host_memory_);
   core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {

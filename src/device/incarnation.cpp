@@ -2,6 +2,7 @@
 
 #include "device/mailbox.hpp"
 #include "memory/memory_pool.hpp"
+#include "os/event.hpp"
 #include "os/message_socket.hpp"
 #include "wire/reply.hpp"
 #include "worker/engine.hpp"
@@ -20,6 +21,11 @@
 
 namespace troupe {
 namespace {
+
+// Of libraries that a worker says it lacks; more than there are.
+constexpr std::size_t most_missing = 64;
+// Messages that a worker has no room for; more than a device has pieces of memory.
+constexpr std::size_t most_unsent = 65'536;
 
 int lane_threads(const device_config& config) {
   if (config.lane_threads > 0) return config.lane_threads;
@@ -47,7 +53,10 @@ result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
   const std::size_t bytes = wire::worker_segment_bytes(plan.requests->capacity());
   auto memory = os::create_shared_memory("troupe-worker", bytes);
   if (!memory) return std::move(memory).error();
-  auto segment = os::map(*memory, bytes, os::protection::read_write);
+  // A process writes its own; threads do it through this mapping.
+  const bool in_process = plan.config->isolation == isolation::process;
+  auto segment =
+      os::map(*memory, bytes, in_process ? os::protection::read : os::protection::read_write);
   if (!segment) return std::move(segment).error();
   worker->segment_memory_ = *std::move(memory);
   worker->segment_ = *std::move(segment);
@@ -55,8 +64,7 @@ result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
   wire::doorbells& bells = plan.requests->bells(number);
   bells.worker_sleeps.store(1, std::memory_order_relaxed);
 
-  auto started = plan.config->isolation == isolation::process ? worker->start_process(frozen)
-                                                              : worker->start_threads();
+  auto started = in_process ? worker->start_process(frozen) : worker->start_threads();
   if (!started) return std::move(started).error();
   return worker;
 }
@@ -65,6 +73,9 @@ incarnation::~incarnation() { incarnation::end(); }
 
 result<void> incarnation::start_process(const std::vector<frozen_range>& frozen) {
   frozen_ = frozen;
+  auto wakes = os::create_event();
+  if (!wakes) return std::move(wakes).error();
+  wakes_ = *std::move(wakes);
   auto pair = os::message_socket_pair();
   if (!pair) return std::move(pair).error();
   auto process = os::child_process::spawn({plan_.executable, std::string(worker::worker_argument)},
@@ -100,6 +111,7 @@ result<void> incarnation::start_threads() {
   auto started = worker::host::start(
       {.mailbox = plan_.requests->shared(),
        .mailbox_bytes = plan_.requests->total_bytes(),
+       .segment_bytes = segment_.bytes(),
        .bells = &plan_.requests->bells(number_),
        .segment = segment(),
        .program_wakes = plan_.program_wakes,
@@ -152,7 +164,7 @@ void incarnation::change_memory(const memory_change& change) {
                                        .version = change.version};
     const std::span<const int> descriptors(&piece.descriptor,
                                            change.kind == wire::control::map ? 1u : 0u);
-    if (auto sent = send(message, descriptors); !sent) fail(std::move(sent).error());
+    if (auto sent = send(message, descriptors, piece.keep); !sent) fail(std::move(sent).error());
     return;
   }
   worker::engine& backend = host_->backend();
@@ -174,14 +186,20 @@ void incarnation::change_memory(const memory_change& change) {
   backend.set_memory_version(change.version);
 }
 
+// Every message of a worker is one of those that it may send once, or the answer to one of ours, so
+// no worker keeps this busy: the first message too many ends it.
 void incarnation::on_control() {
+  if (auto sent = send_unsent(); !sent) return fail(std::move(sent).error());
   for (;;) {
     wire::any_message message;
-    auto received =
-        os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), false);
+    auto received = os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)),
+                                        os::patience::never_waits);
     if (!received && received.error().vendor_code == EAGAIN) return;
     // It closed without having read all; what it sent before comes next.
     if (!received && received.error().vendor_code == ECONNRESET) continue;
+    if (!received && received.error().code == errc::protocol_violation) {
+      return fail(std::move(received).error());
+    }
     if (!received || received->bytes == 0) {
       // The socket goes a moment before the process does.
       control_.reset();
@@ -190,61 +208,70 @@ void incarnation::on_control() {
     if (auto whole = wire::check_whole(message, received->bytes); !whole) {
       return fail(std::move(whole).error());
     }
-    result<void> outcome;
-    switch (message.kind) {
-      case wire::control::hello:
-        outcome = on_hello(message.hello);
-        break;
-      case wire::control::ready:
-        // The number comes back, so that none is ready that has not been asked to begin.
-        if (!configured_ || stage_ != stage::starting || message.plain.id != number_) {
-          outcome = out_of_turn(message.kind);
-          break;
-        }
-        stage_ = stage::ready;
-        break;
-      case wire::control::warm:
-        warm_ = true;
-        break;
-      case wire::control::pong:
-        pongs_ = std::min(message.plain.id, pings_sent_);
-        break;
-      case wire::control::protect_done:
-        protects_acknowledged_ = std::min(protects_acknowledged_ + 1, protects_sent_);
-        if (message.plain.code != 0) {
-          outcome = error{.code = errc::device_unavailable,
-                          .message = "a worker could not change the rights of its memory",
-                          .vendor_code = message.plain.code};
-        }
-        break;
-      case wire::control::missing: {
-        const wire::missing_message& told = message.missing;
-        constexpr std::size_t most = 64;  // more than there are
-        if (missing_.size() < most) {
-          missing_.push_back(
-              {std::string(told.library, ::strnlen(told.library, sizeof(told.library))),
-               std::string(told.why, ::strnlen(told.why, sizeof(told.why)))});
-        }
-        break;
-      }
-      case wire::control::failed: {
-        auto why = wire::read_failure(message.failed.why);
-        return fail(why ? std::move(*why)
-                        : error{.code = errc::protocol_violation,
-                                .message = "a worker failed without saying why"});
-      }
-      case wire::control::configure:
-      case wire::control::begin:
-      case wire::control::map:
-      case wire::control::unmap:
-      case wire::control::share:
-      case wire::control::protect:
-      case wire::control::ping:
-        outcome = out_of_turn(message.kind);
-        break;
-    }
-    if (!outcome) return fail(std::move(outcome).error());
+    if (auto heeded = heed(message); !heeded) return fail(std::move(heeded).error());
   }
+}
+
+// An error ends the worker.
+result<void> incarnation::heed(const wire::any_message& message) {
+  switch (message.kind) {
+    case wire::control::hello:
+      return on_hello(message.hello);
+    case wire::control::ready:
+      // The number comes back, so that none is ready that has not been asked to begin.
+      if (!configured_ || stage_ != stage::starting || message.plain.id != number_) break;
+      stage_ = stage::ready;
+      note_debt(true);
+      return {};
+    case wire::control::warm:
+      if (!configured_ || std::exchange(warm_, true)) break;
+      return {};
+    case wire::control::pong:
+      if (message.plain.id <= pongs_ || message.plain.id > pings_sent_) break;
+      pongs_ = message.plain.id;
+      return {};
+    case wire::control::protect_done:
+      return on_protect_done(message.plain);
+    case wire::control::missing:
+      return on_missing(message.missing);
+    case wire::control::failed: {
+      auto why = wire::read_failure(message.failed.why);
+      return why ? std::move(*why)
+                 : error{.code = errc::protocol_violation,
+                         .message = "a worker failed without saying why"};
+    }
+    case wire::control::configure:
+    case wire::control::begin:
+    case wire::control::map:
+    case wire::control::unmap:
+    case wire::control::share:
+    case wire::control::protect:
+    case wire::control::ping:
+      break;
+  }
+  return out_of_turn(message.kind);
+}
+
+result<void> incarnation::on_missing(const wire::missing_message& told) {
+  if (!configured_ || stage_ != stage::starting || missing_.size() == most_missing) {
+    return out_of_turn(told.kind);
+  }
+  missing_.push_back({std::string(told.library, ::strnlen(told.library, sizeof(told.library))),
+                      std::string(told.why, ::strnlen(told.why, sizeof(told.why)))});
+  return {};
+}
+
+// In the order in which they were asked for.
+result<void> incarnation::on_protect_done(const wire::plain_message& done) {
+  if (protects_acknowledged_ == protects_sent_ || done.id != protects_acknowledged_ + 1) {
+    return out_of_turn(done.kind);
+  }
+  ++protects_acknowledged_;
+  note_debt(true);
+  if (done.code == 0) return {};
+  return error{.code = errc::device_unavailable,
+               .message = "a worker could not change the rights of its memory",
+               .vendor_code = done.code};
 }
 
 void incarnation::fail(error why) {
@@ -296,7 +323,7 @@ result<void> incarnation::configure() {
   plan_.device.copy(message.device, sizeof(message.device) - 1);
   const int descriptors[wire::configure_descriptors] = {plan_.requests->memory().get(),
                                                         plan_.requests->bell_memory().get(),
-                                                        segment_memory_.get(), plan_.program_wakes};
+                                                        segment_memory_.get(), wakes_.get()};
   return send(message, descriptors);
 }
 
@@ -318,6 +345,7 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
                                       .offset = range.offset,
                                       .bytes = range.bytes};
   if (auto sent = send(message); !sent) fail(std::move(sent).error());
+  note_debt(false);
 }
 
 void incarnation::ping() {
@@ -341,12 +369,43 @@ void incarnation::abandon() noexcept {
   segment_.release();
 }
 
+// Never waits: a worker that does not read must not hold up the device thread.
 template <class Message>
-result<void> incarnation::send(const Message& message, std::span<const int> descriptors) {
-  auto sent = os::send_message(control_, std::as_bytes(std::span(&message, 1)), descriptors);
-  // A worker that has closed its end is found gone; why, it has said before, or its process says.
-  if (!sent && sent.error().vendor_code == EPIPE) return {};
-  return sent;
+result<void> incarnation::send(const Message& message, std::span<const int> descriptors,
+                               const std::shared_ptr<const memory_slab>& keep) {
+  if (unsent_.size() == most_unsent) {
+    return error{.code = errc::device_fault,
+                 .message = fmt::format("{} messages that it has not read", most_unsent)};
+  }
+  const std::span bytes = std::as_bytes(std::span(&message, 1));
+  unsent_.push_back({.bytes = {bytes.begin(), bytes.end()},
+                     .descriptors = {descriptors.begin(), descriptors.end()},
+                     .keep = keep});
+  return send_unsent();
+}
+
+result<void> incarnation::send_unsent() {
+  bool sent_some = false;
+  for (; !unsent_.empty(); unsent_.pop_front(), sent_some = true) {
+    const unsent_message& next = unsent_.front();
+    auto sent = os::send_message(control_, next.bytes, next.descriptors, os::patience::never_waits);
+    if (sent) continue;
+    const auto code = sent.error().vendor_code;
+    if (code == EAGAIN) break;
+    // A worker that has closed its end is found gone; why, it has said before, or its process says.
+    if (code != EPIPE && code != ECONNRESET) return sent;
+  }
+  note_debt(sent_some);
+  return {};
+}
+
+void incarnation::note_debt(bool was_paid_some) noexcept {
+  const bool owes = has_unsent() || protects_acknowledged_ < protects_sent_;
+  if (!owes) {
+    owes_since_.reset();
+  } else if (was_paid_some || !owes_since_) {
+    owes_since_ = std::chrono::steady_clock::now();
+  }
 }
 
 }  // namespace troupe

@@ -11,10 +11,13 @@
 #include <troupe/device/config.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +57,7 @@ struct worker_plan {
   const memory_pool* device_memory = nullptr;
   const memory_pool* host_memory = nullptr;
   const memory_picture* picture = nullptr;
-  int program_wakes = -1;  ///< eventfd of the device thread
+  int program_wakes = -1;  ///< eventfd of the device thread, for threads of this program
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty
   std::string device;      ///< which one of the plugin's; empty where it has none of its own
@@ -95,9 +98,19 @@ class incarnation {
   [[nodiscard]] virtual pid_t pid() const noexcept { return process_.pid(); }
   [[nodiscard]] int pidfd() const noexcept { return process_.pidfd(); }
   [[nodiscard]] virtual int control() const noexcept { return control_.get(); }
+  /// By which a process wakes the device thread. Its own: what a worker takes from it, or makes of
+  /// it, is missing nowhere else.
+  [[nodiscard]] const os::unique_fd& wakes() const noexcept { return wakes_; }
 
-  /// Reads what the worker has sent.
+  /// Reads what the worker has sent, and sends what it has not had room for.
   virtual void on_control();
+  /// True when something waits for room.
+  [[nodiscard]] bool has_unsent() const noexcept { return !unsent_.empty(); }
+  /// A ready worker that has not answered, or not read, for as long as this says something; a
+  /// worker that is starting has its own time limit.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> owes_since() const noexcept {
+    return stage_ == stage::ready ? owes_since_ : std::nullopt;
+  }
   /// Takes up what the threads of a worker in this program have reported.
   void hear_threads();
   void fail(error why);
@@ -138,11 +151,24 @@ class incarnation {
  private:
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
   [[nodiscard]] result<void> start_threads();
+  [[nodiscard]] result<void> heed(const wire::any_message& message);
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
+  [[nodiscard]] result<void> on_missing(const wire::missing_message& told);
+  [[nodiscard]] result<void> on_protect_done(const wire::plain_message& done);
   [[nodiscard]] result<void> configure();
   [[nodiscard]] result<void> give_memory();
   template <class Message>
-  [[nodiscard]] result<void> send(const Message& message, std::span<const int> descriptors = {});
+  [[nodiscard]] result<void> send(const Message& message, std::span<const int> descriptors = {},
+                                  const std::shared_ptr<const memory_slab>& keep = {});
+  [[nodiscard]] result<void> send_unsent();
+  void note_debt(bool was_paid_some) noexcept;
+
+  /// What the socket had no room for.
+  struct unsent_message {
+    std::vector<std::byte> bytes;
+    std::vector<int> descriptors;
+    std::shared_ptr<const memory_slab> keep;  // holds the descriptor of a piece of memory
+  };
 
   worker_plan plan_;
   std::uint64_t number_;
@@ -155,6 +181,7 @@ class incarnation {
 
   os::unique_fd segment_memory_;
   os::mapping segment_;
+  os::unique_fd wakes_;
   os::unique_fd control_;
   os::child_process process_;
   std::unique_ptr<worker::host> host_;
@@ -164,6 +191,8 @@ class incarnation {
   };
   std::shared_ptr<thread_report> report_;  // shared with threads that may be left behind
 
+  std::deque<unsent_message> unsent_;
+  std::optional<std::chrono::steady_clock::time_point> owes_since_;
   std::uint64_t protects_sent_ = 0;
   std::uint64_t protects_acknowledged_ = 0;
   std::uint64_t pings_sent_ = 0;

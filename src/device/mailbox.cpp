@@ -35,11 +35,8 @@ wire::mailbox_geometry layout(std::uint32_t capacity, std::uint64_t heap_bytes) 
 
 result<std::unique_ptr<mailbox>> mailbox::create(std::uint32_t capacity, std::uint64_t heap_bytes) {
   const wire::mailbox_geometry plan = layout(capacity, heap_bytes);
-  auto memory = os::create_shared_memory("troupe-mailbox", plan.total_bytes);
-  if (!memory) return std::move(memory).error();
-  auto pages = os::map(*memory, plan.total_bytes, os::protection::read_write);
-  if (!pages) return std::move(pages).error();
-  if (auto sealed = os::seal_future_writes(*memory); !sealed) return std::move(sealed).error();
+  auto made = os::create_memory_written_here("troupe-mailbox", plan.total_bytes);
+  if (!made) return std::move(made).error();
 
   constexpr std::size_t bell_bytes = sizeof(wire::doorbells) * wire::doorbell_sets;
   auto bell_memory = os::create_shared_memory("troupe-doorbells", bell_bytes);
@@ -47,10 +44,11 @@ result<std::unique_ptr<mailbox>> mailbox::create(std::uint32_t capacity, std::ui
   auto bell_pages = os::map(*bell_memory, bell_bytes, os::protection::read_write);
   if (!bell_pages) return std::move(bell_pages).error();
 
-  (::new (pages->address()) wire::mailbox_header())->geometry = plan;
+  (::new (made->pages.address()) wire::mailbox_header())->geometry = plan;
   ::new (bell_pages->address()) wire::doorbells[wire::doorbell_sets];
-  return std::unique_ptr<mailbox>(new mailbox(capacity, *std::move(memory), *std::move(pages),
-                                              *std::move(bell_memory), *std::move(bell_pages)));
+  return std::unique_ptr<mailbox>(new mailbox(capacity, std::move(made->memory),
+                                              std::move(made->pages), *std::move(bell_memory),
+                                              *std::move(bell_pages)));
 }
 
 mailbox::mailbox(std::uint32_t capacity, os::unique_fd memory, os::mapping pages,

@@ -34,6 +34,16 @@ std::uintptr_t this_thread() noexcept {
   return reinterpret_cast<std::uintptr_t>(&mine);
 }
 
+// Copies a reply, if it is that of a request, before any of it is looked at: the worker can still
+// write there, also whose it is.
+bool copy_reply(const wire::reply_slot& from, std::uint64_t ticket, wire::reply_slot& to) noexcept {
+  if (reinterpret_cast<const volatile std::uint64_t&>(from.ticket) != ticket) return false;
+  std::memcpy(&to, &from, sizeof(to));
+  // What was copied is what is read: the compiler is not to look at the original again.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return to.ticket == ticket;
+}
+
 bool passed(clock::time_point deadline) noexcept {
   return deadline != clock::time_point::max() && clock::now() >= deadline;
 }
@@ -328,16 +338,18 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
                           bool may_have_reply, slot_is what) {
   const record& r = records_[slot];
   const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
-  const wire::reply_slot& reply = replies[slot];
-  if (may_have_reply && reply.ticket == r.ticket) {
-    // Copied before it is looked at: the worker can still write there.
-    wire::reply_slot copy;
-    std::memcpy(&copy, &reply, sizeof(copy));
+  wire::reply_slot copy;
+  const bool has_reply = may_have_reply && copy_reply(replies[slot], r.ticket, copy);
+  if (has_reply) {
     if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure, what);
-    return end(slot, copy.bytes, nullptr, what);
   }
   if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
-  error failure{.code = errc::protocol_violation, .message = "a completion without its reply"};
+  const bool can_be = has_reply && copy.reply_bytes == r.type->reply_bytes &&
+                      (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.bytes));
+  if (can_be) return end(slot, copy.bytes, nullptr, what);
+  error failure{.code = errc::protocol_violation,
+                .message = has_reply ? "a completion with a reply that cannot be"
+                                     : "a completion without its reply"};
   // What has lost one may have lost, or changed, anything else.
   if (segment == segment_ && !violation_) {
     violation_ = failure;

@@ -2,6 +2,7 @@
 
 #include "core/spin_wait.hpp"
 #include "device/locate.hpp"
+#include "os/event.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -199,11 +200,16 @@ void supervisor::drive() {
       break;
     }
   }
-  if (auto violation = completions.take_violation(); violation && active_) {
-    completions.leave_role();
-    return lose_active({.why = std::move(*violation), .at = current_time()});
-  }
-  completions.leave_role();
+  if (!lose_liar()) completions.leave_role();
+}
+
+// With the role; without it if a worker was lost, because it wrote what cannot be.
+bool supervisor::lose_liar() {
+  auto violation = parts_.completions.take_violation();
+  if (!violation || !active_) return false;
+  parts_.completions.leave_role();
+  lose_active({.why = std::move(*violation), .at = current_time()});
+  return true;
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
@@ -224,12 +230,38 @@ supervisor::clock::time_point supervisor::next_turn() const {
   if (next_ && next_->where() == incarnation::stage::ready && !active_) {
     until = std::min(until, activate_after_);
   }
+  for (const incarnation* worker : {active_.get(), next_.get()}) {
+    if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
+  }
   return until;
+}
+
+// A worker that does not answer, or does not read, keeps others waiting no longer than one that
+// does not start.
+supervisor::clock::time_point supervisor::debt_is_due(const incarnation& worker) const {
+  const auto since = worker.owes_since();
+  return since ? detail::deadline_after(*since, parts_.config.start_timeout)
+               : clock::time_point::max();
+}
+
+void supervisor::end_debtors(clock::time_point now) {
+  const auto silence = [] {
+    return error{.code = errc::device_fault,
+                 .message = "silence: it does not answer on its control socket"};
+  };
+  if (next_ && now >= debt_is_due(*next_)) next_failed(silence());
+  if (active_ && now >= debt_is_due(*active_)) {
+    lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
+                 .why = silence(),
+                 .at = now});
+  }
 }
 
 void supervisor::sleep() {
   clock::time_point until = next_turn();
-  pollfd entries[6] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+  pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -239,10 +271,12 @@ void supervisor::sleep() {
     if (worker == nullptr || !worker->is_process()) return;
     entries[at].fd = worker->pidfd();
     entries[at + 1].fd = worker->control();
+    if (worker->has_unsent()) entries[at + 1].events |= POLLOUT;
+    entries[at + 2].fd = worker->wakes().get();
   };
   add(1, active_.get());
-  add(3, next_.get());
-  if (dying_) entries[5].fd = dying_->worker->pidfd();
+  add(4, next_.get());
+  if (dying_) entries[7].fd = dying_->worker->pidfd();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -263,9 +297,11 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
+  if (entries[3].revents != 0) os::take_event(active_->wakes());
+  if (entries[6].revents != 0) os::take_event(next_->wakes());
   heed({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
-       {.ended = entries[3].revents != 0, .has_spoken = entries[4].revents != 0},
-       entries[5].revents != 0);
+       {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
+       entries[7].revents != 0);
 }
 
 void supervisor::heed(surroundings::signs of_active, surroundings::signs of_next,
@@ -340,6 +376,7 @@ void supervisor::tick() {
                  .message = fmt::format("the worker was not ready after {} ms",
                                         parts_.config.start_timeout / 1ms)});
   }
+  end_debtors(now);
   if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
   if (next_ && next_->where() == incarnation::stage::ready && !active_ && now >= activate_after_) {
     activate_next();
@@ -348,7 +385,7 @@ void supervisor::tick() {
   if (watching_.load() || earliest_deadline_ns_.load() <= nanoseconds_of(now)) {
     parts_.completions.take_role();
     parts_.completions.poll();
-    check_deadlines(nanoseconds_of(now));
+    if (!lose_liar()) check_deadlines(nanoseconds_of(now));
     if (parts_.completions.has_role()) check_progress(now);
     if (parts_.completions.has_role()) parts_.completions.leave_role();
   }

@@ -148,6 +148,9 @@ class supervisor {
   void run_commands();
   void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
   void drive();
+  [[nodiscard]] bool lose_liar();
+  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
+  void end_debtors(clock::time_point now);
   void tick();
   void check_deadlines(std::int64_t now_ns);
   void check_progress(clock::time_point now);

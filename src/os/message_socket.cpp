@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::size_t max_descriptors = 64;
 
+int flag_of(patience how) noexcept { return how == patience::waits ? 0 : MSG_DONTWAIT; }
+
 }  // namespace
 
 result<std::pair<unique_fd, unique_fd>> message_socket_pair() {
@@ -18,11 +21,16 @@ result<std::pair<unique_fd, unique_fd>> message_socket_pair() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return system_failure("socketpair", errno);
   }
-  return std::pair(unique_fd(ends[0]), unique_fd(ends[1]));
+  std::pair pair{unique_fd(ends[0]), unique_fd(ends[1])};
+  for (unique_fd* end : {&pair.first, &pair.second}) {
+    *end = clear_of_standard_streams(std::move(*end));
+    if (!*end) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
+  }
+  return pair;
 }
 
 result<void> send_message(const unique_fd& socket, std::span<const std::byte> bytes,
-                          std::span<const int> descriptors) {
+                          std::span<const int> descriptors, patience how) {
   if (descriptors.size() > max_descriptors) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("{} descriptors in one message", descriptors.size())};
@@ -43,24 +51,27 @@ result<void> send_message(const unique_fd& socket, std::span<const std::byte> by
   }
   ssize_t sent = 0;
   do {
-    sent = ::sendmsg(socket.get(), &message, MSG_NOSIGNAL);
+    sent = ::sendmsg(socket.get(), &message, MSG_NOSIGNAL | flag_of(how));
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return system_failure("sendmsg", errno);
   return {};
 }
 
 result<received_message> receive_message(const unique_fd& socket, std::span<std::byte> room,
-                                         bool wait) {
+                                         patience how, std::size_t most_descriptors) {
   iovec part{room.data(), room.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  // The kernel closes what finds no room.
+  if (const std::size_t most = std::min(most_descriptors, max_descriptors); most > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(most * sizeof(int));
+  }
   ssize_t got = 0;
   do {
-    got = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+    got = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC | flag_of(how));
   } while (got < 0 && errno == EINTR);
   if (got < 0) return system_failure("recvmsg", errno);
 
@@ -75,9 +86,16 @@ result<received_message> receive_message(const unique_fd& socket, std::span<std:
       received.descriptors.emplace_back(descriptor);
     }
   }
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
     return error{.code = errc::protocol_violation,
                  .message = fmt::format("a control message larger than {} bytes", room.size())};
+  }
+  // Rounding may have left room for one more.
+  if ((message.msg_flags & MSG_CTRUNC) != 0 || received.descriptors.size() > most_descriptors) {
+    return error{.code = errc::protocol_violation,
+                 .message = fmt::format("a control message with more than {} descriptors, or more "
+                                        "than this process may have",
+                                        most_descriptors)};
   }
   return received;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
@@ -20,6 +21,26 @@ int flags_of(protection access) noexcept {
   }
   return PROT_NONE;
 }
+
+// Of fixed size, and not sealed against more seals yet.
+result<unique_fd> create_memory(const char* name, std::size_t bytes) {
+  unique_fd memory =
+      clear_of_standard_streams(unique_fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+  if (!memory) return system_failure("memfd_create", errno, name);
+  // It is made with rights for everybody, whom only its not being found in a folder keeps out.
+  if (::fchmod(memory.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, name);
+  if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
+    return system_failure("ftruncate", errno, fmt::format("{} of {} bytes", name, bytes));
+  }
+  return memory;
+}
+
+result<void> seal(const unique_fd& memory, int seals, const char* name) {
+  if (::fcntl(memory.get(), F_ADD_SEALS, seals) == 0) return {};
+  return system_failure("fcntl(F_ADD_SEALS)", errno, name);
+}
+
+constexpr int fixed_size = F_SEAL_SHRINK | F_SEAL_GROW;
 
 }  // namespace
 
@@ -42,20 +63,38 @@ std::size_t page_bytes() noexcept {
 }
 
 result<unique_fd> create_shared_memory(const char* name, std::size_t bytes) {
-  unique_fd memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return system_failure("memfd_create", errno, name);
-  if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
-    return system_failure("ftruncate", errno, fmt::format("{} of {} bytes", name, bytes));
-  }
-  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
-    return system_failure("fcntl(F_ADD_SEALS)", errno, name);
+  auto memory = create_memory(name, bytes);
+  if (!memory) return memory;
+  if (auto sealed = seal(*memory, fixed_size | F_SEAL_SEAL, name); !sealed) {
+    return std::move(sealed).error();
   }
   return memory;
 }
 
-result<void> seal_future_writes(const unique_fd& memory) {
-  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
-    return system_failure("fcntl(F_ADD_SEALS)", errno);
+result<written_here> create_memory_written_here(const char* name, std::size_t bytes) {
+  auto memory = create_memory(name, bytes);
+  if (!memory) return std::move(memory).error();
+  auto pages = map(*memory, bytes, protection::read_write);
+  if (!pages) return std::move(pages).error();
+  if (auto sealed = seal(*memory, fixed_size | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, name); !sealed) {
+    return std::move(sealed).error();
+  }
+  return written_here{*std::move(memory), *std::move(pages)};
+}
+
+result<void> check_received(const unique_fd& memory, std::uint64_t bytes) {
+  // What is no memory of that kind has no seals.
+  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & fixed_size) != fixed_size) {
+    return error{.code = errc::protocol_violation,
+                 .message = "a descriptor that is no memory of fixed size"};
+  }
+  struct stat is{};
+  if (::fstat(memory.get(), &is) != 0) return system_failure("fstat", errno);
+  if (static_cast<std::uint64_t>(is.st_size) < bytes) {
+    return error{
+        .code = errc::protocol_violation,
+        .message = fmt::format("memory of {} bytes, where {} are to be mapped", is.st_size, bytes)};
   }
   return {};
 }

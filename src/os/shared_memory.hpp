@@ -38,14 +38,24 @@ class mapping {
 [[nodiscard]] std::size_t page_bytes() noexcept;
 
 /// An unnamed piece of memory to share by descriptor (memfd), of fixed size: sealed against
-/// growing and shrinking, so that no other side can make an access fail.
+/// growing and shrinking, so that no other side can make an access fail, and against more seals, so
+/// that none can keep the next one from mapping it. Nobody else may open it.
 [[nodiscard]] result<unique_fd> create_shared_memory(const char* name, std::size_t bytes);
 
-/// From now on nobody can map it writable; existing mappings stay as they are.
-[[nodiscard]] result<void> seal_future_writes(const unique_fd& memory);
+/// The same for memory that only its maker writes: nobody can map it writable any more.
+struct written_here {
+  unique_fd memory;
+  mapping pages;  ///< the only ones that can be written
+};
+[[nodiscard]] result<written_here> create_memory_written_here(const char* name, std::size_t bytes);
 
 /// Maps shared memory anywhere.
 [[nodiscard]] result<mapping> map(const unique_fd& memory, std::size_t bytes, protection access);
+
+/// Checks a descriptor that another process has sent before it is mapped: memory of so many bytes
+/// at least, which nobody can take away.
+/// \errors `protocol_violation`
+[[nodiscard]] result<void> check_received(const unique_fd& memory, std::uint64_t bytes);
 
 /// Maps shared memory over a part of a range that this process has reserved.
 [[nodiscard]] result<void> map_over(const unique_fd& memory, std::size_t bytes, protection access,

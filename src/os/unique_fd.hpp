@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -32,5 +33,12 @@ class unique_fd {
  private:
   int fd_ = -1;
 };
+
+/// A new descriptor, moved out of the places of the standard streams where a program has closed
+/// those: what anybody prints would be written to it. None, with errno, where that fails.
+[[nodiscard]] inline unique_fd clear_of_standard_streams(unique_fd fresh) noexcept {
+  if (!fresh || fresh.get() > STDERR_FILENO) return fresh;
+  return unique_fd(::fcntl(fresh.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
 
 }  // namespace troupe::os

@@ -96,6 +96,7 @@ result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t
     return accelerator_->map(at(space, offset), bytes, memory.get());
   }
   if (!config_.in_process) return {};
+  if (auto whole = os::check_received(memory, bytes); !whole) return whole;
   auto reserved = os::reserve(at(space, offset), bytes);
   if (!reserved) return std::move(reserved).error();
   auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));

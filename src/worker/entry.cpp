@@ -1,3 +1,4 @@
+#include "os/event.hpp"
 #include "os/message_socket.hpp"
 #include "os/shared_memory.hpp"
 #include "wire/control.hpp"
@@ -9,6 +10,7 @@
 
 #include <troupe/worker/entry.hpp>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +21,17 @@
 
 namespace troupe {
 namespace {
+
+// More than any machine has processors.
+constexpr std::uint32_t most_lane_threads = 4096;
+
+// Where a program has closed its standard streams, the memory that its worker is given must not
+// take their places: whatever a library prints would be written there.
+void hold_standard_places() noexcept {
+  for (int place = STDIN_FILENO; place <= STDERR_FILENO; ++place) {
+    if (::fcntl(place, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // takes the lowest
+  }
+}
 
 std::string_view text(const char* bytes, std::size_t room) {
   return {bytes, ::strnlen(bytes, room)};
@@ -37,11 +50,17 @@ class worker_process {
     if (!send(hello)) return 1;
     for (;;) {
       wire::any_message message;
-      auto received =
-          os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)), true);
-      if (!received || received->bytes == 0) return 0;
-      result<void> handled = wire::check_whole(message, received->bytes);
-      if (handled) handled = handle(message, *received);
+      auto received = os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)),
+                                          os::patience::waits, wire::configure_descriptors);
+      result<void> handled;
+      if (!received) {
+        if (received.error().code != errc::protocol_violation) return 0;
+        handled = std::move(received).error();
+      } else {
+        if (received->bytes == 0) return 0;
+        handled = wire::check_whole(message, received->bytes);
+        if (handled) handled = handle(message, *received);
+      }
       if (!handled) {
         wire::failed_message failed;
         wire::write_failure(failed.why, 0, handled.error());
@@ -52,7 +71,16 @@ class worker_process {
   }
 
  private:
+  static error out_of_turn(wire::control kind) {
+    return {.code = errc::protocol_violation,
+            .message = fmt::format("control message {} from the program, out of turn",
+                                   static_cast<std::uint32_t>(kind))};
+  }
+
   result<void> handle(const wire::any_message& message, os::received_message& received) {
+    const bool carries =
+        message.kind == wire::control::configure || message.kind == wire::control::map;
+    if (!carries && !received.descriptors.empty()) return out_of_turn(message.kind);
     switch (message.kind) {
       case wire::control::configure:
         return configure(message.configure, received.descriptors);
@@ -75,27 +103,55 @@ class worker_process {
       case wire::control::pong:
         break;
     }
-    return error{.code = errc::protocol_violation,
-                 .message = fmt::format("control message {}", static_cast<int>(message.kind))};
+    return out_of_turn(message.kind);
+  }
+
+  // What the program says is checked before it is used, so that a mistake there is told as such and
+  // is no crash here.
+  result<void> check(const wire::configure_message& message,
+                     const std::vector<os::unique_fd>& descriptors) const {
+    if (backend() != nullptr) return out_of_turn(message.kind);
+    const auto violation = [](std::string what) {
+      return error{.code = errc::protocol_violation, .message = std::move(what)};
+    };
+    if (descriptors.size() != wire::configure_descriptors || !os::is_event(descriptors[3])) {
+      return violation(fmt::format("{} descriptors, or the last is no event", descriptors.size()));
+    }
+    if (message.lane_threads == 0 || message.lane_threads > most_lane_threads) {
+      return violation(fmt::format("{} threads", message.lane_threads));
+    }
+    for (const wire::shared_range& range : message.ranges) {
+      if (range.base % os::page_bytes() != 0 || range.base + range.bytes < range.base) {
+        return violation(fmt::format("{} bytes at {:#x}", range.bytes, range.base));
+      }
+    }
+    if (message.mailbox_bytes < sizeof(wire::mailbox_header)) {
+      return violation(fmt::format("a mailbox of {} bytes", message.mailbox_bytes));
+    }
+    return {};
+  }
+
+  static result<os::mapping> map(const os::unique_fd& memory, std::uint64_t bytes,
+                                 os::protection access) {
+    if (auto whole = os::check_received(memory, bytes); !whole) return std::move(whole).error();
+    return os::map(memory, bytes, access);
   }
 
   result<void> configure(const wire::configure_message& message,
                          std::vector<os::unique_fd>& descriptors) {
-    if (descriptors.size() != wire::configure_descriptors) {
-      return error{.code = errc::protocol_violation,
-                   .message = fmt::format("{} descriptors", descriptors.size())};
-    }
+    if (auto good = check(message, descriptors); !good) return good;
     configuration_ = message;
-    auto mailbox = os::map(descriptors[0], message.mailbox_bytes, os::protection::read);
+    auto mailbox = map(descriptors[0], message.mailbox_bytes, os::protection::read);
     if (!mailbox) return std::move(mailbox).error();
     mailbox_ = *std::move(mailbox);
     const auto* header = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address());
-    auto bells = os::map(descriptors[1], sizeof(wire::doorbells) * wire::doorbell_sets,
-                         os::protection::read_write);
+    auto bells = map(descriptors[1], sizeof(wire::doorbells) * wire::doorbell_sets,
+                     os::protection::read_write);
     if (!bells) return std::move(bells).error();
     bells_ = *std::move(bells);
-    auto segment = os::map(descriptors[2], wire::worker_segment_bytes(header->geometry.capacity),
-                           os::protection::read_write);
+    // Whether that is enough for the mailbox, is seen when the mailbox is opened.
+    auto segment = map(descriptors[2], wire::worker_segment_bytes(header->geometry.capacity),
+                       os::protection::read_write);
     if (!segment) return std::move(segment).error();
     segment_ = *std::move(segment);
     program_wakes_ = std::move(descriptors[3]);
@@ -125,10 +181,12 @@ class worker_process {
   }
 
   result<void> begin(std::uint64_t id) {
+    if (!backend_) return out_of_turn(wire::control::begin);
     auto* bells = reinterpret_cast<wire::doorbells*>(bells_.address());
     auto started = worker::host::start(
         {.mailbox = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address()),
          .mailbox_bytes = mailbox_.bytes(),
+         .segment_bytes = segment_.bytes(),
          .bells = bells + configuration_.worker % wire::doorbell_sets,
          .segment = reinterpret_cast<wire::worker_header*>(segment_.address()),
          .program_wakes = program_wakes_.get(),
@@ -150,7 +208,7 @@ class worker_process {
     return send(wire::plain_message{.kind = wire::control::ready, .id = id});
   }
 
-  [[nodiscard]] worker::engine* backend() noexcept {
+  [[nodiscard]] worker::engine* backend() const noexcept {
     return host_ ? &host_->backend() : backend_.get();
   }
 
@@ -179,12 +237,11 @@ class worker_process {
     if (backend() == nullptr) {
       return error{.code = errc::protocol_violation, .message = "rights before a configuration"};
     }
-    const auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
+    auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
+    if (!changed && changed.error().code == errc::protocol_violation) return changed;
     return send(wire::plain_message{
         .kind = wire::control::protect_done,
-        .code = changed ? 0
-                        : static_cast<std::uint32_t>(
-                              const_cast<result<void>&>(changed).error().vendor_code),
+        .code = changed ? 0 : static_cast<std::uint32_t>(changed.error().vendor_code),
         .id = message.id});
   }
 
@@ -211,6 +268,7 @@ std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_tab
   // A worker must not outlive the thread that started it; where that is gone already, the control
   // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
   // while the next worker waits for it.
+  hold_standard_places();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};

@@ -3,6 +3,8 @@
 #include "worker/lanes.hpp"
 #include "worker/stream_lanes.hpp"
 
+#include <fmt/format.h>
+
 #include <thread>
 
 namespace troupe::worker {
@@ -20,6 +22,11 @@ int submitters_for(unsigned processors) noexcept {
 result<std::unique_ptr<host>> host::start(const parts& p, std::unique_ptr<engine> backend) {
   auto requests = inbox::open(p.mailbox, p.mailbox_bytes);
   if (!requests) return std::move(requests).error();
+  if (p.segment_bytes < wire::worker_segment_bytes(requests->capacity())) {
+    return error{.code = errc::protocol_violation,
+                 .message = fmt::format("a segment of {} bytes for {} slots", p.segment_bytes,
+                                        requests->capacity())};
+  }
   if (backend->accelerator() != nullptr) {
     // Its queues write marks and replies there.
     auto* const segment = reinterpret_cast<std::byte*>(p.segment);

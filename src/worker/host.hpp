@@ -17,6 +17,7 @@ class host {
   struct parts {
     const wire::mailbox_header* mailbox = nullptr;
     std::size_t mailbox_bytes = 0;
+    std::size_t segment_bytes = 0;
     wire::doorbells* bells = nullptr;
     wire::worker_header* segment = nullptr;
     int program_wakes = -1;  ///< eventfd
@@ -31,7 +32,7 @@ class host {
   };
 
   /// Starts the lanes; they wait for their activation.
-  /// \errors of `inbox::open`
+  /// \errors of `inbox::open`; `protocol_violation` for a segment without room for every reply
   [[nodiscard]] static result<std::unique_ptr<host>> start(const parts& p,
                                                            std::unique_ptr<engine> backend);
 

@@ -33,6 +33,7 @@ result<inbox> inbox::open(const wire::mailbox_header* mailbox, std::size_t bytes
   };
   // Copied once, so that a later change on the other side cannot move what was checked.
   const wire::mailbox_geometry g = mailbox->geometry;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not look there again
   const std::uint64_t ring = g.ring_size;
   const std::uint64_t capacity = g.capacity;
   const std::uint64_t offsets = g.ring_offset | g.replay_offset | g.slots_offset | g.heap_offset;
@@ -107,6 +108,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   const std::uint64_t id = header.operation;
   const std::uint32_t bytes = header.payload_bytes;
   const std::uint64_t spill = header.spill_offset;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not look there again
   to.release_request();
   to.own.clear();  // what is refused uses nothing
   if (to.op == nullptr || to.op->type->id != id) to.op = operations.find(id);

@@ -84,6 +84,9 @@ result<void> stream_lanes::serve() {
       if (auto loss = one->take_loss()) return *std::move(loss);
     }
     const bool moved = in_flight() && look_at_marks();
+    if (impossible_mark_) {
+      return error{.code = errc::device_fault, .message = "a mark that cannot be"};
+    }
     if (*taken || moved) {
       if (!in_flight()) parts_.answers.idle();
       quiet_since = clock::now();
@@ -378,7 +381,14 @@ bool stream_lanes::look_at_marks() {
     const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
     lane& l = lanes_[number];
     const std::uint64_t mark = parts_.answers.completed(number);
-    if (mark == completed_[number].load(std::memory_order_relaxed)) continue;
+    const std::uint64_t before = completed_[number].load(std::memory_order_relaxed);
+    if (mark == before) continue;
+    // The device writes it, and a kernel that has lost its way could: back, or beyond what the lane
+    // was given, is never taken for an end that others wait for.
+    if (mark - before > l.given - before) {
+      impossible_mark_ = true;
+      continue;
+    }
     moved = true;
     l.moved = clock::now();
     completed_[number].store(mark, std::memory_order_relaxed);

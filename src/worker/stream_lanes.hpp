@@ -130,6 +130,7 @@ class stream_lanes final : public lane_runner {
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
   std::size_t warmed_up_ = 0;        // steps of `parts::cold`, lane by lane
   bool begun_ = false;
+  bool impossible_mark_ = false;
 
   std::jthread thread_;
 };

@@ -29,11 +29,11 @@ enum class deed : std::uint8_t {
   says_ready_again,
   fails_without_words,  ///< says that its context is lost, with an error that is none
   hangs_up,             ///< closes its end of the socket
-  // After these it goes on.
-  rings_at_random,  ///< scribbles over the words that sleepers sleep on
   says_what_was_not_asked,
+  // After this it goes on.
+  rings_at_random,  ///< scribbles over the words that sleepers sleep on
 };
-inline constexpr deed last_deed = deed::says_what_was_not_asked;
+inline constexpr deed last_deed = deed::rings_at_random;
 
 /// Commits it.
 struct misbehave {

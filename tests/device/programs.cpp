@@ -10,8 +10,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace troupe::test {
@@ -51,12 +54,36 @@ int condemned() {
   ::_exit(right ? 0 : 1);
 }
 
+// What is written to its standard streams must not be written to memory.
+int without_streams() {
+  for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    ::close(place);
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  if (!gpu.wait_until_ready()) return 1;
+  const std::string worker = std::to_string(gpu.worker_pid().value());
+  for (const std::string& who : {std::string("self"), worker}) {
+    for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      std::error_code none;
+      const std::string what =
+          std::filesystem::read_symlink("/proc/" + who + "/fd/" + std::to_string(place), none)
+              .string();
+      if (what.starts_with("/memfd:") || what.starts_with("socket:") ||
+          what == "anon_inode:[eventfd]") {
+        return 2;
+      }
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int maybe_run_program() {
   const char* name = std::getenv("TROUPE_TEST_PROGRAM");
   if (name == nullptr) return -1;
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
+  if (std::string_view(name) == "without_streams") return without_streams();
   return std::string_view(name) == "idle" ? idle() : condemned();
 }
 

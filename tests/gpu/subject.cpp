@@ -22,14 +22,24 @@ constexpr std::int64_t asked_elements = 64;
 constexpr std::int64_t output_elements = 16;
 constexpr std::int64_t outputs = 4096;
 
+// Of a worker that never says anything; any other is there in a tenth of it. One that is not is
+// started again and again, so this is not to be too short where everything takes longer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto hostile_start_timeout = 10s;
+#elif defined(__has_feature)
+constexpr auto hostile_start_timeout =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 10s : 3s;
+#else
+constexpr auto hostile_start_timeout = 3s;
+#endif
+
 device_config config_of(backend_kind backend, void (*own_operations)(operation_table&)) {
   return {.backend = backend,
           .full = when_full::wait,
           .memory_limit_bytes = std::uint64_t{512} << 20,
           .restarts = {.restarts = 1'000'000},
           .backoff = {.initial = 0ns},
-          // Of a worker that never says anything; any other is there in a tenth of it.
-          .start_timeout = own_operations != nullptr ? 2s : 20s,
+          .start_timeout = own_operations != nullptr ? hostile_start_timeout : 20s,
           .silence_timeout = 500ms,
           .fault_injection = true,
           .backend_path = plugin_under_test(),

@@ -81,7 +81,7 @@ TEST(ChildProcess, HasDescriptor3AndNoOtherOfOurs) {
   // The glob has one entry for each descriptor; the shell itself has none above 3 open then.
   os::child_process child = shell("set -- /proc/self/fd/*; echo hello >&3; exit $#", pair.second);
   std::array<std::byte, 16> room;
-  EXPECT_EQ(os::receive_message(pair.first, room, true)->bytes, 6u);
+  EXPECT_EQ(os::receive_message(pair.first, room, os::patience::waits)->bytes, 6u);
   const int entries = child.reap().code;
   EXPECT_GE(entries, 4);
   EXPECT_LE(entries, 5) << "0 to 3, and the folder that the shell lists";

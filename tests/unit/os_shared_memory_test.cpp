@@ -1,9 +1,15 @@
+#include "os/event.hpp"
 #include "os/shared_memory.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/falloc.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 
 namespace troupe {
 namespace {
@@ -15,10 +21,30 @@ TEST(SharedMemory, NobodyCanShrinkOrGrowIt) {
   EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(2 * os::page_bytes())), -1);
 }
 
-TEST(SharedMemory, SealedAgainstFutureWritesOnlyOldMappingsWrite) {
+TEST(SharedMemory, NobodyCanKeepTheNextOneFromMappingIt) {
   const os::unique_fd memory = os::create_shared_memory("test", os::page_bytes()).value();
-  const os::mapping writer = os::map(memory, os::page_bytes(), os::protection::read_write).value();
-  ASSERT_TRUE(os::seal_future_writes(memory));
+  for (const int seal : {F_SEAL_WRITE, F_SEAL_FUTURE_WRITE, F_SEAL_SEAL}) {
+    EXPECT_EQ(::fcntl(memory.get(), F_ADD_SEALS, seal), -1) << seal;
+    EXPECT_EQ(errno, EPERM);
+  }
+  EXPECT_TRUE(os::map(memory, os::page_bytes(), os::protection::read_write));
+}
+
+TEST(SharedMemory, IsForItsOwnerAloneAndNotInherited) {
+  for (const os::unique_fd& memory :
+       {os::create_shared_memory("test", os::page_bytes()).value(),
+        os::create_memory_written_here("test", os::page_bytes()).value().memory}) {
+    struct stat is{};
+    ASSERT_EQ(::fstat(memory.get(), &is), 0);
+    EXPECT_EQ(is.st_mode & 07777, S_IRUSR | S_IWUSR);
+    EXPECT_NE(::fcntl(memory.get(), F_GETFD) & FD_CLOEXEC, 0);
+  }
+}
+
+TEST(SharedMemory, WrittenHereIsWrittenNowhereElse) {
+  auto made = os::create_memory_written_here("test", os::page_bytes()).value();
+  const os::unique_fd& memory = made.memory;
+  const os::mapping& writer = made.pages;
   auto second = os::map(memory, os::page_bytes(), os::protection::read_write);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, errc::system_error);
@@ -27,8 +53,60 @@ TEST(SharedMemory, SealedAgainstFutureWritesOnlyOldMappingsWrite) {
       << "a reader made itself a writer";
   const char byte = 'x';
   EXPECT_EQ(::pwrite(memory.get(), &byte, 1, 0), -1);
+  EXPECT_EQ(::fallocate(memory.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1)
+      << "a hole is a write of zeros";
+  EXPECT_EQ(::ftruncate(memory.get(), 0), -1);
   writer.address()[0] = std::byte{7};
   EXPECT_EQ(reader.address()[0], std::byte{7});
+}
+
+TEST(SharedMemory, ThatWasReceivedIsCheckedBeforeItIsMapped) {
+  const std::size_t page = os::page_bytes();
+  const auto refused = [](const os::unique_fd& what, std::uint64_t bytes) {
+    auto checked = os::check_received(what, bytes);
+    return !checked && checked.error().code == errc::protocol_violation;
+  };
+  const os::unique_fd good = os::create_shared_memory("test", page).value();
+  EXPECT_FALSE(refused(good, page));
+  EXPECT_TRUE(refused(good, page + 1));
+  EXPECT_TRUE(refused(good, ~std::uint64_t{0}));
+  EXPECT_FALSE(refused(os::create_memory_written_here("test", page).value().memory, page));
+
+  os::unique_fd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), static_cast<off_t>(page)), 0);
+  EXPECT_TRUE(refused(unsealed, page)) << "it can be taken away";
+  ASSERT_EQ(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_GROW), 0);
+  EXPECT_TRUE(refused(unsealed, page)) << "it can be taken away";
+
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const os::unique_fd out(ends[0]);
+  const os::unique_fd in(ends[1]);
+  EXPECT_TRUE(refused(out, 1));
+  EXPECT_TRUE(refused(in, 1));
+  EXPECT_TRUE(refused(os::unique_fd(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), 1));
+  EXPECT_TRUE(refused(os::unique_fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)), 1));
+  EXPECT_TRUE(refused(os::unique_fd(::open("/dev/zero", O_RDWR | O_CLOEXEC)), 1));
+  EXPECT_TRUE(refused(os::unique_fd(), 1));
+}
+
+TEST(Event, IsTakenWithoutWaitingWhateverTheOtherSideMakesOfIt) {
+  const os::unique_fd event = os::create_event().value();
+  const std::uint64_t one = 1;
+  ASSERT_EQ(::write(event.get(), &one, sizeof(one)), 8);
+  // The flags are those of all who share the descriptor.
+  ASSERT_EQ(::fcntl(event.get(), F_SETFL, 0), 0);
+  os::take_event(event);
+  pollfd look{.fd = event.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&look, 1, 0), 0) << "it was not taken";
+  os::take_event(event);
+}
+
+TEST(Event, IsToldFromEverythingElse) {
+  EXPECT_TRUE(os::is_event(os::create_event().value()));
+  EXPECT_FALSE(os::is_event(os::create_shared_memory("test", 4096).value()));
+  EXPECT_FALSE(os::is_event(os::unique_fd(::open("/", O_RDONLY | O_CLOEXEC))));
+  EXPECT_FALSE(os::is_event(os::unique_fd()));
 }
 
 TEST(SharedMemory, ARangeIsReservedOnce) {

@@ -69,6 +69,23 @@ TEST_F(WorkerStreamLanesLoss, MayShowAsARefusal) {
   expect_lost();
 }
 
+// As a kernel that has lost its way could write it.
+TEST_F(WorkerStreamLanesLoss, MayShowAsAMarkBeyondWhatTheLaneWasGiven) {
+  stage_.segment->lanes[0].completed.store(~std::uint64_t{0});
+  await_loss();
+  stage_.segment->lanes[0].completed.store(1);
+  device_.lose();
+  expect_lost();
+}
+
+TEST_F(WorkerStreamLanesLoss, MayShowAsAMarkThatGoesBack) {
+  stage_.segment->lanes[0].completed.store(0);
+  await_loss();
+  stage_.segment->lanes[0].completed.store(1);
+  device_.lose();
+  expect_lost();
+}
+
 TEST_F(WorkerStreamLanesLoss, MayShowWhenALaneIsToWait) {
   device_.fails_to_wait.store(true);
   stage_.send({.reads = stage_.kib(0, 1), .number = 3}, 1);

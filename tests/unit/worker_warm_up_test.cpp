@@ -17,13 +17,15 @@ class WorkerWarmUp : public testing::Test {
   result<std::unique_ptr<worker::host>> start() {
     auto backend = worker::engine::bring_up({.plugin = WARM_BACKEND, .in_process = false});
     if (!backend) return std::move(backend).error();
-    return worker::host::start({.mailbox = stage_.requests->shared(),
-                                .mailbox_bytes = stage_.requests->total_bytes(),
-                                .bells = &stage_.requests->bells(1),
-                                .segment = stage_.segment,
-                                .worker = 1,
-                                .in_process = false},
-                               *std::move(backend));
+    return worker::host::start(
+        {.mailbox = stage_.requests->shared(),
+         .mailbox_bytes = stage_.requests->total_bytes(),
+         .segment_bytes = wire::worker_segment_bytes(stage_.requests->capacity()),
+         .bells = &stage_.requests->bells(1),
+         .segment = stage_.segment,
+         .worker = 1,
+         .in_process = false},
+        *std::move(backend));
   }
   static int times_warm() {
     void* plugin = ::dlopen(WARM_BACKEND, RTLD_NOW | RTLD_NOLOAD);

@@ -5,7 +5,9 @@
 #include <troupe/memory/tensor.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -94,6 +96,8 @@ struct request_type {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
   std::size_t reply_bytes = 0;
+  /// False for bytes that are no reply of this type, whatever they say; null where any are.
+  bool (*reply_can_be)(const std::byte* bytes) noexcept = nullptr;
   void (*construct)(void* at) = nullptr;
   void (*destroy)(void* r) noexcept = nullptr;
   void (*describe)(void* r, field_visitor& fields) = nullptr;
@@ -127,6 +131,22 @@ constexpr std::size_t reply_bytes() {
   }
 }
 
+/// What a worker leaves as a reply may be any bytes, and not all are a value of every type.
+template <class Reply>
+constexpr auto reply_check() -> bool (*)(const std::byte*) noexcept {
+  if constexpr (std::is_same_v<Reply, bool>) {
+    return [](const std::byte* bytes) noexcept { return bytes[0] <= std::byte{1}; };
+  } else if constexpr (std::is_same_v<Reply, scalar>) {
+    return [](const std::byte* bytes) noexcept {
+      scalar value;
+      std::memcpy(static_cast<void*>(&value), bytes, sizeof(value));
+      return value.what() <= scalar::kind::complex;
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 }  // namespace detail
 
 /// The `request_type` of `R`.
@@ -138,6 +158,7 @@ template <request R>
       .bytes = sizeof(R),
       .alignment = alignof(R),
       .reply_bytes = detail::reply_bytes<reply_of<R>>(),
+      .reply_can_be = detail::reply_check<reply_of<R>>(),
       .construct = [](void* at) { ::new (at) R(); },
       .destroy = [](void* r) noexcept { static_cast<R*>(r)->~R(); },
       .describe = [](void* r, field_visitor& fields) { static_cast<R*>(r)->describe(fields); },

@@ -3,6 +3,7 @@
 #include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,7 +18,10 @@ constexpr std::chrono::milliseconds watch_interval{200};
 class exported_memory final : public memory_slab {
  public:
   exported_memory(const driver& d, CUmemGenericAllocationHandle memory, int descriptor) noexcept
-      : driver_(d), memory_(memory), descriptor_(descriptor) {}
+      : driver_(d), memory_(memory), descriptor_(descriptor) {
+    // For workers of ours only, to whom it is sent.
+    ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+  }
   exported_memory(const exported_memory&) = delete;
   exported_memory& operator=(const exported_memory&) = delete;
   ~exported_memory() override {

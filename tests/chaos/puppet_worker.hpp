@@ -1,0 +1,63 @@
+#pragma once
+
+#include <troupe/ops/request.hpp>
+#include <troupe/worker/executor.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+/// A worker without anything of ours in it but the layout of what is shared: it does with its end
+/// of the boundary whatever a request tells it to.
+namespace troupe::chaos {
+
+/// What a puppet does when it is asked; `question::number` says which of several ways.
+enum class trick : std::uint8_t {
+  none,               ///< answers well
+  marks,              ///< the mark of the lane is what it cannot be
+  answers_twice,      ///< and differently
+  spoils_reply,       ///< the reply is none of this request
+  fails_strangely,    ///< the reply is an error without end, or of no known kind
+  spoils_field,       ///< one field of its segment is nonsense for a while
+  makes_noise,        ///< all that it can write is nonsense for a while
+  speaks,             ///< a control message that it may not send, again and again
+  hands_descriptors,  ///< with a control message: memory, a pipe, a folder, its own socket
+  reads_nothing,      ///< answers, and reads no control message from then on
+  owes_answers,       ///< answers, and reads control messages without doing what they say
+  takes_wakes,        ///< takes the program's wakes, or floods it with them
+  tampers,            ///< tries what seals forbid; answers how often it succeeded
+  leaves_child,       ///< ends, and leaves a process behind that makes noise
+  forges_report,      ///< crashes with a crash report that is a lie
+};
+inline constexpr trick last_trick = trick::forges_report;
+
+/// How many ways there are.
+[[nodiscard]] std::int64_t ways_of(trick what);
+
+/// Asked of a puppet. Every other worker answers `answer_to`.
+struct question {
+  using reply = scalar;
+  static constexpr std::string_view name = "puppet.question";
+
+  trick what = trick::none;
+  std::int64_t number = 0;
+
+  void describe(field_visitor& fields) {
+    fields.value("number", number);
+    fields.option("what", what, last_trick);
+  }
+  [[nodiscard]] result<void> validate() const { return {}; }
+};
+[[nodiscard]] constexpr std::int64_t answer_to(std::int64_t number) noexcept { return number + 42; }
+
+/// What a puppet answers the second time.
+inline constexpr std::int64_t second_answer = -1;
+
+/// For `worker_entry` and `device_config::own_operations`.
+void add_puppet_operations(operation_table& operations);
+
+/// First in `main`: a process that was started as a worker while this setting is in the
+/// environment is a puppet, and does not return.
+inline constexpr const char* puppet_setting = "TROUPE_TEST_PUPPET";
+void maybe_be_puppet(int argc, char** argv);
+
+}  // namespace troupe::chaos

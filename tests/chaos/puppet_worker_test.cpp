@@ -1,0 +1,262 @@
+// Whatever a worker writes, says or does with what it was given: the program goes on, leaks
+// nothing, and takes nothing for an answer that it can know is none.
+
+#include "puppet_worker.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/worker/entry.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 30s;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto short_start = 10s;
+#elif defined(__has_feature)
+constexpr auto short_start =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 10s : 2s;
+#else
+constexpr auto short_start = 2s;
+#endif
+
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+/// A device that a puppet serves; whoever comes after that is honest.
+class puppet_device {
+ public:
+  explicit puppet_device(std::chrono::nanoseconds start_timeout = 20s) {
+    ::setenv(puppet_setting, "1", 1);
+    gpu_ = system_.device(0, {.backend = backend_kind::cpu,
+                              .memory_limit_bytes = std::uint64_t{256} << 20,
+                              .standby = false,
+                              .restarts = {.restarts = 10},
+                              .backoff = {.initial = 0ns},
+                              .start_timeout = start_timeout,
+                              .own_operations = &add_puppet_operations});
+    auto ready = gpu_->wait_until_ready();
+    EXPECT_TRUE(ready) << ready.error().to_string();
+    ::unsetenv(puppet_setting);
+  }
+  device& operator*() { return *gpu_; }
+  device* operator->() { return &*gpu_; }
+
+ private:
+  troupe::system system_;
+  std::optional<device> gpu_;
+};
+
+class Puppet : public ::testing::Test {
+ protected:
+  struct answer {
+    errc code{};
+    std::int64_t value = 0;
+    std::string text{};
+    [[nodiscard]] bool right(std::int64_t number) const {
+      return code == errc{} && value == answer_to(number);
+    }
+  };
+  static answer ask(const device& gpu, trick what, std::int64_t number) {
+    auto asked = gpu.ask(question{.what = what, .number = number});
+    if (!asked.wait_for(patience)) {
+      ADD_FAILURE() << "never answered";
+      return {.code = errc::system_error};
+    }
+    auto outcome = asked.get_result();
+    if (!outcome) {
+      return {.code = outcome.error().code, .text = outcome.error().to_string()};
+    }
+    return {.value = outcome->as<std::int64_t>()};
+  }
+  static void expect_serves(const device& gpu) {
+    for (std::int64_t number = 1'000; number < 1'004; ++number)
+      EXPECT_TRUE(ask(gpu, trick::none, number).right(number));
+  }
+};
+
+TEST_F(Puppet, DoesAWorkersWork) {
+  puppet_device gpu;
+  for (std::int64_t number = 0; number < 100; ++number)
+    ASSERT_TRUE(ask(*gpu, trick::none, number).right(number));
+  EXPECT_EQ(gpu->generation(), 1u);
+}
+
+TEST_F(Puppet, WhoseMarkCannotBeIsEndedAndItsRequestAnsweredByTheNext) {
+  for (std::int64_t way = 0; way < ways_of(trick::marks); ++way) {
+    puppet_device gpu;
+    EXPECT_TRUE(ask(*gpu, trick::none, 1).right(1));
+    const answer got = ask(*gpu, trick::marks, way);
+    EXPECT_TRUE(got.right(way)) << way << ": " << got.text;
+    EXPECT_EQ(gpu->generation(), 2u) << way;
+    expect_serves(*gpu);
+  }
+}
+
+TEST_F(Puppet, ThatAnswersTwiceIsHeardOnce) {
+  puppet_device gpu;
+  for (std::int64_t number = 0; number < 20; ++number) {
+    // Whichever was there when the program looked.
+    const answer got = ask(*gpu, trick::answers_twice, number);
+    EXPECT_TRUE(got.right(number) || got.value == second_answer) << got.value << got.text;
+    EXPECT_TRUE(ask(*gpu, trick::none, number).right(number)) << "it has the answer of another";
+  }
+  expect_serves(*gpu);
+  EXPECT_EQ(gpu->generation(), 1u);
+}
+
+TEST_F(Puppet, WhoseReplyCannotBeIsEndedAndNotBelieved) {
+  for (std::int64_t way = 0; way < ways_of(trick::spoils_reply); ++way) {
+    puppet_device gpu;
+    const answer got = ask(*gpu, trick::spoils_reply, way);
+    EXPECT_EQ(got.code, errc::protocol_violation) << way << ": " << got.text;
+    expect_serves(*gpu);
+    EXPECT_EQ(gpu->generation(), 2u) << way;
+  }
+}
+
+TEST_F(Puppet, WhoseErrorHasNoEndIsCutShort) {
+  puppet_device gpu;
+  for (std::int64_t way = 0; way < ways_of(trick::fails_strangely); ++way) {
+    const answer got = ask(*gpu, trick::fails_strangely, way);
+    EXPECT_TRUE(got.code == errc::library_error || got.code == errc::protocol_violation) << way;
+    EXPECT_LT(got.text.size(), 2'000u) << way;
+  }
+  expect_serves(*gpu);
+}
+
+TEST_F(Puppet, ThatSpoilsAFieldIsNeverTakenForRight) {
+  for (std::int64_t way = 0; way < ways_of(trick::spoils_field); ++way) {
+    puppet_device gpu;
+    const answer got = ask(*gpu, trick::spoils_field, way);
+    EXPECT_TRUE(got.code != errc{} || got.right(way)) << way << ": " << got.value;
+    expect_serves(*gpu);
+    EXPECT_LE(gpu->generation(), 2u) << way;
+  }
+}
+
+TEST_F(Puppet, ThatMakesNoiseIsNeverTakenForRight) {
+  for (std::int64_t seed = 0; seed < ways_of(trick::makes_noise); ++seed) {
+    puppet_device gpu;
+    const answer got = ask(*gpu, trick::makes_noise, seed);
+    EXPECT_TRUE(got.code != errc{} || got.right(seed)) << seed << ": " << got.value;
+    expect_serves(*gpu);
+  }
+}
+
+TEST_F(Puppet, ThatSpeaksOutOfTurnIsEndedHoweverMuchItSays) {
+  for (std::int64_t way = 0; way < ways_of(trick::speaks); ++way) {
+    puppet_device gpu;
+    const answer got = ask(*gpu, trick::speaks, way);
+    EXPECT_TRUE(got.right(way)) << way << ": " << got.text;
+    EXPECT_EQ(gpu->generation(), 2u) << way;
+    const auto why = gpu->health().last_fault;
+    ASSERT_TRUE(why) << way;
+    expect_serves(*gpu);
+  }
+}
+
+TEST_F(Puppet, ThatHandsDescriptorsIsEndedAndTheyAreClosed) {
+  std::optional<std::size_t> before;
+  for (std::int64_t way = 0; way < ways_of(trick::hands_descriptors); ++way) {
+    {
+      puppet_device gpu;
+      EXPECT_TRUE(ask(*gpu, trick::hands_descriptors, way).right(way)) << way;
+      EXPECT_EQ(gpu->generation(), 2u) << way;
+      gpu->stop();
+    }
+    if (!before) before = open_descriptors();
+    EXPECT_EQ(open_descriptors(), *before) << way;
+  }
+}
+
+// Changes of rights are told to the worker, and wait for its word.
+TEST_F(Puppet, ThatDoesNotReadOrAnswerHoldsUpNobody) {
+  for (const trick how : {trick::reads_nothing, trick::owes_answers}) {
+    puppet_device gpu(short_start);
+    EXPECT_TRUE(ask(*gpu, how, 0).right(0));
+    constexpr int tensors = 400;  // more than a socket has room for
+    std::vector<any_tensor> frozen;
+    std::vector<future<void>> done;
+    for (int i = 0; i < tensors; ++i) {
+      frozen.push_back(gpu->tensor<float>({64 << 10}).value());
+      done.push_back(gpu->freeze(frozen.back()));
+    }
+    EXPECT_TRUE(ask(*gpu, trick::none, 1).right(1)) << "the device thread is not held up";
+    for (const future<void>& one : done)
+      ASSERT_TRUE(one.wait_for(patience));
+    expect_serves(*gpu);
+    EXPECT_EQ(gpu->generation(), 2u);
+  }
+}
+
+TEST_F(Puppet, ThatTakesTheWakesOfTheProgramMakesItNoDeafer) {
+  for (std::int64_t way = 0; way < ways_of(trick::takes_wakes); ++way) {
+    puppet_device gpu;
+    EXPECT_TRUE(ask(*gpu, trick::takes_wakes, way).right(way));
+    std::atomic<int> told{0};
+    for (std::int64_t number = 0; number < 10; ++number) {
+      (void)gpu->ask(question{.number = number}).then([&](const result<scalar>&) { ++told; });
+    }
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (told < 10 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(told, 10) << way;
+    const auto before = std::chrono::steady_clock::now();
+    gpu->stop();
+    EXPECT_LT(std::chrono::steady_clock::now() - before, patience);
+  }
+}
+
+TEST_F(Puppet, CanMakeNothingOfWhatIsSealed) {
+  puppet_device gpu;
+  const answer got = ask(*gpu, trick::tampers, 0);
+  EXPECT_EQ(got.code, errc{}) << got.text;
+  EXPECT_EQ(got.value, 0) << "so much of what it tried succeeded";
+  expect_serves(*gpu);
+}
+
+TEST_F(Puppet, ThatLeavesAProcessBehindDisturbsNoneOfTheNext) {
+  puppet_device gpu;
+  (void)ask(*gpu, trick::leaves_child, 7);
+  const auto until = std::chrono::steady_clock::now() + 1s;
+  for (std::int64_t number = 0; std::chrono::steady_clock::now() < until; ++number)
+    ASSERT_TRUE(ask(*gpu, trick::none, number).right(number));
+  EXPECT_EQ(gpu->generation(), 2u);
+}
+
+TEST_F(Puppet, WhoseCrashReportLiesIsReplaced) {
+  for (std::int64_t way = 0; way < ways_of(trick::forges_report); ++way) {
+    puppet_device gpu;
+    const answer got = ask(*gpu, trick::forges_report, way);
+    EXPECT_TRUE(got.code != errc{} || got.right(way)) << way << ": " << got.value;
+    expect_serves(*gpu);
+    EXPECT_EQ(gpu->generation(), 2u) << way;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::chaos
+
+int main(int argc, char** argv) {
+  using namespace troupe::chaos;
+  maybe_be_puppet(argc, argv);
+  if (const auto status = troupe::worker_entry(argc, argv, &add_puppet_operations)) return *status;
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
