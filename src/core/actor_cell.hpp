@@ -154,9 +154,11 @@ class actor_cell final : public completion_driver, public turn_home {
   [[nodiscard]] directive decide(const error& e) const;
 
   alignas(64) std::atomic<std::uint32_t> state_{blocked};
-  std::atomic<turn_work*> work_{nullptr};  ///< newest first; acq_rel
+  /// Newest first. Anybody pushes, the turn takes all (acquire: it sees the work), so a link never
+  /// comes back while another push looks at it. seq_cst as the mailbox is: pushed, then `state_`.
+  std::atomic<turn_work*> work_{nullptr};
   std::shared_ptr<turn_dispatcher> dispatcher_;
-  std::atomic<std::uint32_t> references_{1};
+  std::atomic<std::uint32_t> references_{1};  ///< raised relaxed, lowered acq_rel
   mailbox mailbox_;
 
   // Constant.
@@ -167,7 +169,7 @@ class actor_cell final : public completion_driver, public turn_home {
   bool reentrant_;
   std::int64_t stash_capacity_;
 
-  std::atomic<std::uint64_t> children_made_{0};
+  std::atomic<std::uint64_t> children_made_{0};  ///< relaxed: a number each
 
   // Turn.
   phase phase_ = phase::starting;

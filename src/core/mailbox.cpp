@@ -20,7 +20,7 @@ mailbox::mailbox(const mailbox_options& options) noexcept
 }
 
 bool mailbox::fits(std::uint64_t taken_in, std::uint64_t cost) const noexcept {
-  const std::uint64_t used = taken_in - given_out_.load(std::memory_order_acquire);
+  const std::uint64_t used = taken_in - given_out_.load(std::memory_order_seq_cst);
   // Others may have come and gone since `taken_in` was read: then the difference is negative.
   if (static_cast<std::int64_t>(used) < 0) return true;
   const std::uint64_t total = used + cost;
@@ -33,7 +33,7 @@ bool mailbox::could_ever_hold(const message& m) const noexcept {
 }
 
 bool mailbox::reserve(std::uint64_t cost) noexcept {
-  const std::uint64_t before = taken_in_.fetch_add(cost, std::memory_order_seq_cst);
+  const std::uint64_t before = taken_in_.fetch_add(cost, std::memory_order_relaxed);
   if (fits(before, cost)) [[likely]]
     return true;
   taken_in_.fetch_sub(cost, std::memory_order_relaxed);
@@ -138,7 +138,7 @@ void mailbox::await_room(const message& m) noexcept {
   using namespace std::chrono_literals;
   const std::uint32_t epoch = room_epoch_.load(std::memory_order_seq_cst);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
-  if (!fits(taken_in_.load(std::memory_order_seq_cst), cost_of(m))) {
+  if (!fits(taken_in_.load(std::memory_order_relaxed), cost_of(m))) {
     // Bounded: the receiver may have become idle, and then the sender helps it.
     os::futex_wait(room_epoch_, epoch, std::chrono::steady_clock::now() + 1ms,
                    os::sharing::program);

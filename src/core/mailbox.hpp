@@ -17,9 +17,16 @@ namespace troupe::detail {
 /// predecessor (release), so the receiver that follows the link (acquire) sees the message.
 /// `tail_` is exchanged and read seq_cst, because it is one half of "a sender pushes, then looks
 /// whether the actor is idle; the actor goes idle, then looks whether something was pushed".
+/// A message is linked once its `next` is written by the sender of the one behind it; from `pop` on
+/// it is the receiver's alone.
+///
 /// Room is counted in one word, messages above bytes: sums of both, so that one fetch_add reserves
-/// both and the difference of two words is what is used.
-/// With `drop_oldest` a sender must take messages out, so that policy uses a lock instead.
+/// both and the difference of two words is what is used. It guards no data, so relaxed would do for
+/// its own sake. It is seq_cst where a sender goes to sleep for room: the receiver stores
+/// `given_out_` and then looks at `waiting_`, the sender counts itself there and then looks at
+/// `given_out_`, so one of the two sees the other. Who reserves in vain takes room from others for
+/// a moment; they may be refused, never let in one too many. With `drop_oldest` a sender must take
+/// messages out, so that policy uses a lock instead.
 class mailbox {
  public:
   explicit mailbox(const mailbox_options& options) noexcept;

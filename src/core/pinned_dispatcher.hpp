@@ -27,7 +27,11 @@ class pinned_dispatcher final : public turn_dispatcher {
   void serve() noexcept;
 
   std::int32_t throughput_;
-  // The ready actor; exchanged acq_rel. The word counts changes for the futex, seq_cst.
+  // The ready actor, exchanged acq_rel: the turn sees what made it ready. `changes_` is what the
+  // thread sleeps on. Parking: enter `parked_`, look at `ready_` again, sleep; making ready: store
+  // `ready_`, raise the word, look at `parked_`. All seq_cst, so one of the two sees the other.
+  // `stopping_` is the thread's own, set in the actor's last turn; `finished_`, its last word, lets
+  // another thread join it. `started_` only has one make the thread, under the mutex.
   std::atomic<actor_cell*> ready_{nullptr};
   std::atomic<std::uint32_t> changes_{0};
   std::atomic<bool> parked_{false};

@@ -76,7 +76,7 @@ actor_cell* pool_dispatcher::pop() noexcept {
   if (cell != nullptr) {
     first_ = cell->next_ready;
     if (first_ == nullptr) last_ = nullptr;
-    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
   lock_.unlock();
   return cell;
@@ -89,7 +89,7 @@ bool pool_dispatcher::pop_if_first(actor_cell& cell) noexcept {
   if (first) {
     first_ = cell.next_ready;
     if (first_ == nullptr) last_ = nullptr;
-    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
+    length_.store(length_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
   lock_.unlock();
   return first;

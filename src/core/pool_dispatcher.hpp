@@ -34,6 +34,7 @@ class pool_dispatcher final : public turn_dispatcher {
  private:
   struct worker;
 
+  /// Acquire on taking, release on giving up, as any lock.
   class short_lock {
    public:
     void lock() noexcept;
@@ -65,6 +66,8 @@ class pool_dispatcher final : public turn_dispatcher {
   alignas(64) short_lock lock_;
   actor_cell* first_ = nullptr;  ///< guarded by the lock
   actor_cell* last_ = nullptr;   ///< guarded by the lock
+  /// Written under the lock. What comes in is stored seq_cst, see above; what goes out relaxed:
+  /// whoever still sees it takes the lock and finds nothing.
   std::atomic<std::int64_t> length_{0};
 
   alignas(64) std::atomic<std::int32_t> spinning_{0};

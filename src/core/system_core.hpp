@@ -70,7 +70,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   timer_id patience_alarm_{};
   std::mt19937_64 random_{std::random_device{}()};
 
-  std::atomic<std::uint64_t> dead_letters_{0};
+  std::atomic<std::uint64_t> dead_letters_{0};  ///< a count, for the curious
   std::mutex subscribers_mutex_;
   std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers_;
 };

@@ -110,12 +110,12 @@ class device_core {
   any_actor_ref guard_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
-  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
 
   std::mutex lanes_mutex_;
   std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
-  std::atomic<std::uint32_t> next_lane_{0};
-  std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each
+  std::atomic<std::uint32_t> next_lane_{0};   // relaxed: only spreads
+  std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each; relaxed: nothing goes with a lane
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

@@ -59,7 +59,7 @@ class held_place {
   std::weak_ptr<device_core> core_;
   any_tensor flags_;
   std::uint8_t lane_;
-  std::atomic<bool> left_{false};
+  std::atomic<bool> left_{false};  // only has one thread do it
 };
 
 }  // namespace

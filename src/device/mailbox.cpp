@@ -86,7 +86,7 @@ std::optional<std::uint16_t> mailbox::take_slot() noexcept {
     // May read the link of a slot that another thread has just taken; the exchange then fails.
     const std::uint16_t next = next_free_[slot].load(std::memory_order_relaxed);
     if (free_top_.compare_exchange_weak(top, ((top >> 16) + 1) << 16 | next,
-                                        std::memory_order_acq_rel, std::memory_order_acquire)) {
+                                        std::memory_order_acquire, std::memory_order_acquire)) {
       return slot;
     }
   }

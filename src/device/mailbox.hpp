@@ -22,12 +22,12 @@ namespace troupe {
 ///  - Slots are handed out from a stack of free ones: its head holds the top slot and a count that
 ///    changes with every operation, so that a compare-exchange cannot mistake a slot that came back
 ///    for one that never left (ABA). Acquire on taking, release on giving back: the next owner sees
-///    what the last one did.
-///  - `tail_` gives each request its ticket, its place in the order of all. An entry is published
-///  by
-///    one release store; readers recognise by the ticket in it that it is there. The ring has at
-///    least twice as many places as there are slots, so an entry is never overwritten before both
-///    readers (worker and reactor) have passed it.
+///    what the last one did, and the link of the slot below, however many were taken and given back
+///    in between, because all of them are read-modify-writes of the head.
+///  - `tail_` gives each request its ticket, its place in the order of all; relaxed, since it
+///    publishes nothing. One release store publishes an entry; readers recognise by the ticket in
+///    it that it is there. The ring has at least twice as many places as there are slots, so an
+///    entry is never overwritten before both readers (worker and reactor) have passed it.
 ///  - The worker has read the cache lines that the next request will write, so they must be fetched
 ///    back from its processor. That is asked for as early as can be known: a slot's when it comes
 ///    back, the ring's a line ahead. Otherwise each request would wait for it.
@@ -72,8 +72,10 @@ class mailbox {
     const std::uint64_t packed = ring_[ticket & ring_mask_].load(std::memory_order_acquire);
     return wire::ring_entry::is_for(packed, ticket) ? packed : 0;
   }
+  /// No request whose sending happened before this call has it, or a later one. What was sent with
+  /// an earlier one may be on its way still: see `entry`.
   [[nodiscard]] std::uint64_t next_ticket() const noexcept {
-    return tail_.load(std::memory_order_acquire);
+    return tail_.load(std::memory_order_relaxed);
   }
 
   /// Hands the mailbox to a worker: it runs `replay` first, then everything from `first_ticket` on.
@@ -122,7 +124,8 @@ class mailbox {
   alignas(wire::cache_line) std::atomic<std::uint64_t> free_top_;  // count << 16 | slot
   alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
 
-  // Changed with each worker only.
+  // Changed with each worker only. Relaxed: whoever rings the one before rings in vain, and the new
+  // one, which was told of itself after this, finds what was published by then when it first looks.
   alignas(wire::cache_line) std::atomic<std::uint64_t> active_{0};
   std::mutex heap_mutex_;
   arena heap_arena_;

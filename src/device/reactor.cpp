@@ -126,17 +126,25 @@ void reactor::catch_up() {
 
 void reactor::leave_role() noexcept {
   for (;;) {
-    if (wanted_promptly() && in_flight_count_ > 0) {
+    bool announced = false;
+    if (wanted_promptly()) {
+      walk();  // what they wait for may have been sent since the last one
+      announced = in_flight_count_ > 0;
+    }
+    if (announced) {
       set_waits(wire::wait_lazy | wire::wait_prompt);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       poll();
     }
-    const bool announced = wanted_promptly();
+    const bool nothing = in_flight_count_ == 0;
+    const std::uint64_t next = cursor_;
     owner_.store(0, std::memory_order_release);
     // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
     // then looks whether somebody counted itself. One of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (announced || !wanted_promptly() || !try_take_role()) return;
+    if (announced || !wanted_promptly()) return;
+    if (nothing && requests_.entry(next) == 0) return;  // they wait for something else
+    if (!try_take_role()) return;
   }
 }
 
@@ -273,8 +281,16 @@ bool reactor::poll() {
   while (taints_.take_disappointment())
     screen_in_flight();
   give_back_freed();
-  if (in_flight_count_ == 0) prompt_.store(false, std::memory_order_relaxed);
+  if (in_flight_count_ == 0 && prompt_.load(std::memory_order_relaxed)) settle_prompt();
   return progress;
+}
+
+// Nobody's continuation waits any more, unless its request was sent since the walk. Acquire: if the
+// flag was set for that one, another walk finds it.
+void reactor::settle_prompt() {
+  prompt_.exchange(false, std::memory_order_acq_rel);
+  walk();
+  if (in_flight_count_ > 0) prompt_.store(true, std::memory_order_relaxed);
 }
 
 bool reactor::take_completions() {

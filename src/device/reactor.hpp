@@ -36,6 +36,7 @@ class reactor final : public completion_driver {
   reactor(const reactor&) = delete;
   reactor& operator=(const reactor&) = delete;
 
+  /// Written with the role, read by anybody: relaxed.
   struct counts {
     std::atomic<std::uint64_t> answered{0};
     std::atomic<std::uint64_t> failed{0};
@@ -123,9 +124,10 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::optional<error> take_violation() noexcept {
     return std::exchange(violation_, std::nullopt);
   }
-  /// True when somebody who does not drive waits for a completion.
+  /// True when somebody who does not drive waits for a completion. Acquire: what they wait for was
+  /// sent before, so a walk after this finds it.
   [[nodiscard]] bool wanted_promptly() const noexcept {
-    return prompt_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_relaxed) > 0;
+    return prompt_.load(std::memory_order_acquire) || sleepers_.load(std::memory_order_acquire) > 0;
   }
   /// Announces that the device thread is about to sleep. False if there is something to do first.
   bool announce_sleep();
@@ -152,6 +154,7 @@ class reactor final : public completion_driver {
     return of.slots[place & lane_ring_mask_];
   }
   bool take_completions();
+  void settle_prompt();
   void screen(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   enum class slot_is : bool { kept, freed };
@@ -174,10 +177,13 @@ class reactor final : public completion_driver {
   const std::chrono::steady_clock::duration spins_;  // of a thread that waits, before it sleeps
   std::unique_ptr<record[]> records_;
   taint_watch taints_;
+  // The role. Who has it gives it up and then looks who waits; who waits says so in one of the next
+  // three and then looks whether somebody has it: seq_cst, or a fence between, on both sides, so
+  // one of the two sees the other.
   std::atomic<std::uintptr_t> owner_{0};
   std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`
   std::atomic<std::uint32_t> sleepers_{0};  // waiters that sleep without the role
-  std::atomic<bool> prompt_{false};
+  std::atomic<bool> prompt_{false};         // continuations wait; until nothing is in flight
   counts counts_;
 
   // With the role:

@@ -399,8 +399,11 @@ void supervisor::tick() {
 // With the role; without it if a worker was lost.
 void supervisor::check_deadlines(std::int64_t now_ns) {
   reactor& completions = parts_.completions;
-  // Reset before looking: a deadline announced meanwhile lowers it again.
-  earliest_deadline_ns_.store(no_deadline);
+  // Reset before looking: a deadline announced meanwhile lowers it again, and one that was not,
+  // because an earlier one stood there, is of a request that is taken up here.
+  earliest_deadline_ns_.store(no_deadline, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  completions.walk();
   std::int64_t earliest = no_deadline;
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
@@ -433,7 +436,8 @@ void supervisor::check_progress(clock::time_point now) {
   reactor& completions = parts_.completions;
   if (completions.in_flight_count() == 0) {
     // A request sent just now turns it on again and wakes this thread.
-    watching_.store(false);
+    watching_.store(false, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     completions.walk();
     if (completions.in_flight_count() > 0) watching_.store(true);
     pinged_ = false;

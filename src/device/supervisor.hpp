@@ -194,15 +194,20 @@ class supervisor {
   parts parts_;
   worker_plan plan_;
 
+  // What other threads look at. The device thread writes the first four; release, so that whoever
+  // sees a state or a generation sees what led to it.
   std::atomic<device_state> state_{device_state::starting};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<pid_t> pid_{-1};
-  std::atomic<std::uint64_t> replayed_{0};
+  std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
+  // Senders lower the one and set the other after a request was published, and wake the device
+  // thread if they had to. The device thread resets them, fences, and takes up what was sent:
+  // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
   std::atomic<std::int64_t> earliest_deadline_ns_;
-  std::atomic<bool> stop_requested_{false};
   std::atomic<bool> watching_{false};
-  std::atomic<bool> has_quarantine_{false};
-  std::atomic<std::uint64_t> memory_version_{0};
+  std::atomic<bool> stop_requested_{false};  // says why, to whoever has seen the state
+  std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
+  std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
   mutable std::mutex mutex_;  // guards the next eight
   std::deque<unique_function<void()>> commands_;

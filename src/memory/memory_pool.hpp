@@ -53,7 +53,8 @@ struct pool_statistics {
 /// is given back, so a tensor may outlive its device.
 ///
 /// One mutex guards everything but `buffer::references`, `buffer::state` and `closed_`, which are
-/// read without it on the path of every request.
+/// read without it on the path of every request; see `detail::buffer` for the first two. `closed_`
+/// is set once, with release, after the reason can be asked for.
 class memory_pool final : public detail::buffer_owner,
                           public std::enable_shared_from_this<memory_pool> {
  public:

@@ -28,6 +28,10 @@ inline constexpr std::size_t slot_bytes = 512;
 /// Where a request starts. Slots are handed out by the program and given back when their request
 /// has completed, so what a slot says is stable from the moment its ring entry is visible. The
 /// payload follows at once, so that a short request takes one cache line in all.
+///
+/// Written by the program before the entry is published, which orders it. Only the three atomics
+/// change while the request is in flight, and by themselves they publish nothing: relaxed. Where
+/// what one says must be seen in time, something else says so (`activation::released`).
 struct slot_header {
   std::uint64_t operation = 0;     ///< `request_type::id`
   std::uint64_t ticket = 0;        ///< place in the order of all requests
@@ -36,7 +40,8 @@ struct slot_header {
   /// Changes of the program's memory that a worker must have made before it may run this.
   std::uint64_t memory_version = 0;
   std::uint32_t payload_bytes = 0;
-  /// Set by the program when nobody wants the request to run any more (cancelled, expired).
+  /// Set by the program when nobody wants the request to run any more (cancelled, expired). One
+  /// that begins in that very moment may run all the same: it keeps what it uses until it ends.
   std::atomic<std::uint8_t> revoked{0};
   /// Set by the program before it hands a request over that an earlier worker may still be running:
   /// it, and what depends on it, waits for `activation::released`.
@@ -119,6 +124,10 @@ enum wait_bits : std::uint32_t {
 /// One worker's doorbells. The page holds `doorbell_sets` of them, taken in turn by successive
 /// workers, and lives as long as the device: whoever rings a worker that has just been replaced
 /// rings in vain, never into the void.
+///
+/// A word that is slept on is raised with release and read, before the last look, with acquire: who
+/// finds it raised finds what it was raised for. `worker_sleeps` is relaxed, between fences: store
+/// it, fence, look for requests; publish a request, fence, look at it.
 struct doorbells {
   /// Raised by the program to wake the worker, which sleeps on it.
   alignas(cache_line) std::atomic<std::uint32_t> request{0};
@@ -137,6 +146,13 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// A queue's worker may let requests share one mark. In `unmarked` it sets the bit of a place,
 /// modulo 64, when nothing marks the end of that request but a later mark; a queue holds at most
 /// `queue_depth` requests, so a bit means one place at a time.
+///
+/// Each is written by one thread at a time, the one that has the lane, and never goes down. All but
+/// `completed` are relaxed: while the worker runs, what they say is as old as the mark that was
+/// read before (acquire) or newer. After its end all that it stored is there, in whatever order,
+/// because it was reaped: a kill comes between two instructions, and what is before it in the
+/// program is done. The calls between these stores and the work keep the compiler from changing
+/// that order.
 ///
 /// What is written ahead lies apart from what the program looks at all the time.
 struct alignas(cache_line) lane_mark {
@@ -159,7 +175,8 @@ inline constexpr std::uint64_t queue_depth = 64;
   return place < given ? place : given;
 }
 
-/// Left by a worker's signal handler.
+/// Left by a worker's signal handler: `signal` last (release), so that one of 0 says that there is
+/// no report. The program reads it once the worker was reaped.
 struct alignas(cache_line) crash_report {
   std::atomic<std::uint32_t> signal{0};
   std::uint16_t has_ticket = 0;

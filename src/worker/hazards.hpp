@@ -32,8 +32,9 @@ struct dependencies {
 /// read and write after write on overlapping bytes wait; everything else runs freely. Requests of
 /// one lane are in order already.
 ///
-/// Touched only by the thread that reads the mailbox; `completed` counts are read relaxed, because
-/// a count that is too small merely keeps a record a little longer.
+/// Touched only by the thread that reads the mailbox. `completed` counts may be too small, which
+/// merely keeps a record a little longer. They are read with acquire: what is over is waited for by
+/// nobody, so whoever runs what depends on it has its bytes from here, by way of this thread.
 class hazard_tracker {
  public:
   using completed_counts = std::array<std::atomic<std::uint64_t>, wire::max_lanes>;
@@ -55,7 +56,7 @@ class hazard_tracker {
   };
 
   [[nodiscard]] bool done(const use& u) const noexcept {
-    return completed_[u.lane].load(std::memory_order_relaxed) >= u.place;
+    return completed_[u.lane].load(std::memory_order_acquire) >= u.place;
   }
 
   const completed_counts& completed_;

@@ -10,8 +10,9 @@
 namespace troupe::worker {
 
 /// The worker's end of the mailbox: reads entries in order and turns slots into jobs. Touched only
-/// by the thread that has the reader's role. The mailbox is mapped read-only, and each slot is
-/// copied before it is looked at, so what was checked is what is run.
+/// by the thread that has the reader's role; any thread may ask what the program says meanwhile of
+/// a request or of all (`revoked`, `alone`, `released`, `activated`). The mailbox is mapped
+/// read-only, and each slot is copied before it is looked at, so what was checked is what is run.
 ///
 /// Entries are taken up a cache line of the ring at a time: the program can then write the next
 /// ones undisturbed, and the slots of the later ones are on their way while the first one runs.

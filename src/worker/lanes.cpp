@@ -104,6 +104,13 @@ void threaded_lanes::sleep_until_rung() noexcept {
   const std::uint32_t seen = parts_.bells.request.load(std::memory_order_acquire);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (left_unread() || let_go()) return;
+  // Nothing to read, nothing to run: whoever ends the last request while another still reads leaves
+  // it to that one to say so. Both have a fence behind what they did, so one of the two sees it.
+  if (queued_.load(std::memory_order_acquire) == 0 &&
+      parts_.bells.worker_sleeps.load(std::memory_order_relaxed) != 0 &&
+      parts_.requests.activated(parts_.worker)) {
+    parts_.answers.idle();
+  }
   os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
 }
 
@@ -160,7 +167,6 @@ bool threaded_lanes::read_for_a_while() {
         detail::pause_cpu();
       in_a_row = 0;
       if (begun_ && spin.step()) continue;
-      if (begun_ && queued_.load(std::memory_order_acquire) == 0) parts_.answers.idle();
       give_up_role();
       return false;
     }

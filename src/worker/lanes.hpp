@@ -79,9 +79,10 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] result<void> execute(job& j, lane_state& lane);
 
   parts parts_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
   std::atomic<bool> role_taken_{false};
 
+  // Release: whoever sees a count has what those requests wrote.
   hazard_tracker::completed_counts completed_{};
 
   // With the role:
@@ -101,10 +102,12 @@ class threaded_lanes final : public lane_runner {
   bool alone_runs_ = false;          // what runs has to be alone
   const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
   // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
-  // alone, and stays so until it admits something.
+  // alone, and stays so until it admits something. Lowered with release: it then sees all that they
+  // wrote.
   std::atomic<std::uint32_t> queued_{0};
 
-  // Jobs in queues that the program may hold back.
+  // Jobs in queues that the program may hold back. Changed under the mutex; a thread that goes to
+  // sleep looks at it first. Release: whoever misses it was rung after.
   std::atomic<std::uint32_t> holdable_{0};
 
   std::vector<std::jthread> threads_;

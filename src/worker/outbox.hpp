@@ -23,6 +23,8 @@ class outbox {
         bells_(bells),
         program_wakes_(program_wakes) {}
 
+  /// Relaxed, see `wire::lane_mark`. The request may have been revoked just now: the program's look
+  /// at this and its word cross, and a fence for each request would cost more than all else here.
   void started(const job& j) noexcept {
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
@@ -78,7 +80,8 @@ class outbox {
   const wire::mailbox_header* mailbox_;
   wire::doorbells* bells_;
   int program_wakes_;  // eventfd of the program's device thread
-  // The last `waits` values that were answered with a wake.
+  // The last `waits` values that were answered with a wake. Relaxed: whoever changes it wakes, and
+  // what is waited for was stored before; see `completions_seen`.
   std::atomic<std::uint32_t> woken_{0};
   std::atomic<std::uint32_t> woken_idle_{0};
 };

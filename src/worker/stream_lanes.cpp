@@ -83,10 +83,12 @@ result<void> stream_lanes::serve() {
     for (const auto& one : submitters_) {
       if (auto loss = one->take_loss()) return *std::move(loss);
     }
-    const bool moved = in_flight() && look_at_marks();
+    if (in_flight()) look_at_marks();
     if (impossible_mark_) {
       return error{.code = errc::device_fault, .message = "a mark that cannot be"};
     }
+    // Also by a look on the way, at whether something may go on.
+    const bool moved = std::exchange(marks_moved_, false);
     if (*taken || moved) {
       if (!in_flight()) parts_.answers.idle();
       quiet_since = clock::now();
@@ -218,7 +220,7 @@ bool stream_lanes::may_submit(const job& j) {
   if (next_alone_ != nullptr && next_alone_ != &j) return false;
   const bool alone = parts_.requests.alone(j.slot);
   if (in_flight() && (alone || alone_in_flight_)) {
-    (void)look_at_marks();
+    look_at_marks();
     if (in_flight()) {
       // What it depends on is in the queues. Nothing else goes there before it: under a steady load
       // it would never be alone.
@@ -231,7 +233,7 @@ bool stream_lanes::may_submit(const job& j) {
     return to.given - completed_[j.lane].load(std::memory_order_relaxed) >= wire::queue_depth;
   };
   if (full()) {
-    (void)look_at_marks();
+    look_at_marks();
     if (full()) return false;
   }
   return to.with == nullptr || (!to.wanted_back && concerns_its_lane_only(j)) || take_back(to);
@@ -241,7 +243,7 @@ bool stream_lanes::may_submit(const job& j) {
 // device with its queue, and code that is yet to be loaded: it is ready or not once all that it
 // depends on has ended.
 bool stream_lanes::is_let_go(const job& j) {
-  if (in_flight()) (void)look_at_marks();
+  if (in_flight()) look_at_marks();
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (!is_over(other, j.waits.need[other])) return false;
@@ -374,8 +376,8 @@ result<void> stream_lanes::mark_all() {
   return {};
 }
 
-// True when any mark has moved. Wakes a program that sleeps.
-bool stream_lanes::look_at_marks() {
+// Wakes a program that sleeps over a mark that has moved.
+void stream_lanes::look_at_marks() {
   bool moved = false;
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
     const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
@@ -394,8 +396,9 @@ bool stream_lanes::look_at_marks() {
     completed_[number].store(mark, std::memory_order_relaxed);
     if (mark == l.given) busy_lanes_ &= ~(1u << number);
   }
-  if (moved) parts_.answers.completions_seen();
-  return moved;
+  if (!moved) return;
+  marks_moved_ = true;
+  parts_.answers.completions_seen();
 }
 
 result<void> stream_lanes::check_quiet_lanes(clock::time_point now) {
@@ -417,7 +420,7 @@ void stream_lanes::wait(clock::time_point quiet_since) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (stopping_.load(std::memory_order_acquire)) return;
   if (begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker)) return;
-  if (let_go()) return;
+  if (let_go() || marks_moved_) return;
   auto until = clock::time_point::max();
   if (!begun_ && is_cold()) {
     until = quiet_since + ready_before_warm_up;

@@ -102,7 +102,7 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] bool is_cold() const noexcept {
     return warmed_up_ < parts_.warm_lanes * parts_.cold.size();
   }
-  [[nodiscard]] bool look_at_marks();
+  void look_at_marks();
   [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
   void wait(clock::time_point quiet_since);
   [[nodiscard]] bool in_flight() const noexcept { return busy_lanes_ != 0; }
@@ -111,9 +111,9 @@ class stream_lanes final : public lane_runner {
   }
 
   parts parts_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
 
-  // The thread's own.
+  // The thread's own, `completed_` too: copies of the marks, which it has read with acquire.
   hazard_tracker::completed_counts completed_{};
   hazard_tracker hazards_;
   std::array<lane, wire::max_lanes> lanes_;
@@ -122,6 +122,7 @@ class stream_lanes final : public lane_runner {
   std::size_t batch_left_ = 0;              // of it, after the one that is looked at
   std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
   std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
+  bool marks_moved_ = false;                // since `serve` last looked
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
   std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
   std::vector<std::unique_ptr<submitter>> submitters_;

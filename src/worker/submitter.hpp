@@ -16,6 +16,10 @@ namespace troupe::worker {
 /// The reader gives it jobs (`give`) through a ring of which the reader owns the tail and this
 /// thread the head; each is published with release and read with acquire, and with a job goes its
 /// lane's queue. The reader has the queue again once `lane_queue::given_back` says so.
+///
+/// The head is not published: a place comes round after as many jobs as all lanes can hold, so its
+/// last job has its mark, which the reader has seen. `asleep_` is relaxed, between fences: say so,
+/// fence, look at the tail; store the tail, fence, look at it.
 class submitter {
  public:
   submitter(accelerator& device, bool in_process);

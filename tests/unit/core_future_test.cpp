@@ -1,11 +1,14 @@
 #include <troupe/core/future.hpp>
+#include <troupe/core/future_combine.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -162,6 +165,41 @@ TEST(CompletionDriver, IsInheritedByDerivedFutures) {
   auto f = source.get_future().then([](int v) { return v + 1; }).timeout(1h);
   EXPECT_EQ(f.get(), 10);
   EXPECT_EQ(driver.references, 0);
+}
+
+// Each value is a plain one of its thread's.
+TEST(Future, WhenAllHasEveryValueAndWhenAnyOneWhicheverThreadIsLast) {
+  constexpr int rounds = 2'000;
+  constexpr std::size_t threads = 3;
+  std::array<std::vector<promise<int>>, threads> mine;
+  std::vector<future<std::vector<int>>> all;
+  std::vector<future<first_of<int>>> any;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<future<int>> ask_all;
+    std::vector<future<int>> ask_any;
+    for (auto& promises : mine) {
+      ask_all.push_back(promises.emplace_back().get_future());
+      ask_any.push_back(promises.emplace_back().get_future());
+    }
+    all.push_back(when_all(std::move(ask_all)));
+    any.push_back(when_any(std::move(ask_any)));
+  }
+  {
+    std::vector<std::jthread> completers;
+    completers.reserve(threads);
+    for (std::size_t t = 0; t < threads; ++t) {
+      completers.emplace_back([&, t] {
+        for (auto& one : mine[t])
+          one.set_value(static_cast<int>(t));
+      });
+    }
+    for (int round = 0; round < rounds; ++round) {
+      const auto place = static_cast<std::size_t>(round);
+      EXPECT_EQ(all[place].get(), (std::vector<int>{0, 1, 2}));
+      const first_of<int> first = any[place].get();
+      EXPECT_EQ(first.value, static_cast<int>(first.index));
+    }
+  }
 }
 
 TEST(Future, SurvivesARaceOfCompletionAgainstWaitingAndLettingGo) {

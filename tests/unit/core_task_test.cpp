@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -41,8 +42,16 @@ TEST(Task, DestroyedBeforeItBeganOrWhileItWaitsLeavesNothing) {
   EXPECT_TRUE(source.abandoned());
 }
 
+void until(const std::atomic<bool>& flag) {
+  while (!flag.load())
+    std::this_thread::yield();
+}
+
 struct wait_for {
   std::shared_ptr<promise<int>> gate;
+};
+struct wait_on {
+  future<int> source;
 };
 struct count {};
 struct by_reference {
@@ -59,6 +68,7 @@ class waiter : public actor {
     const int v = co_await m.gate->get_future();
     co_return v + ++handled_;
   }
+  task<int> handle(wait_on m) { co_return 1 + co_await std::move(m.source); }
   int handle(count) { return handled_; }
   task<std::string> handle(const by_reference& m) {
     (void)co_await m.gate->get_future();
@@ -129,6 +139,37 @@ TEST(CoroutineHandler, IsAnsweredWhenItsActorStopsAndItsFutureMayCompleteLater) 
   EXPECT_EQ(reply.get_result().error().code, errc::actor_stopped);
   gate->set_value(1);
   kit.run_until_idle();
+}
+
+TEST(CoroutineHandler, IsAnsweredOnceWhoeverIsFirstItsFutureOrItsActorsStop) {
+  constexpr int rounds = 1'000;
+  system s({.threads = 1});
+  int values = 0;
+  int stops = 0;
+  for (int round = 0; round < rounds; ++round) {
+    auto w = s.spawn<waiter>();
+    auto gate = new_gate();
+    auto reply = w.ask(wait_on{gate->get_future()});
+    std::atomic<bool> go{false};
+    std::jthread completer([&] {
+      until(go);
+      gate->set_value(round);
+    });
+    std::jthread stopper([&] {
+      until(go);
+      w.stop();
+    });
+    go.store(true);
+    const result<int> answer = reply.get_result();
+    if (answer) {
+      EXPECT_EQ(*answer, round + 1);
+      ++values;
+    } else {
+      EXPECT_EQ(answer.error().code, errc::actor_stopped);
+      ++stops;
+    }
+  }
+  EXPECT_EQ(values + stops, rounds);
 }
 
 TEST(CoroutineHandler, StopAfterMailboxLetsItEndFirst) {

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -40,6 +45,41 @@ TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
   EXPECT_EQ(refused.error().device, 3);
   EXPECT_EQ(refused.error().message,
             "8192 bytes asked, 8192 free, largest piece 4096, limit 16384");
+}
+
+// Whoever gets a buffer anew sees nobody at it any more, whichever thread was the last.
+TEST(MemoryPool, ABufferHasOneOwnerHoweverManyThreadsLetGoOfIt) {
+  constexpr int each = 5'000;
+  constexpr std::size_t threads = 3;
+  const auto pool = make_pool(8 * granule);
+  std::array<std::mutex, threads> locks;
+  std::array<detail::buffer_ref, threads> handed;  // each under its lock
+  std::atomic<int> in_two_hands{0};
+  {
+    std::vector<std::jthread> all;
+    all.reserve(threads);
+    for (std::size_t t = 0; t < threads; ++t) {
+      all.emplace_back([&, t] {
+        const auto mark = static_cast<std::byte>(t + 1);
+        for (int i = 0; i < each; ++i) {
+          auto fresh = pool->allocate(granule, 1);
+          if (!fresh) continue;
+          std::byte* const content = (*fresh)->address;
+          // Plain: the last owner's stores must be over.
+          content[0] = mark;
+          detail::buffer_ref shared = *fresh;
+          if (content[0] != mark) in_two_hands.fetch_add(1);
+          const std::lock_guard lock(locks[(t + 1) % threads]);
+          handed[(t + 1) % threads] = std::move(shared);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(in_two_hands, 0);
+  for (detail::buffer_ref& one : handed)
+    one = {};
+  EXPECT_EQ(pool->statistics().used_bytes, 0u);
+  EXPECT_EQ(pool->statistics().buffers, 0u);
 }
 
 TEST(MemoryPool, RefusesMoreThanItsLimitWithoutOverflow) {

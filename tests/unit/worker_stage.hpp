@@ -242,6 +242,9 @@ class stage {
     return reinterpret_cast<wire::reply_slot*>(segment + 1)[slot];
   }
 
+  /// What a device thread would sleep on.
+  [[nodiscard]] int wakes() const noexcept { return wakes_.get(); }
+
   journal steps;
   std::unique_ptr<mailbox> requests;
   wire::worker_header* segment = nullptr;

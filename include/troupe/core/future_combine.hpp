@@ -125,7 +125,7 @@ template <class... Ts>
   requires(sizeof...(Ts) > 0)
 future<std::tuple<detail::stored<Ts>...>> when_all(future<Ts>... all) {
   using values = std::tuple<detail::stored<Ts>...>;
-  struct rendezvous {
+  struct rendezvous {  // as `gathering`
     std::tuple<std::optional<result<Ts>>...> slots;
     std::atomic<std::size_t> missing{sizeof...(Ts)};
     promise<values> sink;

@@ -49,7 +49,7 @@ class TROUPE_EXPORT future_state_base {
     return (status_.load(std::memory_order_acquire) & completed) != 0;
   }
 
-  /// Nobody waits for the value any more.
+  /// Nobody waits for the value any more. Relaxed: whoever reads it may only save itself work.
   [[nodiscard]] bool abandoned() const noexcept {
     return (status_.load(std::memory_order_relaxed) & abandoned_bit) != 0;
   }

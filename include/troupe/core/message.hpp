@@ -38,7 +38,7 @@ struct message {
   message(const message&) = delete;
   message& operator=(const message&) = delete;
 
-  std::atomic<message*> next{nullptr};
+  std::atomic<message*> next{nullptr};  ///< of the mailbox that holds it, which says its orders
   const message_type* type;
   std::int64_t bytes = 0;  ///< what it takes of the mailbox; 0: not counted, never refused as full
 };

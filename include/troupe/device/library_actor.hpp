@@ -18,7 +18,7 @@ class device_core;
 
 namespace detail {
 
-/// The lanes of an actor, taken in turn.
+/// The lanes of an actor, taken in turn by any thread. Relaxed: the number only spreads.
 class lane_group {
  public:
   explicit lane_group(std::vector<std::uint8_t> lanes) noexcept : lanes_(std::move(lanes)) {}

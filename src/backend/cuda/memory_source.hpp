@@ -46,7 +46,7 @@ class memory_source final : public device_source {
   std::mutex mutex_;
   alarm alarm_;                                         // under the mutex
   std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
-  std::atomic<bool> ending_{false};
+  std::atomic<bool> ending_{false};                     // relaxed: looked at again and again
   std::jthread watcher_;
 };
 

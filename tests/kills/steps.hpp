@@ -1,0 +1,108 @@
+#pragma once
+
+#include "os/shared_memory.hpp"
+
+#include <troupe/ops/request.hpp>
+#include <troupe/worker/executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+/// What programs ask of workers that are about to be killed, and what tells afterwards what was
+/// run.
+namespace troupe::kills {
+
+/// Writes a cell, so it may be run again. Answers what it has written.
+struct put {
+  using reply = std::int64_t;
+  static constexpr std::string_view name = "kills.put";
+
+  any_tensor cell{};
+  std::int64_t number = 0;
+  std::int64_t pauses = 0;  ///< of the processor, between beginning and end
+
+  void describe(field_visitor& f) {
+    f.writes("cell", cell);
+    f.value("number", number);
+    f.value("pauses", pauses);
+  }
+  [[nodiscard]] result<void> validate() const { return {}; }
+};
+
+/// Adds to a cell, so it must not be run again once it may have begun. Answers the sum.
+struct add {
+  using reply = std::int64_t;
+  static constexpr std::string_view name = "kills.add";
+
+  any_tensor cell{};
+  std::int64_t number = 0;
+  std::int64_t pauses = 0;
+
+  void describe(field_visitor& f) {
+    f.updates("cell", cell);
+    f.value("number", number);
+    f.value("pauses", pauses);
+  }
+  [[nodiscard]] result<void> validate() const { return {}; }
+};
+
+/// What became of one request, as those say who ran it or were answered. Relaxed: whoever judges
+/// has been answered, or has reaped who wrote it; and a kill comes between two instructions.
+struct fate {
+  std::atomic<std::uint32_t> begun{0};
+  std::atomic<std::uint32_t> ended{0};
+  std::atomic<std::uint32_t> succeeded{0};  ///< answers
+  std::atomic<std::uint32_t> failed{0};     ///< the same
+
+  [[nodiscard]] std::uint32_t answers() const noexcept {
+    return succeeded.load(std::memory_order_relaxed) + failed.load(std::memory_order_relaxed);
+  }
+  void forget() noexcept {
+    for (auto* count : {&begun, &ended, &succeeded, &failed})
+      count->store(0, std::memory_order_relaxed);
+  }
+};
+
+/// The fates of requests, in memory that all share who are forked afterwards, and that outlives
+/// them.
+class journal {
+ public:
+  static constexpr std::uint64_t size = 1 << 13;
+
+  journal();
+  [[nodiscard]] fate& of(std::int64_t number) noexcept {
+    return pages().fates[static_cast<std::uint64_t>(number) % size];
+  }
+  /// How often the request with that ticket has begun.
+  [[nodiscard]] std::atomic<std::uint32_t>& runs(std::uint64_t ticket) noexcept {
+    return pages().runs[ticket % size];
+  }
+  void forget_all() noexcept;
+  /// Not 0: whoever takes it (`exchange`) is to die after so many instructions, and to note when.
+  [[nodiscard]] std::atomic<std::uint32_t>& steps_to_death() noexcept {
+    return pages().steps_to_death;
+  }
+  /// The same, of a program's sender.
+  [[nodiscard]] std::atomic<std::uint32_t>& steps_of_sender() noexcept {
+    return pages().steps_of_sender;
+  }
+  [[nodiscard]] std::atomic<std::int64_t>& died_ns() noexcept { return pages().died_ns; }
+
+ private:
+  struct content {
+    fate fates[size];
+    std::atomic<std::uint32_t> runs[size];
+    std::atomic<std::uint32_t> steps_to_death{0};
+    std::atomic<std::uint32_t> steps_of_sender{0};
+    std::atomic<std::int64_t> died_ns{0};
+  };
+  [[nodiscard]] content& pages() noexcept { return *reinterpret_cast<content*>(pages_.address()); }
+
+  os::mapping pages_;
+};
+
+/// What workers run them with; they write their fates there. One journal of a process at a time.
+[[nodiscard]] operation_table operations_noting(journal& fates);
+
+}  // namespace troupe::kills
