@@ -16,8 +16,13 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -37,7 +42,39 @@ std::string_view text(const char* bytes, std::size_t room) {
   return {bytes, ::strnlen(bytes, room)};
 }
 
-/// A worker process: its control thread is the main thread, its lanes run beside it.
+/// A message of the program's, as it came; without bytes, the end of the socket.
+struct heard_message {
+  wire::any_message message;
+  os::received_message received;
+};
+
+/// What the listener has heard and the control thread has not taken up.
+class heard_messages {
+ public:
+  void put(result<heard_message> one) {
+    {
+      const std::lock_guard lock(mutex_);
+      messages_.push_back(std::move(one));
+    }
+    news_.notify_one();
+  }
+  [[nodiscard]] result<heard_message> take() {
+    std::unique_lock lock(mutex_);
+    news_.wait(lock, [&] { return !messages_.empty(); });
+    result<heard_message> first = std::move(messages_.front());
+    messages_.pop_front();
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<result<heard_message>> messages_;
+};
+
+/// A worker process: its control thread is the main thread, its lanes run beside it, and a thread
+/// that listens, so that pings are answered whatever the control thread is busy with: to register
+/// some GiB of host memory takes it seconds.
 class worker_process {
  public:
   worker_process(os::unique_fd control, void (*add)(operation_table&))
@@ -48,18 +85,17 @@ class worker_process {
     wire::hello_message hello;
     std::strncpy(hello.library_version, TROUPE_VERSION, sizeof(hello.library_version) - 1);
     if (!send(hello)) return 1;
+    listener_ = std::thread([this] { listen(); });
     for (;;) {
-      wire::any_message message;
-      auto received = os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)),
-                                          os::patience::waits, wire::configure_descriptors);
+      auto next = heard_.take();
       result<void> handled;
-      if (!received) {
-        if (received.error().code != errc::protocol_violation) return 0;
-        handled = std::move(received).error();
+      if (next) {
+        if (next->received.bytes == 0) return 0;
+        handled = wire::check_whole(next->message, next->received.bytes);
+        if (handled) handled = handle(next->message, next->received);
       } else {
-        if (received->bytes == 0) return 0;
-        handled = wire::check_whole(message, received->bytes);
-        if (handled) handled = handle(message, *received);
+        if (next.error().code != errc::protocol_violation) return 0;
+        handled = std::move(next).error();
       }
       if (!handled) {
         wire::failed_message failed;
@@ -92,8 +128,7 @@ class worker_process {
         return begin(message.plain.id);
       case wire::control::protect:
         return protect(message.protect);
-      case wire::control::ping:
-        return send(wire::plain_message{.kind = wire::control::pong, .id = message.plain.id});
+      case wire::control::ping:  // the listener's, but for one with descriptors
       case wire::control::hello:
       case wire::control::ready:
       case wire::control::warm:
@@ -104,6 +139,31 @@ class worker_process {
         break;
     }
     return out_of_turn(message.kind);
+  }
+
+  // Until the socket ends, or fails.
+  void listen() {
+    for (bool goes_on = true; goes_on;) {
+      heard_message one;
+      auto received =
+          os::receive_message(control_, std::as_writable_bytes(std::span(&one.message, 1)),
+                              os::patience::waits, wire::configure_descriptors);
+      if (!received) {
+        heard_.put(std::move(received).error());
+        return;
+      }
+      one.received = *std::move(received);
+      goes_on = one.received.bytes != 0;
+      if (is_ping(one)) {
+        (void)send(wire::plain_message{.kind = wire::control::pong, .id = one.message.plain.id});
+      } else {
+        heard_.put(std::move(one));
+      }
+    }
+  }
+  static bool is_ping(const heard_message& one) {
+    return wire::check_whole(one.message, one.received.bytes) &&
+           one.message.kind == wire::control::ping && one.received.descriptors.empty();
   }
 
   // What the program says is checked before it is used, so that a mistake there is told as such and
@@ -196,7 +256,7 @@ class worker_process {
          .warm_first = configuration_.warm_first != 0,
          .lost =
              [this](const error& why) {
-               // From the lanes' thread: a message goes out whole, whoever else sends.
+               // From the lanes' thread.
                wire::failed_message failed;
                wire::write_failure(failed.why, 0, why);
                (void)send(failed);
@@ -250,7 +310,10 @@ class worker_process {
     return os::send_message(control_, std::as_bytes(std::span(&message, 1)));
   }
 
+  // A message goes out whole, whoever else sends.
   os::unique_fd control_;
+  heard_messages heard_;
+  std::thread listener_;  // ends with the process, without being joined
   void (*add_)(operation_table&);
   wire::configure_message configuration_;
   os::mapping mailbox_;

@@ -4,8 +4,6 @@
 #include "os/futex.hpp"
 #include "worker/crash.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -28,8 +26,6 @@ constexpr std::chrono::nanoseconds longest_sleep = 500us;
 constexpr auto check_interval = 1ms;
 // Whoever needs this worker as soon as it is ready says so within this time.
 constexpr auto ready_before_warm_up = 20ms;
-// A mapping that the program has announced is a control message away.
-constexpr auto mapping_patience = 10s;
 
 }  // namespace
 
@@ -211,6 +207,10 @@ result<bool> stream_lanes::submit_waiting() {
 
 bool stream_lanes::may_submit(const job& j) {
   if (j.held && !parts_.requests.released()) return false;
+  // Its memory is a control message away, and some time: it waits here, where others go on.
+  if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
+    return false;
+  }
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (is_over(other, j.waits.need[other])) continue;
@@ -333,10 +333,7 @@ submitter& stream_lanes::idlest_submitter() const noexcept {
 }
 
 bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
-  if (j.refused || j.held || parts_.requests.alone(j.slot) ||
-      parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
-    return false;
-  }
+  if (j.refused || j.held || parts_.requests.alone(j.slot)) return false;
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (!is_over(other, j.waits.need[other])) return false;
@@ -347,18 +344,6 @@ bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
 // What a job needs from outside of its lane.
 result<void> stream_lanes::prepare(job& j, lane& to) {
   if (j.refused) return {};
-  if (parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
-    const auto give_up = clock::now() + mapping_patience;
-    while (parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
-      if (clock::now() > give_up || stopping_.load(std::memory_order_relaxed)) {
-        return error{
-            .code = errc::protocol_violation,
-            .message = fmt::format("memory version {} was never mapped, {} is", j.memory_version,
-                                   parts_.memory_version.load(std::memory_order_relaxed))};
-      }
-      std::this_thread::sleep_for(shortest_sleep);
-    }
-  }
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (is_over(other, j.waits.need[other])) continue;

@@ -30,6 +30,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -131,7 +132,14 @@ class queue_device final : public accelerator {
     const int rights = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
     return ::mprotect(at, bytes, rights) == 0 ? result<void>() : system_failure("mprotect", errno);
   }
-  [[nodiscard]] result<void> share(std::byte*, std::uint64_t) override { return {}; }
+  /// Takes as long as a test says for more than a worker begins with.
+  [[nodiscard]] result<void> share(std::byte*, std::uint64_t bytes) override {
+    const char* const ms = std::getenv("TROUPE_TEST_SHARE_MS");  // NOLINT(concurrency-mt-unsafe)
+    if (ms != nullptr && bytes > (std::uint64_t{32} << 20)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
+    }
+    return {};
+  }
   [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override {
     return queues_.make_lane(number);
   }

@@ -122,6 +122,19 @@ TEST_F(WorkerStreamLanes, ARequestWaitsForTheMemoryItWasSentWith) {
   EXPECT_EQ(code_of(slot), errc{});
 }
 
+TEST_F(WorkerStreamLanes, WhatWaitsForItsMemoryHoldsUpNobodyElse) {
+  start();
+  const std::uint16_t slot = stage_.prepare({.number = 1});
+  stage_.requests->header(slot).memory_version = 5;
+  stage_.requests->publish(slot, 0);
+  stage_.send({.number = 0}, 1);
+  stage_.await(1, 1);
+  EXPECT_EQ(enqueued[1], 0);
+  stage_.memory_version.store(5, std::memory_order_release);
+  stage_.await(0, 1);
+  EXPECT_EQ(code_of(slot), errc{});
+}
+
 TEST_F(WorkerStreamLanes, StopEndsTheWaitForMemoryThatNeverComes) {
   start();
   const std::uint16_t slot = stage_.prepare({.number = 1});
