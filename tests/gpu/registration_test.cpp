@@ -27,7 +27,7 @@ TEST(Registration, OfMuchHostMemoryIsNotTakenForSilence) {
   const auto asked = std::chrono::steady_clock::now();
   gpu.ask(memory::fill{.to = part, .value = 3}).get();
   EXPECT_GT(std::chrono::steady_clock::now() - asked, 1s) << "the memory was not waited for";
-  EXPECT_EQ(part.elements()[999], 3.0F);
+  EXPECT_EQ(host.elements()[999], 3.0F);
   EXPECT_EQ(gpu.generation(), generation) << "a worker that was busy was taken for lost";
 }
 

@@ -91,7 +91,7 @@ std::string orphans::kill_one() {
   theirs.reset();
 
   std::byte word{};
-  auto begun = os::receive_message(ours, {&word, 1}, true);
+  auto begun = os::receive_message(ours, {&word, 1}, os::patience::waits, 2);
   const bool handed_over = begun && begun->descriptors.size() == 2;
   const auto strike = clock::now() + std::chrono::nanoseconds(random_() % 1'000'000);
   while (handed_over && clock::now() < strike)
