@@ -129,7 +129,7 @@ TEST_F(WorkerStreamLanes, WhatWaitsForItsMemoryHoldsUpNobodyElse) {
   stage_.requests->publish(slot, 0);
   stage_.send({.number = 0}, 1);
   stage_.await(1, 1);
-  EXPECT_EQ(enqueued[1], 0);
+  EXPECT_EQ(enqueued[0], 0);
   stage_.memory_version.store(5, std::memory_order_release);
   stage_.await(0, 1);
   EXPECT_EQ(code_of(slot), errc{});
