@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The documentation against the tree.
 
-- Relative links lead to files, and their anchors to headings.
-- `./dev NAME` in a page names a command of the script.
+- Relative links lead to files, and their anchors to headings; every page can be reached from
+  README.md.
+- `./dev NAME` in a page names a command of the script, and `./dev help` tells of each.
 - A block after `<!-- region: FILE#NAME -->` is the text between `// region: NAME` and
   `// endregion: NAME` of that compiled file. `--write` copies it into the page.
 - docs/guide/errors.md has one row for each errc, in the order of the header, with cause and remedy.
@@ -10,6 +11,7 @@
 """
 
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -17,6 +19,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+START = "README.md"
 ERRORS_PAGE = "docs/guide/errors.md"
 ERRORS_HEADER = "include/troupe/core/error.hpp"
 ADR_HEADINGS = ["Context", "Decision", "Consequences", "Alternatives"]
@@ -48,16 +51,36 @@ def anchors(text):
     return found
 
 
-def check_links(page, text):
+def links(text):
+    """(target, path, anchor) of each link that leads into the tree."""
     for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text))):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            yield target, path, anchor
+
+
+def check_links(page, text):
+    for target, path, anchor in links(text):
         file = (ROOT / page).parent / path if path else ROOT / page
         if not file.exists():
             yield f"{page}: {target} leads nowhere"
         elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text("utf-8")):
             yield f"{page}: {target}: no such heading"
+
+
+def check_reachable(texts):
+    """A link to a folder reaches the pages right in it."""
+    reached, ahead = set(), [START]
+    while ahead:
+        page = ahead.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        for _, path, _ in links(texts[page]):
+            target = os.path.normpath(os.path.join(os.path.dirname(page), path))
+            ahead += [p for p in texts if path and target in (p, os.path.dirname(p))]
+    for page in sorted(set(texts) - reached):
+        yield f"{page}: no link leads there from {START}"
 
 
 def dev_commands():
@@ -66,6 +89,13 @@ def dev_commands():
     parts = re.findall(r'^source "\$root/(\S+)"$', script, re.MULTILINE)
     text = "\n".join([script, *map(read, parts)])
     return set(re.findall(r"^command_([\w-]+)\(\)", text, re.MULTILINE)) | {"help"}
+
+
+def check_help(commands):
+    told = re.search(r"<<'TEXT'\n(.*?)^TEXT$", read("dev"), re.DOTALL | re.MULTILINE)[1]
+    listed = re.findall(r"^  ([a-z][a-z-]*)(?= )", told, re.MULTILINE)
+    for name in sorted(commands ^ set(listed)):
+        yield f"dev: `./dev help` and the commands part ways about {name}"
 
 
 def check_commands(page, text, commands):
@@ -150,18 +180,20 @@ def main():
     options = parser.parse_args()
     commands = dev_commands()
     found = []
-    for page in pages():
-        text = read(page)
+    texts = {page: read(page) for page in pages()}
+    for page, text in texts.items():
         if options.write:
             text = write_regions(page, text)
         found += check_links(page, text)
         found += check_commands(page, text, commands)
         found += check_regions(page, text)
+    found += check_reachable(texts)
+    found += check_help(commands)
     found += check_errors()
     found += check_decisions()
     for line in found:
         print(line)
-    print(f"docs: {len(pages())} pages, {len(found)} bad")
+    print(f"docs: {len(texts)} pages, {len(found)} bad")
     return 1 if found else 0
 
 
