@@ -1,5 +1,8 @@
 #pragma once
 
+#include <troupe/core/error.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +20,23 @@ struct loss {
   /// completed meanwhile, as one can that is ended at its deadline.
   bool culprit_known = false;
 };
+
+/// What is known at the first sign that a worker is lost.
+struct sign_of_loss {
+  loss what{};
+  error why{};
+  /// Nothing that it had begun can go on: it was reaped.
+  bool ended = false;
+  /// Nothing that it was given can go on: one request has faulted, all others that are not
+  /// completed come after it in its lane, and the worker has given up.
+  bool stands_still = false;
+  /// `what` and `why` are to be had from how the process ends.
+  bool ask_its_end = false;
+  std::chrono::steady_clock::time_point at{};
+};
+
+/// True for an error that trying again cannot help: the same files would be found again.
+[[nodiscard]] bool is_permanent(errc code) noexcept;
 
 /// What is known of a request that was in flight when its worker was lost.
 struct bereaved_request {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/backend_choice.hpp"
+#include "device/dying_worker.hpp"
 #include "device/incarnation.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
@@ -15,7 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <map>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -133,63 +134,62 @@ class supervisor {
   }
 
  private:
-  void change_memory(wire::control kind, memory_piece piece);
-
   struct pending_protect {
     promise<void> done;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited;  // worker, acknowledgements
   };
 
-  // The thread.
-  void run();
-  void end_all();
-  void sleep();
-  void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
-  void run_commands();
-  void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
-  void drive();
-  [[nodiscard]] bool lose_liar();
-  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
-  void end_debtors(clock::time_point now);
-  void tick();
-  void check_deadlines(std::int64_t now_ns);
-  void check_progress(clock::time_point now);
-  void finish_protects();
   void wake() noexcept;
   void begin_watching() noexcept;
   void publish(device_state state);
 
-  // Workers.
+  // What the device thread does: supervisor_turns.cpp.
+  void run();
+  void run_commands();
+  void drive();
+  void sleep();
+  void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
+  void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
+  void tick();
+
+  // Notices that a worker is lost: supervisor_watch.cpp.
+  void check_deadlines(std::int64_t now_ns);
+  void check_progress(clock::time_point now);
+  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
+  void end_debtors(clock::time_point now);
+  [[nodiscard]] bool lose_liar();
+  void on_alarm();
+
+  // Memory: supervisor_memory.cpp.
+  void change_memory(wire::control kind, memory_piece piece);
+  void finish_protects();
+
+  // Workers come: supervisor_workers.cpp.
   void start_next();
   void next_failed(error why);
   void activate_next();
-  /// What is known at the first sign that a worker is lost.
-  struct sign_of_loss {
-    loss what{};
-    error why{};
-    /// Nothing that it had begun can go on: it was reaped.
-    bool ended = false;
-    /// Nothing that it was given can go on: one request has faulted, all others that are not
-    /// completed come after it in its lane, and the worker has given up.
-    bool stands_still = false;
-    /// `what` and `why` are to be had from how the process ends.
-    bool ask_its_end = false;
-    clock::time_point at{};
-  };
+  [[nodiscard]] bool note_restart(clock::time_point now);
+  [[nodiscard]] clock::duration backoff_after(int failures);
+
+  // A worker is lost: supervisor_loss.cpp.
   void lose_active(sign_of_loss sign);
   [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
                                                const os::exit_report& report) const;
+  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
+                                            bool culprit_named);
   void settle(const loss& what, const error& why);
   void hold_back(const sign_of_loss& sign);
   void bury();
-  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
-                                            bool culprit_named);
-  void on_alarm();
-  [[nodiscard]] bool note_restart(clock::time_point now);
-  [[nodiscard]] clock::duration backoff_after(int failures);
+
+  // The device ends: supervisor_end.cpp.
   void give_up(error why);
   void condemn(error why);
   void fail_everything(const error& why);
+  void end_all();
+
+  static constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+  // How often a worker with work to do is looked at; an idle device is not looked at at all.
+  static constexpr std::chrono::milliseconds watch_interval{100};
 
   parts parts_;
   worker_plan plan_;
@@ -221,19 +221,6 @@ class supervisor {
   // The device thread's own.
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
-  /// A worker of a device with memory of its own that was killed and is not reaped yet: its queue
-  /// may go on for some milliseconds. What it had been given is held back until then.
-  struct dying_worker {
-    struct held_request {
-      std::uint16_t slot = 0;
-      std::uint64_t ticket = 0;
-      std::uint64_t place = 0;  ///< in its lane there
-      bool accused = false;     ///< as the culprit, and dealt with
-    };
-    std::unique_ptr<incarnation> worker;
-    sign_of_loss sign;
-    std::vector<held_request> held;
-  };
   std::optional<dying_worker> dying_;
   clock::time_point buried_at_{};
   std::uint64_t last_number_ = 0;

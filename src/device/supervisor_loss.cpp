@@ -1,5 +1,4 @@
-// What the device thread does when workers come and go: start, hand-over, loss, giving up.
-#include "core/backoff.hpp"
+// What becomes of a worker that is lost, and of each request that it had.
 #include "device/operands.hpp"
 #include "device/supervisor.hpp"
 
@@ -19,12 +18,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Trying again cannot help: the same files would be found again.
-bool permanent(errc code) noexcept {
-  return code == errc::worker_not_found || code == errc::version_mismatch ||
-         code == errc::library_missing || code == errc::invalid_argument;
-}
 
 // A tensor that is lent runs nothing: its request only holds its place, and does so again. Until
 // the program gives it back nothing that comes after it can have begun either, even where a queue
@@ -67,119 +60,6 @@ std::string signal_name(int signal) {
 }
 
 }  // namespace
-
-void supervisor::start_next() {
-  next_start_ = clock::time_point::min();
-  // A standby that shares the doorbells of the worker in service would be woken in its place.
-  const auto shares_bells = [this](const incarnation* other) {
-    return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
-  };
-  do {
-    ++last_number_;
-  } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
-  // From the first one on, a worker that is there soon is worth more than a warm one: it may be
-  // needed before it is, and warms up while it is not.
-  plan_.warm_first = generation() == 0;
-  auto started = parts_.around->start_worker(plan_, last_number_, frozen_);
-  if (!started) return next_failed(std::move(started).error());
-  next_ = *std::move(started);
-  next_started_at_ = current_time();
-}
-
-void supervisor::next_failed(error why) {
-  next_.reset();
-  const clock::time_point now = current_time();
-  if (active_) {
-    // A standby is a convenience: without one the next fault takes a little longer.
-    if (++standby_failures_ <= parts_.config.restarts.restarts && !permanent(why.code)) {
-      next_start_ = now + backoff_after(standby_failures_);
-    }
-    return;
-  }
-  if (permanent(why.code) || !note_restart(now)) return give_up(std::move(why));
-  next_start_ = activate_after_;
-}
-
-void supervisor::activate_next() {
-  reactor& completions = parts_.completions;
-  completions.take_role();
-  completions.catch_up();  // all that was sent so far is handed over, in order
-  std::vector<std::uint16_t> replay;
-  std::vector<std::uint64_t> entries;
-  for (const std::uint16_t slot : completions.in_flight()) {
-    const record& r = completions.at(slot);
-    // One that is held is kept even when it has its answer: what depends on it has to wait.
-    if (r.answered && parts_.requests.header(slot).held.load(std::memory_order_relaxed) == 0) {
-      completions.drop(slot, {});
-      continue;
-    }
-    replay.push_back(slot);
-    entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
-  }
-  {
-    // Before the generation tells of it: nobody is to take the worker in service for a standby.
-    const std::lock_guard lock(mutex_);
-    health_.standby_ready = false;
-    health_.standby_pid.reset();
-    missing_ = next_->missing();
-  }
-  active_ = std::move(next_);
-  completions.attach(active_->segment(), active_->number(), replay);
-  const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
-  generation_.fetch_add(1, std::memory_order_release);
-  pid_.store(active_->pid(), std::memory_order_release);
-  parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
-                           !dying_ || dying_->held.empty());
-  completions.leave_role();
-
-  const clock::time_point now = current_time();
-  last_progress_at_ = now;
-  pinged_ = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!first_time) {
-      ++health_.restarts;
-      health_.last_failover = now - lost_at_;
-    }
-  }
-  publish(device_state::ready);
-  if (parts_.config.standby && active_->is_process()) start_next();
-}
-
-std::pair<loss, error> supervisor::explain(const incarnation& worker,
-                                           const os::exit_report& report) const {
-  // The worker has been reaped, so its report cannot change any more.
-  const wire::crash_report& crash = worker.segment()->crash;
-  loss what;
-  error why{.code = errc::device_fault};
-  if (report.signalled) {
-    why.code_name = signal_name(report.code);
-    why.vendor_code = report.code;
-  }
-  const auto reported = crash.signal.load(std::memory_order_acquire);
-  const bool explained =
-      reported != 0 && report.signalled && reported == static_cast<std::uint32_t>(report.code);
-  if (explained && crash.from_outside != 0) {
-    // Whatever ran is as innocent as under a SIGKILL.
-    what.from_outside = true;
-    why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
-  } else if (explained) {
-    if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
-    why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
-                              why.code_name, crash.address);
-  } else if (report.signalled) {
-    // Nothing that runs in the worker ends it by SIGKILL without a word; the system or a person
-    // did.
-    what.from_outside = report.code == SIGKILL;
-    why.message = fmt::format("{}: the worker process ended by {}",
-                              what.from_outside ? "killed" : "crash", why.code_name);
-  } else {
-    why.message = fmt::format("exit: the worker process ended with status {}", report.code);
-  }
-  why.device = parts_.ordinal;
-  why.generation = generation();
-  return {what, std::move(why)};
-}
 
 void supervisor::lose_active(sign_of_loss sign) {
   lost_at_ = sign.at;
@@ -241,6 +121,41 @@ void supervisor::lose_active(sign_of_loss sign) {
   } else if (next_->where() == incarnation::stage::ready && current_time() >= activate_after_) {
     activate_next();
   }
+}
+
+std::pair<loss, error> supervisor::explain(const incarnation& worker,
+                                           const os::exit_report& report) const {
+  // The worker has been reaped, so its report cannot change any more.
+  const wire::crash_report& crash = worker.segment()->crash;
+  loss what;
+  error why{.code = errc::device_fault};
+  if (report.signalled) {
+    why.code_name = signal_name(report.code);
+    why.vendor_code = report.code;
+  }
+  const auto reported = crash.signal.load(std::memory_order_acquire);
+  const bool explained =
+      reported != 0 && report.signalled && reported == static_cast<std::uint32_t>(report.code);
+  if (explained && crash.from_outside != 0) {
+    // Whatever ran is as innocent as under a SIGKILL.
+    what.from_outside = true;
+    why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
+  } else if (explained) {
+    if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
+    why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
+                              why.code_name, crash.address);
+  } else if (report.signalled) {
+    // Nothing that runs in the worker ends it by SIGKILL without a word; the system or a person
+    // did.
+    what.from_outside = report.code == SIGKILL;
+    why.message = fmt::format("{}: the worker process ended by {}",
+                              what.from_outside ? "killed" : "crash", why.code_name);
+  } else {
+    why.message = fmt::format("exit: the worker process ended with status {}", report.code);
+  }
+  why.device = parts_.ordinal;
+  why.generation = generation();
+  return {what, std::move(why)};
 }
 
 // What becomes of one request that was in flight; nothing when it is to be run (again).
@@ -445,135 +360,6 @@ void supervisor::bury() {
   parts_.requests.release_held();
   completions.leave_role();
   dying_.reset();
-}
-
-// Some process has met a fault on this device; which one, nobody says. A worker that stands still
-// with work in its queues, and that alone uses the device, is the one: its own driver would say so
-// only hundreds of milliseconds later.
-void supervisor::on_alarm() {
-  // The end of a lost worker raises alarms of its own.
-  constexpr auto aftermath = 20ms;
-  constexpr auto standing_still = 1ms;
-  if (!active_ || !active_->is_process() || dying_ || current_time() - buried_at_ < aftermath)
-    return;
-  reactor& completions = parts_.completions;
-  const auto look = [&] {
-    completions.take_role();
-    completions.poll();
-    const std::uint64_t progress =
-        completions.in_flight_count() > 0 ? completions.progress() : std::uint64_t{0};
-    completions.leave_role();
-    return progress;
-  };
-  const clock::time_point sign = current_time();
-  const std::uint64_t before = look();
-  if (before == 0) return;
-  parts_.around->pause(standing_still);
-  if (look() != before) return;
-  std::vector<std::int32_t> own{active_->pid()};
-  if (next_) own.push_back(next_->pid());
-  if (!parts_.backend.source->used_only_by(own)) return;
-  completions.take_role();
-  const std::optional<std::uint64_t> culprit = completions.only_suspect();
-  completions.leave_role();
-  lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
-               .why = {.code = errc::device_fault,
-                       .message = "the device reported a fault (Xid) while the worker, which alone "
-                                  "uses it, made no progress"},
-               .at = sign});
-}
-
-bool supervisor::note_restart(clock::time_point now) {
-  const restart_budget& budget = parts_.config.restarts;
-  // Not in order: a hang counts from its deadline, which may lie before the last loss.
-  std::erase_if(restarts_, [&](clock::time_point then) { return now - then > budget.window; });
-  const auto earlier = static_cast<std::int32_t>(restarts_.size());
-  if (earlier >= budget.restarts) return false;
-  restarts_.push_back(now);
-  activate_after_ = earlier == 0 ? now : now + backoff_after(earlier);
-  return true;
-}
-
-supervisor::clock::duration supervisor::backoff_after(int failures) {
-  std::uniform_real_distribution<double> chance(-1, 1);
-  return detail::wait_before(parts_.config.backoff, failures, chance(random_));
-}
-
-void supervisor::give_up(error why) {
-  if (state() == device_state::stopped) return;
-  error reason = std::move(why);
-  // A device that no worker could ever use was not stopped by faults: the worker's own reason
-  // counts.
-  const bool never_up = reason.code == errc::device_unavailable && generation() == 0;
-  if (!permanent(reason.code) && !never_up && reason.code != errc::device_stopped) {
-    reason.message = fmt::format(
-        "given up after {} restarts in {} s; the last fault: {}", restarts_.size(),
-        std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
-        reason.message);
-    reason.code = errc::device_stopped;
-  }
-  reason.device = parts_.ordinal;
-  reason.generation = generation();
-  {
-    const std::lock_guard lock(mutex_);
-    if (!stop_reason_) stop_reason_ = reason;
-    if (!health_.last_fault && reason.message != "the device was let go") {
-      health_.last_fault = reason;
-    }
-    health_.standby_ready = false;
-  }
-  // First refuse, then fail what waits, then end the workers.
-  state_.store(device_state::stopped, std::memory_order_release);
-  parts_.device_memory.close();
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  parts_.completions.detach();
-  parts_.completions.leave_role();
-  if (active_) active_->end();
-  if (dying_) {
-    dying_->worker->end();
-    dying_.reset();
-  }
-  parts_.completions.take_role();
-  fail_everything(reason);
-  parts_.completions.leave_role();
-  active_.reset();
-  next_.reset();
-  next_start_ = clock::time_point::min();
-  pid_.store(-1, std::memory_order_release);
-  publish(device_state::stopped);
-}
-
-void supervisor::condemn(error why) {
-  error reason = std::move(why);
-  reason.code = errc::device_condemned;
-  reason.message = fmt::format("isolation::thread cannot survive this, the process should end: {}",
-                               reason.message);
-  {
-    const std::lock_guard lock(mutex_);
-    stop_reason_ = reason;
-    health_.last_fault = reason;
-  }
-  state_.store(device_state::condemned, std::memory_order_release);
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  parts_.completions.detach();
-  fail_everything(reason);
-  parts_.completions.leave_role();
-  active_->abandon();
-  publish(device_state::condemned);
-}
-
-// With the role, and with no worker that could still complete anything.
-void supervisor::fail_everything(const error& why) {
-  reactor& completions = parts_.completions;
-  do {
-    completions.walk();
-    for (const std::uint16_t slot : completions.in_flight())
-      completions.drop(slot, why);
-    // A sender that passed the gate before it closed publishes any moment.
-  } while (completions.walked_ticket() < parts_.requests.next_ticket() ||
-           completions.in_flight_count() > 0);
 }
 
 }  // namespace troupe
