@@ -1,21 +1,15 @@
-// Who fails, who is answered, what is tainted, what comes back: each kind of loss of a worker.
+// Each kind of fault: who fails, who is answered, and what comes back.
 
-#include "operations.hpp"
+#include "device_under_fault.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <algorithm>
-#include <atomic>
-#include <csignal>
+#include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -23,33 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto patience = 20s;
-
-// The outcome of a request that must end: a lost one fails the test instead of hanging it.
-result<void> ended(future<void> f) {
-  if (!f.wait_for(patience)) return error{.code = errc::timed_out, .message = "lost"};
-  return f.get_result();
-}
-
-class Fault : public ::testing::TestWithParam<bool> {
- protected:
-  device_config config() {
-    device_config c = permissive();
-    c.standby = GetParam();
-    return c;
-  }
-  // Ends when the device serves requests and, if it has one, its standby is ready.
-  static void settle(const device& gpu, bool standby) {
-    ASSERT_TRUE(gpu.wait_until_ready());
-    ASSERT_TRUE(eventually([&] { return !standby || gpu.health().standby_ready; }));
-  }
-
-  troupe::system system_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), [](const auto& which) {
-  return std::string(which.param ? "With" : "Without");
-});
+class Fault : public device_under_fault {};
+INSTANTIATE_TEST_SUITE_P(Standby, Fault, ::testing::Bool(), with_or_without);
 
 TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
   device gpu = system_.device(0, config());
@@ -82,7 +51,7 @@ TEST_P(Fault, CrashFailsItsRequestAndNoOther) {
 }
 
 class EachKind : public Fault {};
-INSTANTIATE_TEST_SUITE_P(Standby, EachKind, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Standby, EachKind, ::testing::Bool(), with_or_without);
 
 TEST_P(EachKind, OfDeathIsSurvivedAndBlamesItsRequest) {
   device gpu = system_.device(0, config());
@@ -192,278 +161,14 @@ TEST_P(Fault, KilledWorkersPureWriteIsRunAgain) {
   }
 }
 
-TEST_P(Fault, CrashThatAnotherProcessSendsIsNobodysFault) {
+TEST_P(Fault, NextWorkerSeesWhatTheLastOneWrote) {
   device gpu = system_.device(0, config());
   settle(gpu, GetParam());
-  shared_flag flag(gpu);
-  auto output = gpu.tensor<float>({8}).value();
-  shared_flag begun(gpu);
-  auto held =
-      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
-  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
-  ::kill(gpu.worker_pid().value(), SIGSEGV);
-  ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
-  flag.set();
-  auto outcome = ended(std::move(held));
-  EXPECT_TRUE(outcome) << outcome.error().to_string();
-  EXPECT_NE(gpu.health().last_fault->message.find("another process"), std::string::npos)
-      << gpu.health().last_fault->to_string();
-}
-
-// Sends a request that updates in place, waits until it runs, and kills the worker.
-future<void> kill_during_update(device& gpu, const shared_flag& flag, const any_tensor& output) {
-  const std::uint64_t before = gpu.generation();
-  shared_flag begun(gpu);
-  auto held = gpu.ask(hold{
-      .flag = flag.tensor(), .output = output, .value = 1, .add = true, .begun = begun.tensor()});
-  EXPECT_TRUE(eventually([&] { return begun.is_set(); }));
+  const std::vector<float> values(100'000, 1.0F);
+  auto kept = gpu.tensor<float>({100'000}).value();
+  ASSERT_TRUE(ended(gpu.copy(std::span(values), kept)));
   kill_worker(gpu);
-  EXPECT_TRUE(eventually([&] { return gpu.generation() > before; }));
-  return held;
-}
-
-TEST_P(Fault, KilledWorkersUpdateIsAbortedAndItsOutputTainted) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  shared_flag flag(gpu);
-  auto output = gpu.tensor<float>({8}, initial::zero).value();
-  auto untouched = gpu.tensor<float>({8}, initial::zero).value();
-  ASSERT_TRUE(ended(gpu.ask(lane::marker{.after = output})));
-  auto held = ended(kill_during_update(gpu, flag, output));
-  ASSERT_FALSE(held);
-  EXPECT_EQ(held.error().code, errc::aborted) << held.error().to_string();
-
-  auto read = gpu.ask(sum{.input = output}).get_result();
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, errc::tainted_buffer);
-  EXPECT_NE(read.error().message.find("test.hold"), std::string::npos) << read.error().message;
-  EXPECT_EQ(gpu.ask(sum{.input = untouched}).get(), 0.0);
-
-  const std::vector<float> fresh(8, 3.0F);
-  ASSERT_TRUE(ended(gpu.copy(std::span(fresh), output)));
-  EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 24.0);
-}
-
-TEST_P(Fault, ReaderQueuedBehindALostWriteFailsInsteadOfReadingGarbage) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  auto output = gpu.tensor<float>({8}, initial::zero).value();
-  auto crash = gpu.library("test").ask(
-      fault::inject{.what = fault::kind::segmentation_fault, .output = output});
-  auto reader = gpu.library("test").ask(sum{.input = output});
-  ASSERT_FALSE(ended(std::move(crash)));
-  auto read = reader.get_result();
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, errc::tainted_buffer);
-}
-
-// A tensor that a fault has tainted, and an overwrite of it that waits for a flag and is cancelled.
-TEST_P(Fault, CancelledOverwriteLeavesTheTaintAndItsReadersFail) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  auto tainted = gpu.tensor<float>({8}).value();
-  auto copied = gpu.tensor<float>({8}, initial::zero).value();
-  ASSERT_FALSE(
-      ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = tainted})));
-
-  shared_flag flag(gpu);
-  std::stop_source cancel;
-  const library_actor lane = gpu.library("test").on_new_lane();
-  auto held = lane.ask(hold{.flag = flag.tensor()});
-  auto overwrite =
-      lane.ask(memory::fill{.to = tainted, .value = 1.0F}, {.stop = cancel.get_token()});
-  auto copy = gpu.ask(memory::copy{.from = tainted, .to = copied});
-  auto reader = gpu.ask(sum{.input = copied});
-  cancel.request_stop();
-  auto cancelled = ended(std::move(overwrite));
-  ASSERT_FALSE(cancelled);
-  EXPECT_EQ(cancelled.error().code, errc::cancelled);
-  flag.set();
-  EXPECT_TRUE(ended(std::move(held)));
-  auto refused = ended(std::move(copy));
-  ASSERT_FALSE(refused) << "it relied on what was never written";
-  EXPECT_EQ(refused.error().code, errc::tainted_buffer);
-  auto read = reader.get_result();
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, errc::tainted_buffer);
-
-  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = tainted, .value = 2.0F})));
-  EXPECT_EQ(gpu.ask(sum{.input = tainted}).get(), 16.0);
-}
-
-TEST_P(Fault, TaintedTensorIsOverwrittenFromTheHostInPiecesOrByARequestOfAnyLayout) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  constexpr std::int64_t n = 1024;
-  auto large = gpu.tensor<float>({n, n}).value();  // more than one piece of a copy
-  const auto taint = [&](const any_tensor& t) {
-    auto failed = ended(gpu.ask(fault::inject{.what = fault::kind::exit, .output = t}));
-    ASSERT_FALSE(failed);
-    EXPECT_EQ(failed.error().code, errc::device_fault);
-    EXPECT_TRUE(gpu.wait_until_ready());
-  };
-  taint(large);
-  const std::vector<float> fresh(n * n, 1.0F);
-  ASSERT_TRUE(ended(gpu.copy(std::span(fresh), large)));
-  EXPECT_EQ(gpu.ask(sum{.input = large}).get(), 1.0 * n * n);
-
-  auto square = gpu.tensor<float>({8, 8}, initial::zero).value();
-  taint(square);
-  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = square.transpose(), .value = 2.0F})));
-  EXPECT_EQ(gpu.ask(sum{.input = square}).get(), 128.0) << "column-major leaves no gaps";
-
-  const any_tensor left = *square.slice(1, 0, 4);
-  taint(left);
-  ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = left, .value = 3.0F})));
-  EXPECT_EQ(gpu.ask(sum{.input = square}).get(), 160.0) << "in the same places as the culprit";
-}
-
-TEST_P(Fault, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  shared_flag flag(gpu);
-  auto output = gpu.tensor<float>({8}).value();
-  shared_flag begun(gpu);
-  auto held =
-      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()});
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
-    begun.reset();
-    const std::uint64_t before = gpu.generation();
-    kill_worker(gpu);
-    ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
-  }
-  auto outcome = ended(std::move(held));
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::poisonous);
-}
-
-TEST_P(Fault, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
-  if (on_gpu()) GTEST_SKIP() << "no kernel can end its process without a word";
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  for (const bool guilty_first : {false, true}) {
-    const std::uint64_t before = gpu.generation();
-    shared_flag flag(gpu);
-    shared_flag begun(gpu);
-    shared_flag guilty_flag(gpu);
-    shared_flag guilty_begun(gpu);
-    auto output = gpu.tensor<float>({8}).value();
-    const library_actor one = gpu.library("test").on_new_lane();
-    const library_actor other = gpu.library("test").on_new_lane();
-    const auto crime = [&] {
-      return other.ask(
-          exit_when_told{.flag = guilty_flag.tensor(), .begun = guilty_begun.tensor()});
-    };
-    future<void> guilty;
-    if (guilty_first) guilty = crime();
-    auto innocent =
-        one.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
-    if (!guilty_first) guilty = crime();
-    ASSERT_TRUE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }));
-    begun.reset();
-    guilty_begun.reset();
-    guilty_flag.set();  // and the worker exits without a word of who it was
-    ASSERT_TRUE(eventually([&] { return gpu.generation() == before + 1; }));
-    EXPECT_FALSE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }, 50ms));
-    flag.set();
-    ASSERT_TRUE(eventually([&] { return guilty_begun.is_set(); }));
-    guilty_flag.set();
-    auto answer = ended(std::move(innocent));
-    EXPECT_TRUE(answer) << answer.error().to_string();
-    auto blamed = ended(std::move(guilty));
-    ASSERT_FALSE(blamed);
-    EXPECT_EQ(blamed.error().code, errc::device_fault) << blamed.error().to_string();
-    EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 16.0);
-    EXPECT_EQ(gpu.generation(), before + 2);
-  }
-}
-
-TEST_P(Fault, RequestThatKeepsCrashingIsRefusedTheThirdTime) {
-  device gpu = system_.device(0, config());
-  for (const errc expected : {errc::device_fault, errc::device_fault, errc::poisonous}) {
-    settle(gpu, GetParam());
-    auto outcome = ended(gpu.ask(fault::inject{.what = fault::kind::abort}));
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().code, expected);
-  }
-  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
-  EXPECT_EQ(gpu.generation(), 3u);
-}
-
-TEST_P(Fault, HangIsEndedAtItsDeadlineAndTheRestGoesOn) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  const auto begin = std::chrono::steady_clock::now();
-  auto hung = gpu.library("test").ask(fault::inject{.what = fault::kind::hang}, {.deadline = 50ms});
-  auto behind = gpu.library("test").ask(lane::marker{});
-  auto outcome = ended(std::move(hung));
-  const auto spent = std::chrono::steady_clock::now() - begin;
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::device_fault);
-  EXPECT_NE(outcome.error().message.find("hang"), std::string::npos);
-  EXPECT_GE(spent, 50ms);
-  EXPECT_TRUE(ended(std::move(behind)));
-}
-
-TEST_P(Fault, HangIsEndedInTimeWhileOtherLanesAreBusy) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  // Answers without a pause, none of which a thread waits for: the device thread brings them in.
-  std::atomic<int> in_flight = 0;
-  std::jthread load([&](const std::stop_token& stop) {
-    const library_actor lane = gpu.library("test").on_new_lane();
-    while (!stop.stop_requested()) {
-      if (in_flight >= 64) {
-        std::this_thread::yield();
-        continue;
-      }
-      ++in_flight;
-      (void)lane.ask(lane::marker{}).then([&](const result<void>&) { --in_flight; });
-    }
-    EXPECT_TRUE(eventually([&] { return in_flight == 0; }));
-  });
-  std::vector<std::chrono::steady_clock::duration> spent;
-  const auto outputs = gpu.tensor<float>({5}).value();
-  for (int i = 0; i < 5; ++i) {
-    settle(gpu, GetParam());
-    const auto begin = std::chrono::steady_clock::now();
-    auto outcome = ended(gpu.ask(
-        fault::inject{.what = fault::kind::hang, .output = outputs.slice(0, i, i + 1).value()},
-        {.deadline = 20ms}));
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().code, errc::device_fault);
-    spent.push_back(std::chrono::steady_clock::now() - begin);
-  }
-  // What else runs on the machine may delay some.
-  std::ranges::sort(spent);
-  EXPECT_LT(spent[2], 100ms);
-}
-
-TEST_P(Fault, StoppedWorkerIsReplacedAfterItsSilence) {
-  device_config c = config();
-  c.silence_timeout = 200ms;
-  device gpu = system_.device(0, c);
-  settle(gpu, GetParam());
-  const pid_t worker = gpu.worker_pid().value();
-  ::kill(worker, SIGSTOP);
-  siginfo_t stopped{};
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(worker), &stopped, WSTOPPED | WNOWAIT), 0);
-  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
-  EXPECT_EQ(gpu.generation(), 2u);
-}
-
-TEST_P(Fault, LongWorkIsNotTakenForSilence) {
-  device_config c = config();
-  c.silence_timeout = 100ms;
-  device gpu = system_.device(0, c);
-  settle(gpu, GetParam());
-  shared_flag flag(gpu);
-  auto held = gpu.ask(hold{.flag = flag.tensor()});
-  std::this_thread::sleep_for(800ms);
-  flag.set();
-  EXPECT_TRUE(ended(std::move(held)));
-  EXPECT_EQ(gpu.generation(), 1u);
+  EXPECT_EQ(gpu.ask(sum{.input = kept}).get(), 100'000.0);
 }
 
 TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
@@ -481,58 +186,6 @@ TEST_P(Fault, StrayWriteToFrozenMemoryEndsTheWorkerAndNotTheData) {
     EXPECT_EQ(gpu.ask(sum{.input = frozen}).get(), freezable / 2.0);
   }
   EXPECT_EQ(gpu.generation(), 3u);
-}
-
-TEST_P(Fault, NextWorkerSeesWhatTheLastOneWrote) {
-  device gpu = system_.device(0, config());
-  settle(gpu, GetParam());
-  const std::vector<float> values(100'000, 1.0F);
-  auto kept = gpu.tensor<float>({100'000}).value();
-  ASSERT_TRUE(ended(gpu.copy(std::span(values), kept)));
-  kill_worker(gpu);
-  EXPECT_EQ(gpu.ask(sum{.input = kept}).get(), 100'000.0);
-}
-
-TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
-  troupe::system system;
-  device_config c = permissive();
-  c.restarts = {.restarts = 3, .window = 60s};
-  device gpu = system.device(0, c);
-  std::atomic<bool> told_of_the_end = false;
-  gpu.watch_generation([&](std::optional<std::uint64_t> generation) {
-    if (!generation) told_of_the_end = true;
-  });
-  for (std::uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(gpu.wait_until_ready());
-    kill_worker(gpu);
-    ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
-  }
-  shared_flag flag(gpu);
-  auto pending = gpu.ask(hold{.flag = flag.tensor()});
-  kill_worker(gpu);
-  auto outcome = ended(std::move(pending));
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, errc::device_stopped);
-  EXPECT_TRUE(eventually([&] { return gpu.health().state == device_state::stopped; }));
-  auto late = ended(gpu.ask(lane::marker{}));
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code, errc::device_stopped);
-  EXPECT_TRUE(eventually([&] { return told_of_the_end.load(); }));
-  EXPECT_EQ(gpu.health().restarts, 3u);
-}
-
-TEST(Budget, FailureAfterTheWindowRestartsAgain) {
-  troupe::system system;
-  device_config c = permissive();
-  c.restarts = {.restarts = 1, .window = 100ms};
-  device gpu = system.device(0, c);
-  for (std::uint64_t i = 1; i <= 3; ++i) {
-    ASSERT_TRUE(gpu.wait_until_ready());
-    kill_worker(gpu);
-    ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
-    std::this_thread::sleep_for(110ms);  // the window itself
-  }
-  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+// Which request is blamed for the loss of a worker, and which is not.
+
+#include "device_under_fault.hpp"
+
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Blame : public device_under_fault {};
+INSTANTIATE_TEST_SUITE_P(Standby, Blame, ::testing::Bool(), with_or_without);
+
+TEST_P(Blame, CrashThatAnotherProcessSendsIsNobodysFault) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+  ::kill(gpu.worker_pid().value(), SIGSEGV);
+  ASSERT_TRUE(eventually([&] { return gpu.generation() == 2; }));
+  flag.set();
+  auto outcome = ended(std::move(held));
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_NE(gpu.health().last_fault->message.find("another process"), std::string::npos)
+      << gpu.health().last_fault->to_string();
+}
+
+TEST_P(Blame, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    begun.reset();
+    const std::uint64_t before = gpu.generation();
+    kill_worker(gpu);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
+  }
+  auto outcome = ended(std::move(held));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::poisonous);
+}
+
+TEST_P(Blame, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
+  if (on_gpu()) GTEST_SKIP() << "no kernel can end its process without a word";
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  for (const bool guilty_first : {false, true}) {
+    const std::uint64_t before = gpu.generation();
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    shared_flag guilty_flag(gpu);
+    shared_flag guilty_begun(gpu);
+    auto output = gpu.tensor<float>({8}).value();
+    const library_actor one = gpu.library("test").on_new_lane();
+    const library_actor other = gpu.library("test").on_new_lane();
+    const auto crime = [&] {
+      return other.ask(
+          exit_when_told{.flag = guilty_flag.tensor(), .begun = guilty_begun.tensor()});
+    };
+    future<void> guilty;
+    if (guilty_first) guilty = crime();
+    auto innocent =
+        one.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+    if (!guilty_first) guilty = crime();
+    ASSERT_TRUE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }));
+    begun.reset();
+    guilty_begun.reset();
+    guilty_flag.set();  // and the worker exits without a word of who it was
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == before + 1; }));
+    EXPECT_FALSE(eventually([&] { return begun.is_set() && guilty_begun.is_set(); }, 50ms));
+    flag.set();
+    ASSERT_TRUE(eventually([&] { return guilty_begun.is_set(); }));
+    guilty_flag.set();
+    auto answer = ended(std::move(innocent));
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    auto blamed = ended(std::move(guilty));
+    ASSERT_FALSE(blamed);
+    EXPECT_EQ(blamed.error().code, errc::device_fault) << blamed.error().to_string();
+    EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 16.0);
+    EXPECT_EQ(gpu.generation(), before + 2);
+  }
+}
+
+TEST_P(Blame, RequestThatKeepsCrashingIsRefusedTheThirdTime) {
+  device gpu = system_.device(0, config());
+  for (const errc expected : {errc::device_fault, errc::device_fault, errc::poisonous}) {
+    settle(gpu, GetParam());
+    auto outcome = ended(gpu.ask(fault::inject{.what = fault::kind::abort}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, expected);
+  }
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_EQ(gpu.generation(), 3u);
+}
+
+}  // namespace
+}  // namespace troupe::test
