@@ -1,5 +1,6 @@
-#include <troupe/core/future_combine.hpp>
-#include <troupe/testing/test_kit.hpp>
+// What an actor does with a message, who runs it, and how it stops.
+
+#include "counting_actor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,43 +8,16 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace counting;
 using testing::test_kit;
-
-struct add {
-  int n;
-};
-struct total {};
-struct parcel {
-  std::unique_ptr<int> content;
-};
-struct divide {
-  int by;
-};
-struct delayed {
-  future<int> source;
-};
-
-class counter : public actor {
- public:
-  explicit counter(int start = 0) : sum_(start) {}
-  void handle(add m) { sum_ += m.n; }
-  int handle(total) const { return sum_; }
-  std::unique_ptr<int> handle(parcel p) { return std::move(p.content); }
-  result<int> handle(divide d) {
-    if (d.by == 0) return error{.code = errc::invalid_argument, .message = "by zero"};
-    return sum_ / d.by;
-  }
-  future<int> handle(delayed d) { return std::move(d.source); }
-
- private:
-  int sum_;
-};
 
 static_assert(handles<counter, add> && !handles<counter, std::string>);
 static_assert(
@@ -152,108 +126,6 @@ TEST(Ask, IsCancelledByItsStopToken) {
   EXPECT_EQ(answered.get(), 0);
 }
 
-TEST(Mailbox, RejectsWithATypedErrorWhenTheCountIsFull) {
-  test_kit kit;
-  auto c = kit.system().spawn<counter>(
-      spawn_options{.mailbox = {.capacity = 2, .when_full = overflow::reject}});
-  auto one = c.ask(total{});
-  auto two = c.ask(total{});
-  EXPECT_EQ(c.ask(total{}).get_result().error().code, errc::mailbox_full);
-  EXPECT_FALSE(c.tell(add{1}));
-  kit.run_until_idle();
-  EXPECT_TRUE(one.ready() && two.ready());
-  EXPECT_TRUE(c.tell(add{1}));
-}
-
-struct bulky {
-  std::int64_t size;
-  std::int64_t mailbox_bytes() const { return size; }
-};
-class warehouse : public actor {
- public:
-  void handle(bulky b) { stored_ += b.size; }
-  std::int64_t handle(total) const { return stored_; }
-
- private:
-  std::int64_t stored_ = 0;
-};
-
-TEST(Mailbox, RejectsWithATypedErrorWhenBytesAreFull) {
-  test_kit kit;
-  auto w = kit.system().spawn<warehouse>(
-      spawn_options{.mailbox = {.capacity_bytes = 100, .when_full = overflow::reject}});
-  EXPECT_TRUE(w.tell(bulky{60}));
-  EXPECT_FALSE(w.tell(bulky{60}));
-  EXPECT_TRUE(w.tell(bulky{40}));
-  kit.run_until_idle();
-  EXPECT_EQ(w.ask(total{}).get(), 100);
-}
-
-TEST(Mailbox, DropsTheOldestAndAnswersIt) {
-  test_kit kit;
-  auto c = kit.system().spawn<counter>(
-      spawn_options{.mailbox = {.capacity = 2, .when_full = overflow::drop_oldest}});
-  auto oldest = c.ask(total{});
-  EXPECT_TRUE(c.tell(add{1}));
-  EXPECT_TRUE(c.tell(add{2}));
-  auto newest = c.ask(total{});
-  EXPECT_EQ(oldest.get_result().error().code, errc::mailbox_full);
-  kit.run_until_idle();
-  EXPECT_EQ(newest.get(), 2);
-}
-
-TEST(Mailbox, ASenderThatWaitsForRoomLosesNothing) {
-  test_kit kit;
-  auto c = kit.system().spawn<counter>(spawn_options{.mailbox = {.capacity = 4}});
-  for (int i = 0; i < 100; ++i)
-    EXPECT_TRUE(c.tell(add{1}));
-  EXPECT_EQ(c.ask(total{}).get(), 100);
-}
-
-struct end {};
-class short_lived : public actor {
- public:
-  void handle(add) {}
-  void handle(end) { stop(); }
-};
-
-TEST(Mailbox, ASenderWhoseReceiverStopsWhileItWaitsIsToldSo) {
-  test_kit kit;
-  auto receiver = kit.system().spawn<short_lived>(spawn_options{.mailbox = {.capacity = 1}});
-  EXPECT_TRUE(receiver.tell(end{}));
-  EXPECT_FALSE(receiver.tell(add{1}));  // waits, which has the receiver handle its end
-  EXPECT_EQ(kit.system().dead_letter_count(), 1u);
-}
-
-TEST(Mailbox, RefusesAMessageLargerThanItselfInsteadOfWaitingForEver) {
-  test_kit kit;
-  auto w = kit.system().spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 10}});
-  EXPECT_FALSE(w.tell(bulky{11}));
-}
-
-TEST(Mailbox, DropsAsManyOfTheOldestAsTheBytesOfTheNewestTake) {
-  test_kit kit;
-  auto w = kit.system().spawn<warehouse>(
-      spawn_options{.mailbox = {.capacity_bytes = 100, .when_full = overflow::drop_oldest}});
-  for (const std::int64_t size : {10, 20, 30, 40}) {
-    EXPECT_TRUE(w.tell(bulky{size}));
-  }
-  EXPECT_TRUE(w.tell(bulky{25}));  // for 10 and 20
-  EXPECT_EQ(kit.system().dead_letter_count(), 2u);
-  EXPECT_FALSE(w.tell(bulky{101}));
-  kit.run_until_idle();
-  EXPECT_EQ(w.ask(total{}).get(), 30 + 40 + 25);
-}
-
-TEST(Mailbox, ASenderThatWaitsForBytesLosesNothingAndNeverHasMoreInIt) {
-  system running;
-  auto w = running.spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 100}});
-  for (int i = 0; i < 1000; ++i)
-    ASSERT_TRUE(w.tell(bulky{i % 2 == 0 ? 60 : 41}));
-  EXPECT_FALSE(w.tell(bulky{101}));
-  EXPECT_EQ(w.ask(total{}).get(), 500 * (60 + 41));
-}
-
 struct whose_thread {};
 class localised : public actor {
  public:
@@ -284,117 +156,6 @@ TEST(Pinned, AnActorRunsOnAThreadOfItsOwnAllItsLife) {
   }
   ASSERT_EQ(of_a.size(), 1u);
   EXPECT_FALSE(of_others.contains(*of_a.begin())) << "nobody else runs there";
-}
-
-TEST(DeadLetters, NameTypeTargetAndReason) {
-  test_kit kit;
-  std::vector<std::string> seen;
-  kit.system().on_dead_letter([&](const dead_letter& d) {
-    seen.push_back(std::string(d.message) + ' ' + std::string(d.path) + ' ' +
-                   std::string(to_string(d.reason)));
-  });
-  auto c = kit.system().spawn<counter>(
-      spawn_options{.name = "c", .mailbox = {.capacity = 1, .when_full = overflow::reject}});
-  c.tell(add{1});
-  c.tell(add{2});
-  c.stop();
-  kit.run_until_idle();
-  EXPECT_FALSE(c.tell(add{3}));
-  ASSERT_EQ(seen.size(), 3U);
-  EXPECT_NE(seen[0].find("add /c mailbox_full"), std::string::npos) << seen[0];
-  EXPECT_NE(seen[1].find("add /c actor_stopped"), std::string::npos) << seen[1];
-  EXPECT_EQ(kit.system().dead_letter_count(), 3U);
-}
-
-struct tick {};
-struct begin {
-  std::chrono::nanoseconds period;
-  bool repeat;
-};
-struct cancel {};
-
-class metronome : public actor {
- public:
-  void handle(begin b) {
-    timer_ = b.repeat ? every(this, b.period, tick{}) : after(this, b.period, tick{});
-  }
-  void handle(tick) { ++ticks_; }
-  void handle(cancel) { timer_.cancel(); }
-  int handle(total) const { return ticks_; }
-
- private:
-  timer timer_;
-  int ticks_ = 0;
-};
-
-TEST(Timer, FiresOnceOrPeriodicallyUntilCancelled) {
-  test_kit kit;
-  auto once = kit.system().spawn<metronome>();
-  auto often = kit.system().spawn<metronome>();
-  once.tell(begin{10ms, false});
-  often.tell(begin{10ms, true});
-  kit.advance(55ms);
-  EXPECT_EQ(once.ask(total{}).get(), 1);
-  EXPECT_EQ(often.ask(total{}).get(), 5);
-  often.tell(cancel{});
-  kit.advance(100ms);
-  EXPECT_EQ(often.ask(total{}).get(), 5);
-}
-
-TEST(Timer, StopsWithItsActor) {
-  test_kit kit;
-  auto m = kit.system().spawn<metronome>();
-  m.tell(begin{10ms, true});
-  kit.run_until_idle();
-  m.stop();
-  kit.advance(100ms);
-  EXPECT_EQ(kit.system().dead_letter_count(), 0U);
-}
-
-struct open_up {};
-
-class gate : public actor {
- public:
-  future<int> handle(add m) {
-    if (!open_) return stash(this, m);
-    sum_ += m.n;
-    return make_ready_future(sum_);
-  }
-  void handle(open_up) {
-    open_ = true;
-    unstash_all();
-  }
-
- private:
-  bool open_ = false;
-  int sum_ = 0;
-};
-
-TEST(Stash, KeepsOrderAndAnswersLater) {
-  test_kit kit;
-  auto g = kit.system().spawn<gate>();
-  auto one = g.ask(add{1});
-  auto two = g.ask(add{2});
-  kit.run_until_idle();
-  EXPECT_FALSE(one.ready());
-  g.tell(open_up{});
-  auto three = g.ask(add{3});
-  kit.run_until_idle();
-  EXPECT_EQ(one.get(), 1);
-  EXPECT_EQ(two.get(), 3);
-  EXPECT_EQ(three.get(), 6);
-}
-
-TEST(Stash, IsBoundedAndAnsweredWhenTheActorStops) {
-  test_kit kit;
-  auto g = kit.system().spawn<gate>(spawn_options{.stash_capacity = 1});
-  auto kept = g.ask(add{1});
-  auto refused = g.ask(add{2});
-  kit.run_until_idle();
-  EXPECT_EQ(refused.get_result().error().code, errc::mailbox_full);
-  g.stop();
-  kit.run_until_idle();
-  EXPECT_EQ(kept.get_result().error().code, errc::actor_stopped);
 }
 
 TEST(Stop, AnswersWhatWaitsAndStopAfterMailboxHandlesItFirst) {
@@ -443,53 +204,6 @@ TEST(Stop, AnActorThatIsSpawnedAfterShutdownHasStopped) {
   EXPECT_FALSE(late.tell(add{1}));
   late = {};  // nobody else keeps it, so nothing may be left to do
   EXPECT_EQ(kit.run_until_idle(), 0u);
-}
-
-TEST(FutureCombine, WhenAllKeepsOrderAndFailsWithTheFirstError) {
-  promise<int> a;
-  promise<int> b;
-  std::vector<future<int>> both;
-  both.push_back(a.get_future());
-  both.push_back(b.get_future());
-  auto all = when_all(std::move(both));
-  b.set_value(2);
-  EXPECT_FALSE(all.ready());
-  a.set_value(1);
-  EXPECT_EQ(all.get(), (std::vector<int>{1, 2}));
-  EXPECT_TRUE(when_all(std::vector<future<void>>{}).ready());
-  auto mixed = when_all(make_ready_future(1), make_failed_future<void>({.code = errc::aliasing}));
-  EXPECT_EQ(mixed.get_result().error().code, errc::aliasing);
-}
-
-TEST(FutureCombine, WhenAnyTakesTheFirst) {
-  promise<int> a;
-  promise<int> b;
-  std::vector<future<int>> both;
-  both.push_back(a.get_future());
-  both.push_back(b.get_future());
-  auto first = when_any(std::move(both));
-  b.set_value(2);
-  a.set_value(1);
-  const auto winner = first.get();
-  EXPECT_EQ(winner.index, 1U);
-  EXPECT_EQ(winner.value, 2);
-}
-
-TEST(FutureCombine, WhenAnyTakesAnErrorAndNothingToo) {
-  promise<int> never;
-  std::vector<future<int>> all;
-  all.push_back(never.get_future());
-  all.push_back(make_failed_future<int>({.code = errc::aliasing}));
-  EXPECT_EQ(when_any(std::move(all)).get_result().error().code, errc::aliasing);
-
-  promise<void> open;
-  std::vector<future<void>> nothing;
-  nothing.push_back(open.get_future());
-  nothing.push_back(make_ready_future());
-  EXPECT_EQ(when_any(std::move(nothing)).get().index, 1U);
-
-  EXPECT_EQ(when_any(std::vector<future<int>>{}).get_result().error().code, errc::no_reply)
-      << "of none, none is first";
 }
 
 }  // namespace

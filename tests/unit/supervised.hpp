@@ -21,7 +21,6 @@ struct raise {
 };
 struct count {};
 
-// Writes down its life; fails on demand.
 class child : public actor {
  public:
   explicit child(log l, std::string name = "c") : log_(std::move(l)), name_(std::move(name)) {}

@@ -1,0 +1,140 @@
+// Mailboxes that are full, and where their messages go.
+
+#include "counting_actor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using namespace counting;
+using testing::test_kit;
+
+TEST(Mailbox, RejectsWithATypedErrorWhenTheCountIsFull) {
+  test_kit kit;
+  auto c = kit.system().spawn<counter>(
+      spawn_options{.mailbox = {.capacity = 2, .when_full = overflow::reject}});
+  auto one = c.ask(total{});
+  auto two = c.ask(total{});
+  EXPECT_EQ(c.ask(total{}).get_result().error().code, errc::mailbox_full);
+  EXPECT_FALSE(c.tell(add{1}));
+  kit.run_until_idle();
+  EXPECT_TRUE(one.ready() && two.ready());
+  EXPECT_TRUE(c.tell(add{1}));
+}
+
+struct bulky {
+  std::int64_t size;
+  std::int64_t mailbox_bytes() const { return size; }
+};
+class warehouse : public actor {
+ public:
+  void handle(bulky b) { stored_ += b.size; }
+  std::int64_t handle(total) const { return stored_; }
+
+ private:
+  std::int64_t stored_ = 0;
+};
+
+TEST(Mailbox, RejectsWithATypedErrorWhenBytesAreFull) {
+  test_kit kit;
+  auto w = kit.system().spawn<warehouse>(
+      spawn_options{.mailbox = {.capacity_bytes = 100, .when_full = overflow::reject}});
+  EXPECT_TRUE(w.tell(bulky{60}));
+  EXPECT_FALSE(w.tell(bulky{60}));
+  EXPECT_TRUE(w.tell(bulky{40}));
+  kit.run_until_idle();
+  EXPECT_EQ(w.ask(total{}).get(), 100);
+}
+
+TEST(Mailbox, DropsTheOldestAndAnswersIt) {
+  test_kit kit;
+  auto c = kit.system().spawn<counter>(
+      spawn_options{.mailbox = {.capacity = 2, .when_full = overflow::drop_oldest}});
+  auto oldest = c.ask(total{});
+  EXPECT_TRUE(c.tell(add{1}));
+  EXPECT_TRUE(c.tell(add{2}));
+  auto newest = c.ask(total{});
+  EXPECT_EQ(oldest.get_result().error().code, errc::mailbox_full);
+  kit.run_until_idle();
+  EXPECT_EQ(newest.get(), 2);
+}
+
+TEST(Mailbox, ASenderThatWaitsForRoomLosesNothing) {
+  test_kit kit;
+  auto c = kit.system().spawn<counter>(spawn_options{.mailbox = {.capacity = 4}});
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(c.tell(add{1}));
+  EXPECT_EQ(c.ask(total{}).get(), 100);
+}
+
+struct end {};
+class short_lived : public actor {
+ public:
+  void handle(add) {}
+  void handle(end) { stop(); }
+};
+
+TEST(Mailbox, ASenderWhoseReceiverStopsWhileItWaitsIsToldSo) {
+  test_kit kit;
+  auto receiver = kit.system().spawn<short_lived>(spawn_options{.mailbox = {.capacity = 1}});
+  EXPECT_TRUE(receiver.tell(end{}));
+  EXPECT_FALSE(receiver.tell(add{1}));  // waits, which has the receiver handle its end
+  EXPECT_EQ(kit.system().dead_letter_count(), 1u);
+}
+
+TEST(Mailbox, RefusesAMessageLargerThanItselfInsteadOfWaitingForEver) {
+  test_kit kit;
+  auto w = kit.system().spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 10}});
+  EXPECT_FALSE(w.tell(bulky{11}));
+}
+
+TEST(Mailbox, DropsAsManyOfTheOldestAsTheBytesOfTheNewestTake) {
+  test_kit kit;
+  auto w = kit.system().spawn<warehouse>(
+      spawn_options{.mailbox = {.capacity_bytes = 100, .when_full = overflow::drop_oldest}});
+  for (const std::int64_t size : {10, 20, 30, 40}) {
+    EXPECT_TRUE(w.tell(bulky{size}));
+  }
+  EXPECT_TRUE(w.tell(bulky{25}));  // for 10 and 20
+  EXPECT_EQ(kit.system().dead_letter_count(), 2u);
+  EXPECT_FALSE(w.tell(bulky{101}));
+  kit.run_until_idle();
+  EXPECT_EQ(w.ask(total{}).get(), 30 + 40 + 25);
+}
+
+TEST(Mailbox, ASenderThatWaitsForBytesLosesNothingAndNeverHasMoreInIt) {
+  system running;
+  auto w = running.spawn<warehouse>(spawn_options{.mailbox = {.capacity_bytes = 100}});
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(w.tell(bulky{i % 2 == 0 ? 60 : 41}));
+  EXPECT_FALSE(w.tell(bulky{101}));
+  EXPECT_EQ(w.ask(total{}).get(), 500 * (60 + 41));
+}
+
+TEST(DeadLetters, NameTypeTargetAndReason) {
+  test_kit kit;
+  std::vector<std::string> seen;
+  kit.system().on_dead_letter([&](const dead_letter& d) {
+    seen.push_back(std::string(d.message) + ' ' + std::string(d.path) + ' ' +
+                   std::string(to_string(d.reason)));
+  });
+  auto c = kit.system().spawn<counter>(
+      spawn_options{.name = "c", .mailbox = {.capacity = 1, .when_full = overflow::reject}});
+  c.tell(add{1});
+  c.tell(add{2});
+  c.stop();
+  kit.run_until_idle();
+  EXPECT_FALSE(c.tell(add{3}));
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_NE(seen[0].find("add /c mailbox_full"), std::string::npos) << seen[0];
+  EXPECT_NE(seen[1].find("add /c actor_stopped"), std::string::npos) << seen[1];
+  EXPECT_EQ(kit.system().dead_letter_count(), 3U);
+}
+
+}  // namespace
+}  // namespace troupe
