@@ -1,8 +1,8 @@
+// region: description
 #include "running_sum.hpp"
 
 namespace worked_example {
 
-// region: description
 void running_sum::describe(troupe::field_visitor& fields) {
   fields.reads("x", x);
   fields.writes("y", y);
@@ -49,6 +49,6 @@ void add_operations(troupe::operation_table& operations) {
   // Takes as long as its vectors are: small ones are run without a hand-over to another thread.
   operations.add(&run, troupe::effort::by_size);
 }
-// endregion: executor
 
 }  // namespace worked_example
+// endregion: executor

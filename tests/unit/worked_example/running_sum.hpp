@@ -1,11 +1,11 @@
 #pragma once
 
+// region: request
 #include <troupe/ops/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 namespace worked_example {
 
-// region: request
 /// Sums up as it goes: y[i] = x[0] + … + x[i]. Answers the last, which is the sum of all.
 ///
 /// Reads x, writes y. Type: f32, added in f64; any layout of rank 1.
@@ -23,6 +23,6 @@ struct running_sum {
 /// Lists the executors: what a worker calls, and what `worker_entry` and `own_operations` are
 /// given.
 void add_operations(troupe::operation_table& operations);
-// endregion: request
 
 }  // namespace worked_example
+// endregion: request
