@@ -1,7 +1,5 @@
 #include "ledger.hpp"
 
-#include <utility>
-
 namespace digits {
 
 void ledger::sent(std::size_t requests) noexcept {

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
-
 namespace troupe::detail {
 namespace {
 

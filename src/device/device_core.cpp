@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <limits>
 
 namespace troupe {

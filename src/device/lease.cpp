@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <optional>
 #include <utility>

@@ -4,7 +4,6 @@
 
 #include <iterator>
 #include <utility>
-#include <vector>
 
 namespace troupe {
 

@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include <cerrno>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>

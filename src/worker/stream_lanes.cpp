@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
 #include <optional>
 
 namespace troupe::worker {

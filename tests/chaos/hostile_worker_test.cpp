@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <string>
 
 namespace troupe::chaos {
 namespace {

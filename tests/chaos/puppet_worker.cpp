@@ -11,13 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <random>
 #include <thread>
 

@@ -1,8 +1,5 @@
 #include "prober.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace troupe::gpu_test {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <random>
-#include <vector>
 
 namespace troupe {
 namespace {
