@@ -229,7 +229,13 @@ void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)
   core_->watch().watch(std::move(watcher));
 }
 
-result<void> device::wait_until_ready() const { return ask(lane::marker{}).get_result(); }
+result<void> device::wait_until_ready() const {
+  auto outcome = ask(lane::marker{}).get_result();
+  if (outcome) return outcome;
+  error why = std::move(outcome).error();
+  why.request.clear();  // which the caller knows nothing of
+  return why;
+}
 
 bool device::drain(std::chrono::nanoseconds patience) {
   const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), patience);

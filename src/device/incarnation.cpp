@@ -84,7 +84,8 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
     error failure = std::move(process).error();
     if (failure.vendor_code == ENOENT || failure.vendor_code == EACCES) {
       failure.code = errc::worker_not_found;
-      failure.message = fmt::format("worker executable {}: {}", plan_.executable, failure.message);
+      failure.message = fmt::format(
+          "no worker to start: {}; install it, or set device_config::worker_path", failure.message);
     }
     return failure;
   }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -21,6 +22,10 @@ std::optional<error> not_a_worker() {
   std::getline(file, program, '\0');
   std::getline(file, argument, '\0');
   if (argument != worker::worker_argument || std::getline(file, more, '\0')) return std::nullopt;
+  // A device starts its own program by the name of a link.
+  std::error_code unread;
+  const std::filesystem::path where = std::filesystem::read_symlink("/proc/self/exe", unread);
+  if (!unread) program = where.string();
   error why{.code = errc::worker_not_found,
             .message = fmt::format("{} was started as a worker ({}) and makes a device instead: "
                                    "call troupe::worker_entry first in main",

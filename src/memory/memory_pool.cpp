@@ -141,7 +141,9 @@ std::optional<arena::piece> memory_pool::take_piece(std::uint64_t bytes) {
 result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint64_t generation,
                                                  bool separable) {
   if (closed()) {
-    return error{.code = errc::device_stopped, .message = "its memory is closed"};
+    return error{.code = errc::device_stopped,
+                 .message = "the device has stopped, and hands out no more memory",
+                 .device = config_.device};
   }
   std::unique_lock lock(mutex_);
   std::optional<arena::piece> piece;

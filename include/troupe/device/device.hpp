@@ -98,13 +98,13 @@ class TROUPE_EXPORT device {
   /// \errors `unsupported` for host memory, and for a small tensor that was not allocated with
   /// `placement::own`; `foreign_buffer`; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
+  /// Undoes `freeze`: ready when every worker may write the buffer again. \errors as `freeze`
   [[nodiscard]] future<void> thaw(const any_tensor& t);
   /// Makes the tensor the program's own for a while, with order in both directions; see `lease`
   /// (lease.hpp). `role`: what the program will do with it; `access::write` overwrites all of it,
   /// and so clears what is tainted. On a GPU the calling thread must have a CUDA context of that
-  /// GPU
-  /// (`cudaSetDevice(description().ordinal)`). The patience ends the wait for earlier requests, not
-  /// those. A device lends 8 tensors at once.
+  /// GPU (`cudaSetDevice(description().ordinal)`). The patience ends the wait for earlier requests,
+  /// not those. A device lends 8 tensors at once.
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
   /// 8; those of a request that uses the tensor so: `frozen_buffer`, `tainted_buffer`, …
   [[nodiscard]] future<lease> lend(const any_tensor& t, access role,
