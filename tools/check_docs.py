@@ -110,7 +110,10 @@ def region_text(file, name):
         return None
     match = re.search(rf"^[^\n]*// region: {re.escape(name)}\n(.*?)^[^\n]*// endregion: "
                       rf"{re.escape(name)}\n", read(file), re.DOTALL | re.MULTILINE)
-    return textwrap.dedent(match[1]) if match else None
+    if not match:
+        return None
+    # Regions may lie within others.
+    return textwrap.dedent(re.sub(r"^ *// (end)?region: .*\n", "", match[1], flags=re.MULTILINE))
 
 
 def check_regions(page, text):

@@ -1,5 +1,6 @@
 // One matrix product on the first device: CUDA if there is one, else the CPU.
 
+// region: program
 #include <troupe/core/result.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level3.hpp>
@@ -38,3 +39,4 @@ int main() try {
   std::cerr << failure.what() << '\n';
   return 1;
 }
+// endregion: program
