@@ -58,8 +58,6 @@ class slab_store {
   [[nodiscard]] std::uint64_t used_bytes() const noexcept {
     return small_.used_bytes() + large_.used_bytes();
   }
-  /// Behind all slabs, used or not.
-  [[nodiscard]] std::uint64_t committed_bytes() const noexcept { return committed_; }
   [[nodiscard]] std::uint64_t limit_bytes() const noexcept { return limit_; }
 
  private:
@@ -77,7 +75,7 @@ class slab_store {
 
   std::shared_ptr<device_source> source_;
   std::uint64_t limit_;
-  std::uint64_t committed_ = 0;
+  std::uint64_t committed_ = 0;  // bytes behind all slabs, used or not
   arena small_;
   arena large_;  // offsets from the end of the shared zone
   slabs slabs_;

@@ -18,6 +18,7 @@ struct terminated {
   std::optional<error> reason;  ///< the failure that ended it; empty when it was told to stop
 };
 
+/// How long an ask waits for its reply.
 struct ask_options {
   /// Then the reply is `errc::timed_out`; the request itself goes on. Zero: no limit.
   std::chrono::nanoseconds timeout{0};

@@ -195,6 +195,7 @@ template <class T>
 }
 [[nodiscard]] TROUPE_EXPORT future<void> make_ready_future();
 
+/// A future that has failed.
 template <class T>
 [[nodiscard]] future<T> make_failed_future(error e) {
   promise<T> source;

@@ -30,6 +30,7 @@ class TROUPE_EXPORT system_service {
   virtual void stop() noexcept = 0;
 };
 
+/// How a system runs its actors. The defaults are meant to be right.
 struct system_config {
   std::int32_t threads = 0;      ///< of the pool; 0: one per processor
   std::int32_t throughput = 64;  ///< messages that an actor handles before others get their turn
@@ -85,8 +86,10 @@ class TROUPE_EXPORT system {
 
   /// The device with this number, made with the defaults if there is none that runs. Include
   /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a
-  /// start that fails is the answer of every request. Throws `failure`: `out_of_memory`,
-  /// `system_error` (no descriptors left), `invalid_argument`.
+  /// start that fails is the answer of every request. Throws `failure`: `invalid_argument`;
+  /// `device_unavailable` or `library_missing` where a GPU is asked for and it, or the plugin for
+  /// it, is not there; `worker_not_found` in a worker whose program has not called `worker_entry`;
+  /// `out_of_memory`; `system_error` (no descriptors left).
   [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
   /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);

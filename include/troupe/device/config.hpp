@@ -78,7 +78,7 @@ struct device_config {
   std::uint32_t mailbox_capacity = 1024;
   /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
-  when_full full = when_full::reject;
+  when_full full = when_full::reject;  ///< also of what `mailbox_bytes` has no room for
   /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's, or of
   /// the control group's where that has less.
   std::uint64_t memory_limit_bytes = 0;
@@ -98,7 +98,7 @@ struct device_config {
   /// A worker with work to do that makes no progress is asked for a sign of life; one that does not
   /// answer for this long is replaced.
   std::chrono::nanoseconds silence_timeout = std::chrono::seconds(1);
-  /// Allows `fault::inject`. For tests and demonstrations.
+  /// Allows `fault::inject` and `fault::spin_until`. For tests and demonstrations.
   bool fault_injection = false;
   /// Path of the worker executable; empty looks beside the library.
   std::string worker_path{};

@@ -60,7 +60,8 @@ class TROUPE_EXPORT device {
                                             initial content = initial::undefined,
                                             placement where = placement::shared);
 
-  /// Allocates a tensor in memory that program and workers share. Its content starts undefined.
+  /// Allocates a packed row-major tensor in memory that program and workers share. Its content
+  /// starts undefined. Local. \errors as `tensor`
   template <element T>
   [[nodiscard]] result<troupe::host_tensor<T>> host_tensor(const shape& extents) {
     auto view = allocate_host(dtype_of<T>, extents);
@@ -83,13 +84,14 @@ class TROUPE_EXPORT device {
   }
   /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
   /// ready and must stay until then. Returns when the last piece has been asked for, so that what
-  /// is sent after it may overwrite the tensor.
+  /// is sent after it may overwrite the tensor. \errors as above
   template <element T>
   [[nodiscard]] future<void> copy(const any_tensor& from, std::span<T> to) {
     return copy_out(from, dtype_of<T>, std::as_writable_bytes(to));
   }
   /// Copies between tensors of equal extents and type: on this device, in host memory, or of
   /// another device of the same system (then through host memory).
+  /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; those of a request
   [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
 
   /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
