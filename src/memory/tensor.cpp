@@ -75,6 +75,7 @@ bool any_tensor::packed() const noexcept {
 }
 
 bool any_tensor::injective() const noexcept {
+  if (packed()) return true;  // most are
   // Sorted by stride, each dimension must step over everything that the smaller ones reach.
   std::array<std::pair<std::int64_t, std::int64_t>, max_rank> dimensions;  // stride, extent
   std::size_t used = 0;

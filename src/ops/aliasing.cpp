@@ -65,6 +65,8 @@ struct common_strides {
 }  // namespace
 
 bool share_elements(const any_tensor& a, const any_tensor& b) noexcept {
+  // No view reaches out of its buffer. A worker's have none: there, only what they reach tells.
+  if (a.buffer() && b.buffer() && a.buffer().get() != b.buffer().get()) return false;
   if (!a.overlaps(b)) return false;
   if (a.type() != b.type()) return true;
   const std::ptrdiff_t distance = b.address() - a.address();

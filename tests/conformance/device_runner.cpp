@@ -7,18 +7,32 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 namespace troupe::conformance {
 namespace {
+
+/// `TROUPE_TEST_WORKER_PATH` names another worker, such as one under a tool that makes it many
+/// times slower: then it has all the time it wants.
+device_config config() {
+  device_config made{.isolation = isolation::TROUPE_ISOLATION};
+  if (const char* path = std::getenv("TROUPE_TEST_WORKER_PATH")) {  // NOLINT(concurrency-mt-unsafe)
+    made.worker_path = path;
+    made.start_timeout = std::chrono::minutes(5);
+    made.silence_timeout = std::chrono::minutes(1);
+  }
+  return made;
+}
 
 /// The program's one device, there while the tests run.
 class one_device final : public testing::Environment {
  public:
   void SetUp() override {
     system_.emplace();
-    device_.emplace(system_->device(0, {.isolation = isolation::TROUPE_ISOLATION}));
+    device_.emplace(system_->device(0, config()));
     const auto ready = device_->wait_until_ready();
     ASSERT_TRUE(ready) << ready.error().to_string();
   }

@@ -1,0 +1,133 @@
+// What a small request costs from its sending to its answer, in one process, so that both sides can
+// be counted: `./dev budget` runs this under callgrind, once for each kind of request, and nothing
+// but the requests is counted. Run by itself it says how long a request takes.
+
+#include "report.hpp"
+#include "samples.hpp"
+
+#include <troupe/device/device.hpp>
+#include <troupe/ops/blas/level3.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifdef TROUPE_HAVE_CALLGRIND
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION
+#define CALLGRIND_STOP_INSTRUMENTATION
+#endif
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+
+constexpr std::size_t batch = 512;  // half of what a mailbox holds
+constexpr std::size_t batches = 20;
+
+std::atomic<bool> batch_has_run{false};
+
+/// The last of a batch: tells the program that the worker has come to it. Were the program to wait
+/// for an answer, it would look for one again and again, and count that.
+struct end_of_batch {
+  static constexpr std::string_view name = "budget.end_of_batch";
+  using reply = void;
+
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): what a request has
+  void describe(field_visitor& /*fields*/) {}
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): what a request has
+  [[nodiscard]] result<void> validate() const { return {}; }
+};
+
+result<void> run(const end_of_batch& /*request*/, lane_context& /*lane*/) {
+  batch_has_run.store(true, std::memory_order_release);
+  batch_has_run.notify_one();
+  return {};
+}
+
+void add_operations(operation_table& operations) { operations.add(&run, effort::by_size); }
+
+/// Sends what `next` makes, batch by batch, and takes every answer.
+template <class Next>
+void send_all(const library_actor& lane, std::size_t times, Next& next) {
+  std::vector<future<void>> answers;
+  answers.reserve(batch + 1);
+  for (std::size_t i = 0; i < times; ++i) {
+    batch_has_run.store(false, std::memory_order_relaxed);
+    for (std::size_t j = 0; j < batch; ++j)
+      answers.push_back(lane.ask(next()));
+    answers.push_back(lane.ask(end_of_batch{}));
+    batch_has_run.wait(false, std::memory_order_acquire);
+    for (future<void>& one : answers)
+      one.get();
+    answers.clear();
+  }
+}
+
+/// Under callgrind, what happens in all threads during its life is counted.
+class counting {
+ public:
+  // NOLINTBEGIN: what the macros are made of is not ours
+  counting() { CALLGRIND_START_INSTRUMENTATION; }
+  ~counting() { CALLGRIND_STOP_INSTRUMENTATION; }
+  // NOLINTEND
+  counting(const counting&) = delete;
+  counting& operator=(const counting&) = delete;
+};
+
+/// Measures one kind of request, unless another one is asked for.
+class question {
+ public:
+  question(report& out, const library_actor& lane, std::string_view asked) noexcept
+      : out_(out), lane_(lane), asked_(asked) {}
+
+  template <class Next>
+  void measure(std::string_view kind, Next&& next) {
+    if (!asked_.empty() && asked_ != kind) return;
+    // Every slot, and what is kept for it, is used once before anything is counted.
+    send_all(lane_, 4, next);
+    const auto begin = clock::now();
+    {
+      const counting these;
+      send_all(lane_, batches, next);
+    }
+    const std::chrono::duration<double, std::nano> spent = clock::now() - begin;
+    out_.add({std::string(kind), spent.count() / static_cast<double>(batch * batches), "ns"});
+  }
+
+ private:
+  report& out_;
+  const library_actor& lane_;
+  std::string_view asked_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  report out("request budget: one small request among many, worker in a thread of the program");
+  troupe::system system;
+  device cpu = system.device(0, {.isolation = isolation::thread,
+                                 .backend = backend_kind::cpu,
+                                 .own_operations = &add_operations});
+  cpu.wait_until_ready().value();
+  const auto a = cpu.tensor<float>({4, 4}).value();
+  const auto b = cpu.tensor<float>({4, 4}).value();
+  const auto c = cpu.tensor<float>({4, 4}).value();
+  const blas::gemm product{.a = a, .b = b, .c = c};
+
+  const library_actor lane = cpu.blas();
+  question all(out, lane, argc > 1 ? argv[1] : "");
+  all.measure("marker", [] { return lane::marker{}; });
+  // Another factor each time, so the worker has never seen the bytes before.
+  all.measure("gemm_decoded", [&, sent = 0]() mutable {
+    blas::gemm next = product;
+    next.alpha = static_cast<float>(++sent);
+    return next;
+  });
+  all.measure("gemm_recognised", [&] { return blas::gemm(product); });
+  return out.finish();
+}
