@@ -327,10 +327,10 @@ class worker_process {
 
 std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
   if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
+  hold_standard_places();
   // A worker must not outlive the thread that started it; where that is gone already, the control
   // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
   // while the next worker waits for it.
-  hold_standard_places();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};

@@ -1,6 +1,7 @@
 #include "history.hpp"
 
 #include "card.hpp"
+#include "under_sanitizers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,14 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using gpu_test::eventually;
 using gpu_test::way;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr auto patience = 20s;
 // What an allocator may round up. A worker that is not let go takes more.
@@ -261,7 +254,7 @@ void history::compare(json_line& line) {
   if (threads > 0) amiss(fmt::format("{} more threads", threads));
   if (children > 0) amiss(fmt::format("{} more processes, perhaps dead ones", children));
   if (shared > 0) amiss(fmt::format("{} bytes more of shared memory", shared));
-  if (!sanitized && resident > resident_tolerance_bytes) {
+  if (!test::under_sanitizers && resident > resident_tolerance_bytes) {
     amiss(fmt::format("{} bytes more resident", resident));
   }
   if (config_.backend == backend_kind::cuda && card > gpu_test::card_tolerance_bytes) {

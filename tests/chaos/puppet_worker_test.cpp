@@ -3,6 +3,8 @@
 
 #include "puppet_worker.hpp"
 
+#include "under_sanitizers.hpp"
+
 #include <troupe/device/device.hpp>
 #include <troupe/worker/entry.hpp>
 
@@ -24,14 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto patience = 30s;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto short_start = 10s;
-#elif defined(__has_feature)
-constexpr auto short_start =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 10s : 2s;
-#else
-constexpr auto short_start = 2s;
-#endif
+constexpr auto short_start = test::under_sanitizers ? 10s : 2s;
 
 std::size_t open_descriptors() {
   return static_cast<std::size_t>(

@@ -1,5 +1,7 @@
 #include "subject.hpp"
 
+#include "under_sanitizers.hpp"
+
 #include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/memory/copy.hpp>
@@ -24,14 +26,7 @@ constexpr std::int64_t outputs = 4096;
 
 // Of a worker that never says anything; any other is there in a tenth of it. One that is not is
 // started again and again, so this is not to be too short where everything takes longer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto hostile_start_timeout = 10s;
-#elif defined(__has_feature)
-constexpr auto hostile_start_timeout =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 10s : 3s;
-#else
-constexpr auto hostile_start_timeout = 3s;
-#endif
+constexpr auto hostile_start_timeout = test::under_sanitizers ? 10s : 3s;
 
 device_config config_of(backend_kind backend, void (*own_operations)(operation_table&)) {
   return {.backend = backend,

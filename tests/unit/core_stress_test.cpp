@@ -1,3 +1,5 @@
+#include "under_sanitizers.hpp"
+
 #include <troupe/core/block_pool.hpp>
 #include <troupe/core/system.hpp>
 
@@ -16,17 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int scale = 1;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int scale = 1;
-#else
-constexpr int scale = 10;
-#endif
-#else
-constexpr int scale = 10;
-#endif
+constexpr int scale = test::under_sanitizers ? 1 : 10;
 
 struct numbered {
   int sender;

@@ -25,9 +25,8 @@ class buffer_owner;
 /// `references` is the only member that any thread may change. It is raised relaxed (whoever raises
 /// it holds a reference already) and lowered acq_rel, so that the thread that frees the piece sees
 /// everything done to it. `state` holds `buffer_flag` bits, changed by atomic or/and; that of a
-/// freeze is set, and all are read by senders, seq_cst, because each side then looks what the other
-/// is at
-/// (`record::on_its_way`).
+/// freeze is set, and all are read by senders, seq_cst, because each side then looks what
+/// the other is at (`record::on_its_way`).
 struct buffer {
   std::atomic<std::uint32_t> references{0};
   std::atomic<std::uint32_t> state{0};

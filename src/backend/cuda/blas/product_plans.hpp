@@ -8,8 +8,8 @@
 namespace troupe::cuda {
 
 /// True for products that may take less of the device's time than of the processor's: one that
-/// cuBLAS calls anew chooses its kernel anew, a microsecond or more of the eight that the call
-/// takes. Such a product has its kernel chosen once for each lane, by cuBLASLt, as cuBLAS does it.
+/// cuBLAS calls anew chooses its kernel anew, a tenth of what the call takes. Such a product has
+/// its kernel chosen once for each lane, by cuBLASLt, as cuBLAS does it.
 [[nodiscard]] bool is_worth_a_plan(const column_major_product& p,
                                    const product_types& types) noexcept;
 
