@@ -1,6 +1,7 @@
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
 #include "os/shared_memory.hpp"
+#include "os/standard_streams.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
 #include "worker/crash.hpp"
@@ -10,7 +11,6 @@
 
 #include <troupe/worker/entry.hpp>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -28,14 +28,6 @@ namespace {
 
 // More than any machine has processors.
 constexpr std::uint32_t most_lane_threads = 4096;
-
-// Where a program has closed its standard streams, the memory that its worker is given must not
-// take their places: whatever a library prints would be written there.
-void hold_standard_places() noexcept {
-  for (int place = STDIN_FILENO; place <= STDERR_FILENO; ++place) {
-    if (::fcntl(place, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // takes the lowest
-  }
-}
 
 std::string_view text(const char* bytes, std::size_t room) {
   return {bytes, ::strnlen(bytes, room)};
@@ -327,7 +319,7 @@ class worker_process {
 
 std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
   if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
-  hold_standard_places();
+  os::hold_standard_places();
   // A worker must not outlive the thread that started it; where that is gone already, the control
   // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
   // while the next worker waits for it.

@@ -31,6 +31,11 @@ TEST(Choice, IsTheGpuOfTheDevicesNumberUnlessSaidOtherwise) {
   EXPECT_TRUE(has(probe("90:0,90:0", "1"), std::string("1 | Fake 1 | ") + second_uuid));
 }
 
+TEST(Driver, OpensNothingInThePlaceOfAStandardStream) {
+  const outcome got = probe("90:0", "same <&-");
+  EXPECT_TRUE(has(got, "0 | Fake 0")) << got.text;
+}
+
 TEST(Choice, ByUuidOrItsBeginning) {
   EXPECT_TRUE(has(probe("90:0,90:0", second_uuid), "1 | Fake 1"));
   EXPECT_TRUE(has(probe("90:0,90:0", "GPU-5f20"), "1 | Fake 1"));

@@ -8,6 +8,8 @@
 //   FAKE_CUDA_CONTEXT   what cuDevicePrimaryCtxRetain answers
 
 #include <cuda.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -41,7 +43,12 @@ std::vector<fake_device> devices() {
 
 extern "C" {
 
-CUresult CUDAAPI cuInit(unsigned) { return static_cast<CUresult>(setting("FAKE_CUDA_INIT", 0)); }
+CUresult CUDAAPI cuInit(unsigned) {
+  // As the driver does, for good.
+  if (::open("/dev/null", O_RDONLY | O_CLOEXEC) <= STDERR_FILENO)
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  return static_cast<CUresult>(setting("FAKE_CUDA_INIT", 0));
+}
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
   *version = setting("FAKE_CUDA_VERSION", 13'000);
   return CUDA_SUCCESS;

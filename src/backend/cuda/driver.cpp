@@ -1,6 +1,7 @@
 #include "backend/cuda/driver.hpp"
 
 #include "backend/cuda/device_check.hpp"
+#include "os/standard_streams.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -40,6 +41,8 @@ std::string remedy_for(CUresult code) {
 }
 
 result<driver> find_driver() {
+  // The driver opens what it needs at the first free places.
+  os::hold_standard_places();
   // Never closed: the driver keeps threads of its own.
   void* library = ::dlopen(soname, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
