@@ -29,8 +29,8 @@ LEFT_OUT = [CALLER, EXECUTOR, WAITING, TURNS]
 
 # In the order of a request's way. "rest" is what no rule names.
 ORDER = [
-    (PROGRAM, "send"), (PROGRAM, "validate"), (PROGRAM, "encode"), (PROGRAM, "operands"),
-    (PROGRAM, "post"),
+    (PROGRAM, "send"), (PROGRAM, "encode"), (PROGRAM, "operands"), (PROGRAM, "recognise"),
+    (PROGRAM, "validate"), (PROGRAM, "post"),
     (WORKER, "read"), (WORKER, "recognise"), (WORKER, "decode"), (WORKER, "validate"),
     (WORKER, "hazards"), (WORKER, "dispatch"), (WORKER, "complete"),
     (PROGRAM, "finish"), (PROGRAM, "future"), (PROGRAM, "rest"), (WORKER, "rest"),
@@ -45,7 +45,10 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
     (r"^src/device/reactor\.", r"::in_flight\b", TURNS),
     (r"^bench/", "", CALLER),
     (r"^src/ops/", "describe", "describe"),
+    (r"^include/troupe/ops/(?!request\.hpp)", r"^(?!.*validate)", CALLER),
     (r"^(src|include/troupe)/ops/(?!request\.hpp)", "", "validate"),
+    (r"^src/wire/hash\.hpp$|^src/device/valid_requests\.", "", "recognise"),
+    (r"^src/device/device_core_send\.", r"::check\b", "recognise"),
     (r"^src/wire/encode\.cpp$", "", "encode"),
     (r"^src/device/(operands\.|record\.hpp)", "", "operands"),
     (r"^src/device/mailbox\.", "publish|ring_worker|active_bells|bells", "post"),
@@ -56,7 +59,7 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
      "send"),
     (r"^src/core/(future|block_pool)|^include/troupe/core/(future|block_pool)", "", "future"),
     (r"^src/worker/inbox\.", "", "read"),
-    (r"^src/worker/decoded_requests\.", r"find|look_up|hash_of|::is\b|let_go", "recognise"),
+    (r"^src/worker/decoded_requests\.", r"find|look_up|::is\b|let_go", "recognise"),
     (r"^src/worker/decoded_requests\.|^src/wire/decode\.cpp$", "", "decode"),
     (r"^src/worker/hazards\.", "", "hazards"),
     (r"^src/worker/outbox\.|^src/wire/reply\.", "", "complete"),

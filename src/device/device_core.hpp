@@ -4,6 +4,7 @@
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/supervisor.hpp"
+#include "device/valid_requests.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/actor_ref.hpp>
@@ -97,6 +98,8 @@ class device_core {
       -> result<typename decltype(take())::value_type>;
   [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request,
                                   deadline until, no_room full);
+  [[nodiscard]] result<void> check(const request_type& type, const void* request,
+                                   std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
   void complete_error(std::uint16_t slot, error& failure);
   void cancel(std::uint16_t slot, std::uint64_t ticket);
@@ -111,6 +114,7 @@ class device_core {
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
+  valid_requests valid_;
 
   std::mutex lanes_mutex_;
   std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;

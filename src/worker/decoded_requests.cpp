@@ -1,5 +1,7 @@
 #include "worker/decoded_requests.hpp"
 
+#include "wire/hash.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,30 +31,6 @@ bool is_repeatable(std::span<const wire::operand> operands) noexcept {
                     written.begin < read.end;
            });
   });
-}
-
-// Of a few hundred bytes, for which a general one takes as long as all else here: four products at
-// a time do not wait for each other.
-std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
-  constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
-  constexpr std::size_t block_bytes = 32;
-  std::uint64_t lanes[4] = {bytes.size(), odd, ~odd, odd >> 7};
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(block_bytes, bytes.size()))) {
-    std::uint64_t words[4] = {};
-    if (bytes.size() >= block_bytes) {
-      std::memcpy(words, bytes.data(), block_bytes);
-    } else {
-      std::memcpy(words, bytes.data(), bytes.size());
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      lanes[i] = (lanes[i] ^ words[i]) * odd;
-      lanes[i] ^= lanes[i] >> 32;
-    }
-  }
-  std::uint64_t hash = 0;
-  for (const std::uint64_t lane : lanes)
-    hash = (hash ^ lane) * odd;
-  return hash ^ hash >> 32;
 }
 
 }  // namespace
@@ -102,7 +80,7 @@ decoded_requests::entry* decoded_requests::find(const operation& what,
 decoded_requests::entry* decoded_requests::look_up(const operation& what,
                                                    std::span<const std::byte> bytes,
                                                    const wire::address_ranges& ranges) {
-  const std::uint64_t hash = hash_of(bytes);
+  const std::uint64_t hash = wire::hash_of(bytes);
   std::unique_ptr<entry>& place = entries_[hash % capacity];
   if (place && place->hash_ == hash && place->is(what, bytes)) return place.get();
   std::uint64_t& seen = seen_[hash % seen_.size()];

@@ -74,8 +74,9 @@ inline constexpr std::size_t reply_capacity_bytes = 128;
 /// A request: an aggregate with a name `library.operation`, a reply type, a description of its
 /// fields, and a check of its own arguments.
 ///
-/// `validate` looks at shapes, types, strides, aliasing and ranges, never at memory. It runs in the
-/// program, before anything is queued, and again in the worker.
+/// `validate` looks at shapes, types, strides, aliasing and ranges of the fields that `describe`
+/// shows, never at memory. It runs in the program, before anything is queued, and again in the
+/// worker; not where the same request was valid before.
 template <class R>
 concept request = std::move_constructible<R> && std::default_initializable<R> &&
                   requires(R& r, const R& c, field_visitor& fields) {

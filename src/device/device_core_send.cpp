@@ -1,0 +1,230 @@
+// The way of a request into the mailbox.
+
+#include "core/spin_wait.hpp"
+#include "device/device_core.hpp"
+#include "device/operands.hpp"
+#include "wire/codec.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+namespace troupe {
+namespace {
+
+using stop_callback = std::stop_callback<std::function<void()>>;
+
+// A sender looks for completions itself once in so many requests, so that a stream of requests that
+// nobody waits for frees its slots without another thread.
+constexpr std::uint64_t requests_per_look = 32;
+
+}  // namespace
+
+result<void> device_core::send(const request_type& type, void* request,
+                               const request_options& options, std::uint8_t lane, completion&& done,
+                               no_room full) {
+  const auto refuse = [&](error why) -> result<void> {
+    if (full == no_room::come_again && why.code == errc::mailbox_full) return why;
+    why.device = ordinal_;
+    why.generation = supervisor_->generation();
+    if (why.request.empty()) why.request = wire::print(type, request);
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    if (done) {
+      error copy = why;
+      done(nullptr, &copy);
+    }
+    return why;
+  };
+  if (supervisor_->gone()) [[unlikely]]
+    return refuse(supervisor_->stop_reason());
+  if (auto why = not_enabled(type)) [[unlikely]]
+    return refuse(std::move(*why));
+  deadline until;
+  if (options.deadline) {
+    until = detail::deadline_after(supervisor_->current_time(), *options.deadline);
+  }
+  std::optional<std::uint16_t> taken = requests_->take_slot();
+  if (!taken) [[unlikely]] {
+    // What is to be refused does not wait.
+    if (auto valid = type.validate(request); !valid) return refuse(std::move(valid).error());
+    auto awaited = await_room(until, [this] { return requests_->take_slot(); }, full);
+    if (!awaited) return refuse(std::move(awaited).error());
+    taken = *awaited;
+  }
+  const std::uint16_t slot = *taken;
+  // Also where a request's own description or check throws.
+  const auto abandon = [this](const std::uint16_t* unsent) { abandon_slot(*unsent); };
+  std::unique_ptr<const std::uint16_t, decltype(abandon)> unsent(&slot, abandon);
+  if (auto filled = fill(slot, type, request, until, full); !filled) {
+    unsent.reset();
+    return refuse(std::move(filled).error());
+  }
+  (void)unsent.release();
+
+  record& r = completions_->at(slot);
+  r.type = &type;
+  r.lane = lane;
+  r.answered = false;
+  r.started = false;
+  r.withdrawn = false;
+  r.kills = 0;
+  requests_->header(slot).told = done ? 0 : 1;
+  r.done = std::move(done);
+  r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
+  requests_->header(slot).deadline_ns = r.deadline_ns;
+  const std::int64_t deadline_ns = r.deadline_ns;
+  const bool cancellable = options.stop.stop_possible();
+
+  // From here on the record belongs to the reactor's role.
+  const std::uint64_t ticket = requests_->publish(slot, lane, &r.on_its_way);
+  if (deadline_ns != 0) supervisor_->note_deadline(deadline_ns);
+  supervisor_->note_busy();
+  if (cancellable) {
+    supervisor_->execute([this, slot, ticket, stop = options.stop] {
+      // On the device thread, with the role, the record can be looked at again.
+      completions_->take_role();
+      completions_->poll();
+      record& sent = completions_->at(slot);
+      if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
+        sent.stop =
+            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel(slot, ticket); });
+      }
+      completions_->leave_role();
+    });
+  }
+  if (ticket % requests_per_look == 0) completions_->try_poll();
+  return {};
+}
+
+// Why requests of this type are not taken, if so.
+inline std::optional<error> device_core::not_enabled(const request_type& type) const {
+  if (!config_.fault_injection && type.name.starts_with("fault.")) [[unlikely]] {
+    return error{.code = errc::unsupported,
+                 .message = "the device was made without fault_injection"};
+  }
+  if (!config_.libraries.empty() && type.library() != "lane" && type.library() != "fault" &&
+      std::ranges::find(config_.libraries, type.library()) == config_.libraries.end()) {
+    return error{
+        .code = errc::library_missing,
+        .message = fmt::format("library {} is not enabled on this device", type.library())};
+  }
+  return std::nullopt;
+}
+
+// What `take` gives, when it has given nothing: a slot, or room for a long request.
+template <class Take>
+auto device_core::await_room(deadline until, Take&& take, no_room full)
+    -> result<typename decltype(take())::value_type> {
+  detail::spin_wait spin(std::chrono::microseconds(50));
+  for (bool given_way = false;;) {
+    completions_->try_poll();
+    if (auto room = take()) return *room;
+    if (config_.full == when_full::reject || full == no_room::come_again) {
+      // A sender that tries again and again may keep the very processor that the worker needs.
+      if (!std::exchange(given_way, true)) {
+        ::sched_yield();
+        continue;
+      }
+      return error{.code = errc::mailbox_full,
+                   .message = fmt::format("{} requests are waiting or running, its capacity",
+                                          requests_->capacity())};
+    }
+    if (supervisor_->gone()) return supervisor_->stop_reason();
+    if (until && supervisor_->current_time() >= *until) {
+      return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
+    }
+    if (!spin.step()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request,
+                               deadline until, no_room full) {
+  record& r = completions_->at(slot);
+  wire::slot_header& header = requests_->header(slot);
+  // Before the operands are checked: what is tainted after this is looked for again.
+  r.taint_changes = completions_->taints().changes();
+  r.watched = false;
+  outgoing_operands operands(*device_memory_, *host_memory_, r.operands);
+  const auto encode = [&](std::span<std::byte> room) {
+    r.operands.clear();
+    r.on_its_way.store(true, std::memory_order_seq_cst);
+    return wire::encode(type, request, room, operands);
+  };
+  const auto encode_to = [&](std::span<std::byte> room) {
+    auto bytes = encode(room);
+    if (bytes || bytes.error().code != errc::tainted_buffer) return bytes;
+    // What overwrites it may have been sent before, by this very thread, and not be taken up yet.
+    r.on_its_way.store(false, std::memory_order_release);
+    completions_->catch_up();
+    return encode(room);
+  };
+  auto bytes = encode_to(requests_->payload(slot));
+  const bool fits = bytes && *bytes <= wire::slot_payload_bytes;
+  const std::span<const std::byte> sent = requests_->payload(slot).first(fits ? *bytes : 0);
+  if (auto valid = check(type, request, sent); !valid) return valid;
+  if (!bytes) return std::move(bytes).error();
+  if (*bytes > wire::slot_payload_bytes) {
+    if (*bytes > requests_->heap_bytes()) {
+      return error{.code = errc::size_overflow,
+                   .message = fmt::format("the request takes {} bytes, mailbox_bytes is {}", *bytes,
+                                          requests_->heap_bytes())};
+    }
+    // Nobody has to wait for one that waits for room: its operands are checked anew below.
+    r.on_its_way.store(false, std::memory_order_release);
+    r.heap = requests_->take_heap(*bytes);
+    if (!r.heap) {
+      auto room = await_room(until, [&] { return requests_->take_heap(*bytes); }, full);
+      if (!room) {
+        error why = std::move(room).error();
+        if (why.code == errc::mailbox_full) {
+          why.message = fmt::format("no room for {} bytes within mailbox_bytes {}", *bytes,
+                                    requests_->heap_bytes());
+        }
+        return why;
+      }
+      r.heap = *room;
+    }
+    header.spill_offset = r.heap->offset;
+    auto again = encode_to(requests_->heap(*r.heap));
+    if (!again) return std::move(again).error();
+  }
+  header.operation = type.id;
+  header.memory_version = supervisor_->memory_version();
+  header.payload_bytes = static_cast<std::uint32_t>(*bytes);
+  header.revoked.store(0, std::memory_order_relaxed);
+  header.held.store(0, std::memory_order_relaxed);
+  header.alone.store(0, std::memory_order_relaxed);
+  if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
+    return error{.code = errc::poisonous,
+                 .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};
+  }
+  if (operands.watched()) [[unlikely]]
+    completions_->taints().announce(slot);
+  return {};
+}
+
+// Of a request that is in the mailbox as these bytes, or not yet.
+result<void> device_core::check(const request_type& type, const void* request,
+                                std::span<const std::byte> bytes) {
+  // A request that is said in fewer is checked as fast as it is recognised.
+  constexpr std::size_t least_bytes = 64;
+  if (bytes.size() < least_bytes) return type.validate(request);
+  const std::uint64_t key = valid_requests::key(type, bytes);
+  if (valid_.contains(key)) return {};
+  auto valid = type.validate(request);
+  if (valid) valid_.add(key);
+  return valid;
+}
+
+void device_core::abandon_slot(std::uint16_t slot) noexcept {
+  record& r = completions_->at(slot);
+  r.on_its_way.store(false, std::memory_order_release);
+  r.operands.clear();
+  if (r.heap) requests_->give_back_heap(*std::exchange(r.heap, std::nullopt));
+  requests_->give_back_slot(slot);
+}
+
+}  // namespace troupe

@@ -1,0 +1,119 @@
+// When a request is checked in the program: before anything is queued, and once for as long as it
+// is sent again as it was.
+
+#include "either_isolation.hpp"
+
+#include <troupe/ops/lane/marker.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+namespace troupe::test {
+namespace {
+
+// Of this thread alone: in thread isolation a worker's threads check, too.
+thread_local int checks = 0;
+
+/// No worker knows it: what is asked here is whether it is sent.
+struct checked {
+  using reply = void;
+  static constexpr std::string_view name = "test.checked";
+
+  any_tensor a{};
+  any_tensor b{};
+  std::int64_t number = 0;
+
+  void describe(field_visitor& fields) {
+    fields.reads("a", a);
+    fields.reads("b", b);
+    fields.value("number", number);
+  }
+  [[nodiscard]] result<void> validate() const {
+    ++checks;
+    if (number == 13) throw std::logic_error("a check that throws");
+    if (number < 0) return error{.code = errc::invalid_argument, .message = "negative"};
+    return {};
+  }
+};
+
+class CheckedOnce : public either_isolation {
+ protected:
+  void SetUp() override { checks = 0; }
+  [[nodiscard]] checked request(std::int64_t number) {
+    return {.a = tensor_, .b = tensor_, .number = number};
+  }
+  tensor<float> tensor_ = gpu_.tensor<float>({4, 4}).value();
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, CheckedOnce,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         process_or_thread);
+
+TEST_P(CheckedOnce, WhatIsSentAgainIsNotCheckedAgain) {
+  const library_actor lane = gpu_.library("test");
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(lane.tell(request(1)));
+  EXPECT_EQ(checks, 1);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(lane.tell(request(1 + i % 2)));
+  EXPECT_EQ(checks, 2);
+  EXPECT_TRUE(lane.tell(checked{.a = tensor_, .b = tensor_.transpose(), .number = 1}));
+  EXPECT_EQ(checks, 3);
+}
+
+TEST_P(CheckedOnce, WhatIsRefusedIsRefusedEachTime) {
+  const library_actor lane = gpu_.library("test");
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(lane.tell(request(1)));
+    auto refused = lane.tell(request(-1));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_argument);
+    EXPECT_EQ(checks, 1 + i);
+  }
+}
+
+TEST_P(CheckedOnce, ARequestThatCannotBeIsRefusedBeforeATensorOfIt) {
+  std::array<float, 4> mine{};
+  const any_tensor outside =
+      any_tensor::unowned(reinterpret_cast<std::byte*>(mine.data()), dtype::f32, shape{4});
+  auto refused = gpu_.library("test").tell(checked{.a = outside, .b = outside, .number = -1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+}
+
+TEST_P(CheckedOnce, ARequestThatCannotBeDoesNotWaitForRoom) {
+  device_config config = this->config();
+  config.mailbox_capacity = 1;
+  config.full = when_full::wait;
+  device gpu = instead(config);
+  shared_flag flag(gpu);
+  auto t = gpu.tensor<float>({4, 4}).value();
+  auto first = gpu.ask(hold{.flag = flag.tensor(), .output = t, .value = 1});
+  auto refused = gpu.library("test").tell(checked{.a = t, .b = t, .number = -1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  flag.set();
+  EXPECT_TRUE(first.get_result());
+}
+
+TEST_P(CheckedOnce, ACheckThatThrowsKeepsNoRoom) {
+  device_config config = this->config();
+  config.mailbox_capacity = 2;
+  device gpu = instead(config);
+  auto t = gpu.tensor<float>({4, 4}).value();
+  const library_actor lane = gpu.library("test");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THROW((void)lane.tell(checked{.a = t, .b = t, .number = 13}), std::logic_error);
+  }
+  shared_flag flag(gpu);
+  auto first = gpu.ask(hold{.flag = flag.tensor(), .output = t, .value = 1});
+  auto second = gpu.ask(lane::marker{});
+  flag.set();
+  EXPECT_TRUE(first.get_result());
+  EXPECT_TRUE(second.get_result());
+}
+
+}  // namespace
+}  // namespace troupe::test
