@@ -1,5 +1,6 @@
 // What a request to a worker process costs, beside a bare hop to a process in the same run.
 
+#include "placement.hpp"
 #include "process_hop.hpp"
 #include "report.hpp"
 #include "samples.hpp"
@@ -61,8 +62,22 @@ void measure_requests(report& out, const device& gpu, const std::string& where,
            floor.pipelined_per_second});
 }
 
-void measure_gemm(report& out, device gpu, const std::string& where, std::int64_t n,
-                  std::size_t repeats) {
+/// Times of one side.
+struct side {
+  samples all;
+  samples typical;  ///< the mean of the medians of two blocks, whose threads have changed places
+};
+
+struct gemm_case {
+  std::int64_t n;
+  int pairs;  ///< of blocks
+  std::size_t per_block;
+  /// A product of one thread: it is done on one processor, and waited for on another one.
+  bool of_one_thread;
+};
+
+void measure_gemm(report& out, device gpu, const gemm_case& what) {
+  const std::int64_t n = what.n;
   const auto elements = static_cast<std::size_t>(n * n);
   std::vector<float> a(elements, 0.5F);
   std::vector<float> b(elements, 0.25F);
@@ -73,19 +88,41 @@ void measure_gemm(report& out, device gpu, const std::string& where, std::int64_
   gpu.copy(std::span(a), da).get();
   gpu.copy(std::span(b), db).get();
   const library_actor blas = gpu.blas();
+  const auto call = [&] {
+    ::cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a.data(), n, b.data(), n,
+                  0, c.data(), n);
+  };
+  const auto ask = [&] { blas.ask(blas::gemm{.a = da, .b = db, .c = dc}).get(); };
 
-  // Taken in turn, so that both see the same machine.
-  samples direct;
-  samples ours;
-  for (std::size_t i = 0; i < repeats; ++i) {
-    direct.take(1, [&] {
-      ::cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a.data(), n, b.data(), n,
-                    0, c.data(), n);
-    });
-    ours.take(1, [&] { blas.ask(blas::gemm{.a = da, .b = db, .c = dc}).get(); });
+  constexpr std::size_t warm_up = 10;
+  bench::placement processors;
+  side direct;
+  side ours;
+  for (int pair = 0; pair < what.pairs; ++pair) {
+    double direct_medians = 0;
+    double our_medians = 0;
+    for (int place = 0; place < 2; ++place) {
+      if (what.of_one_thread) processors.trade();
+      samples calls;
+      samples asks;
+      // Taken in turn, so that both see the same machine.
+      for (std::size_t i = 0; i < warm_up + what.per_block; ++i) {
+        if (i == warm_up) calls = asks = {};
+        calls.take(1, call);
+        asks.take(1, ask);
+      }
+      direct_medians += calls.median();
+      our_medians += asks.median();
+      direct.all.add(calls);
+      ours.all.add(asks);
+    }
+    direct.typical.add(direct_medians / 2);
+    ours.typical.add(our_medians / 2);
   }
-  add_both(out, "sgemm n=" + std::to_string(n) + " with reply, " + where, ours,
-           "OpenBLAS called directly", direct.median(), direct.p99());
+  const std::string name = "sgemm n=" + std::to_string(n) + " with reply, process";
+  const std::string floor = "OpenBLAS called directly";
+  out.add({name + ", p50", ours.typical.median(), "us", floor, direct.typical.median()});
+  out.add({name + ", p99", ours.all.p99(), "us", floor, direct.all.p99()});
 }
 
 void measure_memory(report& out, device gpu) {
@@ -127,8 +164,8 @@ int main() {
   gpu.wait_until_ready().value();
   measure_requests(out, gpu, "process", floor);
   measure_memory(out, gpu);
-  measure_gemm(out, gpu, "process", 64, 20'000);
-  measure_gemm(out, gpu, "process", 512, 300);
+  measure_gemm(out, gpu, {.n = 64, .pairs = 40, .per_block = 250, .of_one_thread = true});
+  measure_gemm(out, gpu, {.n = 512, .pairs = 15, .per_block = 10, .of_one_thread = false});
   gpu.stop();
 
   device threads = system.device(1, {.isolation = isolation::thread});

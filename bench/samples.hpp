@@ -22,8 +22,10 @@ class samples {
       add(clock::now() - begin);
     }
   }
-  void add(clock::duration spent) {
-    times_.push_back(std::chrono::duration<double, std::micro>(spent).count());
+  void add(clock::duration spent) { add(std::chrono::duration<double, std::micro>(spent).count()); }
+  void add(double microseconds) { times_.push_back(microseconds); }
+  void add(const samples& more) {
+    times_.insert(times_.end(), more.times_.begin(), more.times_.end());
   }
 
   [[nodiscard]] double median() { return percentile(0.5); }

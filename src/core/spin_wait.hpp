@@ -19,7 +19,7 @@ inline void pause_cpu() noexcept {
 #endif
 }
 
-/// Spinning with an end: pauses first, then also gives the processor to others, until the budget
+/// Spinning with an end: pauses, and now and then gives the processor to others, until the budget
 /// is used. Parking at once costs 47 us for a hop between threads where spinning costs 0.2;
 /// spinning for ever starves whoever is to produce what is waited for.
 class spin_wait {
@@ -28,7 +28,7 @@ class spin_wait {
 
   /// `pauses` is how long a step is. Few make what is waited for be seen sooner, and take the cache
   /// line that is looked at from whoever is about to write it more often.
-  explicit spin_wait(clock::duration budget, int pauses = pauses_per_yield) noexcept
+  explicit spin_wait(clock::duration budget, int pauses = pauses_per_look) noexcept
       : budget_(budget), pauses_(pauses) {}
 
   /// Spends a little time; false once the budget is used.
@@ -37,30 +37,32 @@ class spin_wait {
     for (int i = 0; i < pauses_; ++i)
       pause_cpu();
     paused_ += pauses_;
-    if (steps_ < steps_without_clock) return true;
+    if (steps_ < steps_without_clock || paused_ < pauses_per_look) return true;
+    paused_ = 0;
     const auto now = clock::now();
-    if (steps_ == steps_without_clock) began_ = now;
+    if (began_ == clock::time_point{}) began_ = now;
     const auto used = now - began_;
     if (used > budget_) return false;
-    // Whoever is waited for may need this very processor; an answer that takes no longer than this
-    // comes from another one.
-    if (used > before_yield && paused_ >= pauses_per_yield) {
-      paused_ = 0;
+    // Whoever is waited for may need this very processor. Not at once, nor often: the call takes
+    // longer than a hop between processes, and what comes meanwhile is seen late.
+    if (used > next_yield_) {
+      next_yield_ = used + between_yields;
       ::sched_yield();
     }
     return true;
   }
 
  private:
-  static constexpr std::chrono::nanoseconds before_yield{2'000};
-  static constexpr int pauses_per_yield = 8;
+  static constexpr std::chrono::microseconds between_yields{8};
+  static constexpr int pauses_per_look = 8;  // at the clock, which takes as long as some of them
   static constexpr std::uint32_t steps_without_clock = 8;
 
   clock::duration budget_;
   int pauses_;
   int paused_ = 0;
-  clock::time_point began_{};
   std::uint32_t steps_ = 0;
+  clock::duration next_yield_ = between_yields;
+  clock::time_point began_{};
 };
 
 /// How long this thread should spin before it parks: long while that pays, short while it does not.

@@ -19,11 +19,14 @@ class placement {
   /// Puts all of them on the same half of the processors, another one each time. Where there are
   /// too few processors to choose from, nothing moves.
   void move();
+  /// Puts this thread on a processor and all workers on another one, and has them change places the
+  /// next time: for what this thread does and what a worker does while it waits, which are then
+  /// both done on either. Where there is one processor, nothing moves.
+  void trade();
 
  private:
-  static void put_on(const std::vector<int>& processors);
-
   std::vector<int> all_;
+  bool traded_ = true;
   std::mt19937 random_{1};
 };
 
