@@ -1,5 +1,6 @@
 // What a lost worker costs.
 
+#include "process_figures.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -8,8 +9,6 @@
 #include <troupe/ops/lane/marker.hpp>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,21 +72,6 @@ void measure_losses(report& out, const device& gpu) {
   out.add({"1 000 in flight, one crashes: lost", 1000 - answered - failed, "requests"});
 }
 
-std::size_t entries(const char* folder) {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder))
-    ++count;
-  return count;
-}
-
-double resident_kib() {
-  std::ifstream file("/proc/self/statm");
-  double total = 0;
-  double resident = 0;
-  file >> total >> resident;
-  return resident * 4;
-}
-
 void measure_leaks(report& out, device gpu) {
   constexpr int restarts = 200;
   const auto restart = [&](int times) {
@@ -101,15 +85,22 @@ void measure_leaks(report& out, device gpu) {
     wait_for_standby(gpu);
   };
   restart(20);  // caches and pools reach their size
-  const std::size_t descriptors = entries("/proc/self/fd");
-  const std::size_t threads = entries("/proc/self/task");
-  const double resident = resident_kib();
+  struct footprint {
+    double descriptors = static_cast<double>(open_descriptors());
+    double threads = static_cast<double>(running_threads());
+    double processes = static_cast<double>(child_processes());
+    double shared = resident_shared_kib();
+    double resident = resident_kib();
+  };
+  const footprint before;
   restart(restarts);
-  out.add({"growth over 200 restarts: descriptors",
-           static_cast<double>(entries("/proc/self/fd")) - static_cast<double>(descriptors), ""});
-  out.add({"growth over 200 restarts: threads",
-           static_cast<double>(entries("/proc/self/task")) - static_cast<double>(threads), ""});
-  out.add({"growth over 200 restarts: resident memory", resident_kib() - resident, "KiB"});
+  const footprint after;
+  const std::string name = "growth over 200 restarts: ";
+  out.add({name + "descriptors", after.descriptors - before.descriptors, ""});
+  out.add({name + "threads", after.threads - before.threads, ""});
+  out.add({name + "processes, dead ones too", after.processes - before.processes, ""});
+  out.add({name + "shared memory", after.shared - before.shared, "KiB"});
+  out.add({name + "resident memory", after.resident - before.resident, "KiB"});
 }
 
 }  // namespace

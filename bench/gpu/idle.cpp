@@ -2,6 +2,7 @@
 // many of them leave behind. `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
 
 #include "count_argument.hpp"
+#include "idle_figures.hpp"
 #include "process_figures.hpp"
 #include "questions.hpp"
 
@@ -35,34 +36,6 @@ device open(troupe::system& system, bool standby) {
                                  .fault_injection = true});
   wait_until_settled(gpu, standby);
   return gpu;
-}
-
-// Idle ------------------------------------------------------------------------------------------
-
-void measure_idle(report& out, const device& gpu, questions& asked) {
-  for (int i = 0; i < 100; ++i)
-    (void)asked.ask();
-  std::this_thread::sleep_for(1s);  // what spins for a while has stopped by then
-  const std::vector<std::pair<std::string, pid_t>> processes = {
-      {"program", ::getpid()},
-      {"worker", gpu.worker_pid().value()},
-      {"standby", gpu.health().standby_pid.value()}};
-  std::vector<std::chrono::nanoseconds> before;
-  before.reserve(processes.size());
-  for (const auto& [name, pid] : processes)
-    before.push_back(processor_time(pid).value());
-  const auto begin = clock::now();
-  std::this_thread::sleep_for(5s);
-  const std::chrono::duration<double> spent = clock::now() - begin;
-  double all = 0;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const auto& [name, pid] = processes[i];
-    const std::chrono::duration<double> used = processor_time(pid).value() - before[i];
-    const double percent = used / spent * 100;
-    all += percent;
-    out.add({"idle for 5 s, processor time of the " + name, percent, "% core"});
-  }
-  out.add({"idle for 5 s, processor time of all", all, "% core", "", {}, at_most(0.5)});
 }
 
 // Loss ------------------------------------------------------------------------------------------
@@ -248,7 +221,11 @@ int main(int argc, char** argv) {
     troupe::system system;
     const device gpu = open(system, true);
     questions asked(gpu);
-    section(out, "idle", [&] { measure_idle(out, gpu, asked); });
+    section(out, "idle", [&] {
+      for (int i = 0; i < 100; ++i)
+        (void)asked.ask();
+      measure_idle(out, gpu, 0.5);
+    });
     section(out, "failover with standby",
             [&] { measure_failover(out, gpu, asked, true, trials, 3); });
     section(out, "leaks", [&] { measure_leaks(out, gpu, asked, *workers); });

@@ -14,6 +14,8 @@ namespace troupe::bench {
 
 /// Resident memory of this process, in KiB.
 [[nodiscard]] double resident_kib();
+/// What of it is shared memory, in KiB.
+[[nodiscard]] double resident_shared_kib();
 [[nodiscard]] std::size_t open_descriptors();
 [[nodiscard]] std::size_t running_threads();
 /// Processes that this one has started and that are still there, ended ones included.

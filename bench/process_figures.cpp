@@ -38,6 +38,15 @@ double resident_kib() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1024;
 }
 
+double resident_shared_kib() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    double kib = 0;
+    if (word == "RssShmem:" && file >> kib) return kib;
+  }
+  return 0;
+}
+
 std::size_t open_descriptors() { return entries("/proc/self/fd"); }
 std::size_t running_threads() { return entries("/proc/self/task"); }
 
