@@ -24,6 +24,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # At -O3 every `"text" + string` is said to overlap itself (GCC bug 105651, mended in 13).
   target_compile_options(troupe_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+# After these a test is taken to hang. Under a sanitizer all takes some ten times as long.
+set(TROUPE_TEST_SECONDS 600)
+if(TROUPE_SANITIZER)
+  set(TROUPE_TEST_SECONDS 1800)
+endif()
+
 if(TROUPE_SANITIZER STREQUAL "address")
   set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(TROUPE_SANITIZER STREQUAL "thread")
@@ -69,7 +75,7 @@ function(troupe_test name)
     troupe_add_companions(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TROUPE_TEST_SECONDS})
 endfunction()
 
 # troupe_program(<name> SOURCES <file>… [LINK <target>…]): a program that uses the library as its
