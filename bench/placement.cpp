@@ -27,7 +27,7 @@ void put_on(pid_t thread, std::span<const int> processors) {
   (void)::sched_setaffinity(thread, sizeof set, &set);
 }
 
-std::vector<std::string> inside(const std::string& folder) {
+std::vector<std::string> inside(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code gone;  // a process or a thread may end at any time
   for (const auto& one : fs::directory_iterator(folder, gone))
@@ -37,9 +37,9 @@ std::vector<std::string> inside(const std::string& folder) {
 
 std::vector<std::string> children_of(const std::string& process) {
   std::vector<std::string> children;
-  const std::string threads = "/proc/" + process + "/task";
+  const fs::path threads = fs::path("/proc") / process / "task";
   for (const std::string& thread : inside(threads)) {
-    std::ifstream started(threads + "/" + thread + "/children");
+    std::ifstream started(threads / thread / "children");
     children.insert(children.end(), std::istream_iterator<std::string>(started), {});
   }
   return children;
@@ -47,7 +47,7 @@ std::vector<std::string> children_of(const std::string& process) {
 
 // Of a process and of those that it has started.
 void put_all_on(const std::string& process, std::span<const int> processors) {
-  for (const std::string& thread : inside("/proc/" + process + "/task"))
+  for (const std::string& thread : inside(fs::path("/proc") / process / "task"))
     put_on(static_cast<pid_t>(std::stol(thread)), processors);
   for (const std::string& child : children_of(process))
     put_all_on(child, processors);

@@ -88,6 +88,7 @@ class device_core {
 
  private:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
+  class unsent_slot;
 
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -22,6 +23,25 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 constexpr std::uint64_t requests_per_look = 32;
 
 }  // namespace
+
+/// A slot that goes back unless it is filled, also where a request's own description or check
+/// throws.
+class device_core::unsent_slot {
+ public:
+  unsent_slot(device_core& core, std::uint16_t slot) noexcept : core_(&core), slot_(slot) {}
+  unsent_slot(const unsent_slot&) = delete;
+  unsent_slot& operator=(const unsent_slot&) = delete;
+  ~unsent_slot() { give_back(); }
+
+  void give_back() noexcept {
+    if (core_ != nullptr) std::exchange(core_, nullptr)->abandon_slot(slot_);
+  }
+  void is_filled() noexcept { core_ = nullptr; }
+
+ private:
+  device_core* core_;
+  std::uint16_t slot_;
+};
 
 result<void> device_core::send(const request_type& type, void* request,
                                const request_options& options, std::uint8_t lane, completion&& done,
@@ -55,14 +75,12 @@ result<void> device_core::send(const request_type& type, void* request,
     taken = *awaited;
   }
   const std::uint16_t slot = *taken;
-  // Also where a request's own description or check throws.
-  const auto abandon = [this](const std::uint16_t* unsent) { abandon_slot(*unsent); };
-  std::unique_ptr<const std::uint16_t, decltype(abandon)> unsent(&slot, abandon);
+  unsent_slot unsent(*this, slot);
   if (auto filled = fill(slot, type, request, until, full); !filled) {
-    unsent.reset();
+    unsent.give_back();
     return refuse(std::move(filled).error());
   }
-  (void)unsent.release();
+  unsent.is_filled();
 
   record& r = completions_->at(slot);
   r.type = &type;
