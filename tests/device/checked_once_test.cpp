@@ -39,6 +39,11 @@ struct checked {
   }
 };
 
+/// The same bytes, and another request.
+struct checked_too : checked {
+  static constexpr std::string_view name = "test.checked_too";
+};
+
 class CheckedOnce : public either_isolation {
  protected:
   void SetUp() override { checks = 0; }
@@ -61,6 +66,13 @@ TEST_P(CheckedOnce, WhatIsSentAgainIsNotCheckedAgain) {
   EXPECT_EQ(checks, 2);
   EXPECT_TRUE(lane.tell(checked{.a = tensor_, .b = tensor_.transpose(), .number = 1}));
   EXPECT_EQ(checks, 3);
+}
+
+TEST_P(CheckedOnce, WhatIsAnotherRequestIsChecked) {
+  const library_actor lane = gpu_.library("test");
+  EXPECT_TRUE(lane.tell(request(1)));
+  EXPECT_TRUE(lane.tell(checked_too{request(1)}));
+  EXPECT_EQ(checks, 2);
 }
 
 TEST_P(CheckedOnce, WhatIsRefusedIsRefusedEachTime) {

@@ -1,6 +1,6 @@
 // Device memory as a program sees it: allocation, copies, freezing, staleness.
 
-#include "operations.hpp"
+#include "either_isolation.hpp"
 
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/fill.hpp>
@@ -18,24 +18,11 @@
 namespace troupe::test {
 namespace {
 
-class Memory : public ::testing::TestWithParam<isolation> {
- protected:
-  static device_config config() {
-    device_config c = permissive();
-    c.isolation = GetParam();
-    return c;
-  }
-
-  troupe::system system_;
-  device gpu_ = system_.device(0, config());
-};
+class Memory : public either_isolation {};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, Memory,
                          ::testing::Values(isolation::process, isolation::thread),
-                         [](const auto& which) {
-                           return std::string(which.param == isolation::process ? "Process"
-                                                                                : "Thread");
-                         });
+                         process_or_thread);
 
 std::vector<float> counted(std::size_t n) {
   std::vector<float> values(n);
