@@ -19,7 +19,7 @@ class copy_crew {
    public:
     /// Called once for each part, by any thread.
     virtual void do_part(std::uint32_t part) = 0;
-    /// How many of the crew may be at it at once. May grow: say so by `call`. Called by any thread.
+    /// How many of the crew may be at it at once. Called by any thread.
     [[nodiscard]] virtual unsigned most_threads() const noexcept = 0;
 
    protected:
@@ -43,7 +43,7 @@ class copy_crew {
   /// Begins each batch in its turn, all of them by as many as the first one may have. Wakes as many
   /// as there is work for, all at once.
   void post(std::span<batch> batches);
-  /// So many parts come soon, or may have more threads than before: wakes those who will do them.
+  /// So many parts come soon: wakes those who will do them.
   void call(std::uint64_t parts);
   /// Does one part of what waits for the crew, if there is any.
   bool help();

@@ -47,9 +47,7 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   /// Where one piece after the other is on its way.
   struct stage final : copy_crew::work {
     void do_part(std::uint32_t part) override;
-    [[nodiscard]] unsigned most_threads() const noexcept override {
-      return copy->threads_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] unsigned most_threads() const noexcept override { return copy->threads_; }
 
     staged_copy* copy = nullptr;
     std::size_t begin = 0;  // of the piece, in bytes of the program's memory
@@ -69,7 +67,6 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   void set_going(stage& s);
   void copy_piece(stage& s);
   [[nodiscard]] copy_crew::batch parts_of(stage& s);
-  void hurry();
   void copy_bytes(const stage& s, std::size_t begin, std::size_t end) const noexcept;
   void on_copied(stage& s);
   bool send(stage& s, device_core::no_room full);
@@ -93,15 +90,13 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::vector<stage> stages_;
   // By whoever did its last part, as the last thing it does with that piece.
   std::atomic<bool> first_is_full_{false};
-  // Of the crew, that are at a piece at once. Only a number: relaxed.
-  std::atomic<unsigned> threads_{0};
+  unsigned threads_ = 0;  // of the crew, that may be at a piece at once
 
   std::mutex mutex_;
   std::size_t next_ = 0;
   std::uint8_t next_lane_ = 0;   // in turn: a copy does not wait for the mark of the one before
   std::size_t unsent_ = 0;       // bytes
   std::size_t under_way_ = 0;    // pieces, and one for whoever starts the copy
-  std::size_t with_device_ = 0;  // of those, pieces
   bool begun_ = false;           // the first piece was sent
   std::vector<stage*> waiting_;  // to be sent: for the first piece, or for room
   std::optional<error> failure_;

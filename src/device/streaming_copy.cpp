@@ -5,6 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -46,7 +47,28 @@ std::size_t copy_lines(std::byte* to, const std::byte* from, std::size_t bytes,
 
 }  // namespace
 
-void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+bool can_share_lines() noexcept {
+  // Leaf 7 of CPUID, ECX bit 25 (Intel's Software Developer's Manual, volume 2A, CPUID).
+  static const bool can = [] {
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_CLDEMOTE) != 0;
+  }();
+  return can;
+}
+
+// To processors that do not know the instruction it is one that does nothing.
+[[gnu::target("cldemote")]] void copy_into_shared_cache(std::byte* to, const std::byte* from,
+                                                        std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  std::memcpy(to, from, bytes);
+  for (std::size_t i = 0; i < bytes; i += line_bytes)
+    _cldemote(to + i);
+}
+
+void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   const std::size_t before =
       (sizeof(word) - reinterpret_cast<std::uintptr_t>(to) % sizeof(word)) % sizeof(word);
   const std::size_t head = std::min(bytes, before);
@@ -68,7 +90,13 @@ void copy_from_device(std::byte* to, const std::byte* from, std::size_t bytes) n
 
 #else
 
-void copy_for_device(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+bool can_share_lines() noexcept { return false; }
+
+void copy_into_shared_cache(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 

@@ -33,7 +33,8 @@ TEST_P(StreamingCopy, MovesAllBytesAndNoOthersWhereverTheyLie) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachWay, StreamingCopy,
-                         testing::Values(&copy_for_device, &copy_from_device));
+                         testing::Values(&copy_into_shared_cache, &copy_past_caches,
+                                         &copy_from_device));
 
 }  // namespace
 }  // namespace troupe
