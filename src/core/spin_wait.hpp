@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -43,17 +44,21 @@ class spin_wait {
     if (began_ == clock::time_point{}) began_ = now;
     const auto used = now - began_;
     if (used > budget_) return false;
-    // Whoever is waited for may need this very processor. Not at once, nor often: the call takes
-    // longer than a hop between processes, and what comes meanwhile is seen late.
+    // Whoever is waited for may need this very processor: the kernel puts both there now and then,
+    // and each gets on when the other one yields. So that must be soon; but not at once, and ever
+    // less often: the call takes longer than a hop between processes, and what comes meanwhile is
+    // seen late.
     if (used > next_yield_) {
-      next_yield_ = used + between_yields;
+      next_yield_ = used + between_yields_;
+      between_yields_ = std::min(2 * between_yields_, longest_between_yields);
       ::sched_yield();
     }
     return true;
   }
 
  private:
-  static constexpr std::chrono::microseconds between_yields{8};
+  static constexpr clock::duration first_yield = std::chrono::microseconds(2);
+  static constexpr clock::duration longest_between_yields = std::chrono::microseconds(16);
   static constexpr int pauses_per_look = 8;  // at the clock, which takes as long as some of them
   static constexpr std::uint32_t steps_without_clock = 8;
 
@@ -61,7 +66,8 @@ class spin_wait {
   int pauses_;
   int paused_ = 0;
   std::uint32_t steps_ = 0;
-  clock::duration next_yield_ = between_yields;
+  clock::duration next_yield_ = first_yield;
+  clock::duration between_yields_ = 2 * first_yield;
   clock::time_point began_{};
 };
 
