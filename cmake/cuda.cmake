@@ -14,14 +14,13 @@ endif()
 set(CMAKE_CUDA_ARCHITECTURES ${TROUPE_CUDA_ARCHITECTURES})
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-if(TROUPE_CCACHE)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TROUPE_CCACHE})
-endif()
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvcc has C++20
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
+# Kernels are the same in every build type, and compiled once by whoever has a compiler cache.
+set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO ${CMAKE_CUDA_FLAGS_RELEASE})
 find_package(CUDAToolkit 13.0 REQUIRED)
 set(TROUPE_HAVE_CUDA ON)
 

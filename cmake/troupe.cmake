@@ -10,10 +10,17 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# What is tested is what is installed, to the instruction, with debug information beside it.
+if(NOT TROUPE_SANITIZER)
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELEASE} -g")
+endif()
+
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+  # What two presets compile alike is compiled once, though in two folders.
+  foreach(language IN ITEMS CXX CUDA)
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${TROUPE_CCACHE})
+  endforeach()
 endif()
 
 add_library(troupe_flags INTERFACE)
