@@ -90,25 +90,34 @@ TEST(FftRealTransforms, InverseWorksInPlace) {
   }
 }
 
-// The rows of a block of a larger tensor, one of its dimensions turned to the front.
+/// Rows of a block of a larger tensor, its dimensions in another order: [4, 3, 4].
+any_tensor block_of(const any_tensor& whole) {
+  const any_tensor block = whole.slice(0, 1, 4).value().slice(1, 2, 6).value();
+  return block.slice(2, 3, 7).value().permute(std::vector<int>{1, 0, 2}).value();
+}
+
 TEST(FftRealTransforms, WorkInPlaceOnBlocks) {
-  for (const int rank : {1, 2}) {
-    const fourier_case c{.precision = dtype::f64, .size = {4, 3, 6}, .rank = rank};
-    scene s;
-    s.name("r2c in place on a block " + c.text());
-    auto& whole = numbers(s, c.precision, true, {5, 7, 9});
-    const any_tensor block = whole.view.slice(0, 1, 4)
-                                 .value()
-                                 .slice(1, 2, 6)
-                                 .value()
-                                 .slice(2, 3, 7)
-                                 .value()
-                                 .permute(std::vector<int>{1, 0, 2})
-                                 .value();
-    auto& out = s.again(whole, block);
-    auto& in = s.again(whole, fft::real_rows(block, 6).value());
-    s.run(fft::r2c{.in = in.view, .out = out.view, .rank = c.rank, .scale = c.scale});
-    expect_forward(s, c, in.values, out);
+  for (const dtype precision : {dtype::f32, dtype::f64}) {
+    for (const int rank : {1, 2, 3}) {
+      const fourier_case c{.precision = precision, .size = {4, 3, 6}, .rank = rank};
+      scene s;
+      s.name("r2c in place on a block " + c.text());
+      auto& whole = numbers(s, precision, true, {5, 7, 9});
+      auto& out = s.again(whole, block_of(whole.view));
+      auto& in = s.again(whole, fft::real_rows(out.view, 6).value());
+      s.run(fft::r2c{.in = in.view, .out = out.view, .rank = c.rank});
+      expect_forward(s, c, in.values, out);
+
+      scene back;
+      back.name("c2r in place on a block " + c.text());
+      auto& room = numbers(back, precision, true, {5, 7, 9});
+      auto& half = back.again(room, block_of(room.view));
+      back.fill(half, random_half(back, c));
+      room.image = half.image;
+      auto& real = back.again(half, fft::real_rows(half.view, 6).value());
+      back.run(fft::c2r{.in = half.view, .out = real.view, .rank = c.rank});
+      expect_inverse(back, c, half.values, real);
+    }
   }
 }
 

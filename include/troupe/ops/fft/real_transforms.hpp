@@ -38,9 +38,9 @@ struct TROUPE_EXPORT r2c {
 /// `in` is […, n / 2 + 1], `out` is […, n]; n is odd or even, `out` says which. Coefficients that
 /// are their own conjugates must be real, and those with k = 0 or n / 2 in the last dimension
 /// conjugates in pairs; otherwise which of a pair counts is not specified. Reads in, writes out;
-/// `in` is kept, which costs a copy of it where `rank` is above 1. In place both are updated: the
-/// ends of the complex rows are undefined then.
-/// Source: cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r.
+/// `in` is kept, which costs a copy of it on a GPU, and on the CPU where `rank` is above 1. In
+/// place both are updated: the ends of the complex rows are undefined then. Source: cuFFT
+/// cufftXtExec, FFTW plan_guru64_dft_c2r.
 struct TROUPE_EXPORT c2r {
   static constexpr std::string_view name = "fft.c2r";
   using reply = void;
