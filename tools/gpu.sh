@@ -17,6 +17,7 @@ gpu_stage_limit_mib=50
 gpu_programs=(device_test device_freeze_test worked_example_test gpu_faults gpu_history gpu_lease hello
               digits troupe)
 gpu_conformance=(blas_conformance_on_device blas_conformance_on_thread
+                 fft_conformance_on_device fft_conformance_on_thread
                  memory_conformance_on_device memory_conformance_on_thread)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
@@ -59,7 +60,7 @@ gpu_needed_libraries() {
   ldd "$@" 2>/dev/null |
     sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | LC_ALL=C sort -u |
     awk -v own="$root/" 'index($0, own) != 1 &&
-      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cublas|cublasLt|cudart|cuda|nvidia[^\/]*)\.so/'
+      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cu[^\/]*|nvidia[^\/]*)\.so/'
 }
 
 # The commit that was packed, as far as git knows it.
@@ -114,6 +115,7 @@ gpu_missing_for_build() {
   compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||
     compgen -G '/usr/lib/*/openblas64-pthread/libopenblas64.a' >/dev/null ||
     printf 'libopenblas64.a (OpenBLAS with 64-bit integers)\n'
+  compgen -G '/usr/lib/*/libfftw3f.a' >/dev/null || printf 'libfftw3.a and libfftw3f.a (FFTW 3)\n'
 }
 
 gpu_manifest() { sed -n "s/^$1 //p" "$gpu_stage/MANIFEST" 2>/dev/null || true; }
@@ -156,7 +158,7 @@ gpu_prepare() {
 # The programs look in /usr/local/cuda; a toolkit elsewhere is looked for here.
 gpu_find_cublas() {
   local folder
-  ldd "$programs/lib/troupe/libtroupe-cuda-blas.so" 2>/dev/null | grep -q 'not found' || return 0
+  ldd "$programs"/lib/troupe/libtroupe-cuda-*.so 2>/dev/null | grep -q 'not found' || return 0
   for folder in /usr/local/cuda*/{lib64,targets/*/lib} /opt/*/lib64 \
     /usr/lib/*-linux-gnu /{usr/lib,usr/local/lib,opt}/*/lib/python3*/site-packages/nvidia/cu13/lib; do
     [[ -e $folder/libcublas.so.13 ]] || continue

@@ -37,6 +37,11 @@ const std::map<std::string_view, std::vector<row>> rows = {
          {"geam dgmm symm syrk syr2k trmm trsm", {f32, f64, c64, c128}},
          {"dotc dotu geru gerc hemv her her2 hbmv hpmv hemm herk her2k", {c64, c128}},
      }},
+    {"fft",
+     {
+         {"c2c c2r", {c64, c128, f16, bf16}},
+         {"r2c", {f32, f64, f16, bf16}},
+     }},
     {"memory",
      {
          {"copy fill set_bytes convert",

@@ -53,7 +53,7 @@ class runner {
 /// executors of the CPU backend in this thread, device_runner.cpp sends to a device.
 [[nodiscard]] std::unique_ptr<runner> make_runner();
 
-/// Every operation of the CPU backend, from its plugin.
+/// Every operation of the CPU backend, from its plugins.
 [[nodiscard]] const operation_table& backend_operations();
 
 }  // namespace troupe::conformance

@@ -166,7 +166,8 @@ test_tensor& scene::batch(dtype type, std::int64_t count, std::int64_t rows, std
 
 test_tensor& scene::again(const test_tensor& other, any_tensor view) {
   test_tensor& t = tensors_.emplace_back(other);
-  t.first += (view.address() - other.view.address()) / size_of(view.type());
+  t.first = (other.first * size_of(other.view.type()) + (view.address() - other.view.address())) /
+            size_of(view.type());
   t.view = std::move(view);
   t.values.clear();
   for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
@@ -234,8 +235,9 @@ void scene::before(const request_type& type, void* request) {
     for (const role& r : roles_) {
       if (r.what != access::write || r.view.address() != t.view.address()) continue;
       for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
-        std::fill_n(t.image.data() + (t.first + offset) * size_of(t.view.type()),
-                    size_of(t.view.type()), poison_byte);
+        const std::int64_t size = size_of(r.view.type());
+        std::fill_n(t.image.data() + t.first * size_of(t.view.type()) + offset * size, size,
+                    poison_byte);
       });
     }
   }
@@ -257,9 +259,10 @@ void scene::after() {
       for (const role& r : roles_) {
         if (r.what == access::read || r.view.address() != other.view.address()) continue;
         for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
+          const std::int64_t size = size_of(r.view.type());
           const auto at =
-              static_cast<std::ptrdiff_t>((other.first + offset) * size_of(t.view.type()));
-          std::copy_n(bytes.begin() + at, size_of(t.view.type()), allowed.begin() + at);
+              static_cast<std::ptrdiff_t>(other.first * size_of(other.view.type()) + offset * size);
+          std::copy_n(bytes.begin() + at, size, allowed.begin() + at);
         });
       }
     }

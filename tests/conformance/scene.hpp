@@ -57,7 +57,7 @@ class scene {
   test_tensor& matrix_of(dtype type, std::int64_t rows, std::int64_t columns, layout l);
   test_tensor& batch(dtype type, std::int64_t count, std::int64_t rows, std::int64_t columns,
                      layout l);
-  /// The same elements through another view (aliasing, in place).
+  /// The same memory through another view, of any type (aliasing, in place).
   test_tensor& again(const test_tensor& other, any_tensor view);
   /// Replaces the content.
   void fill(test_tensor& t, const std::vector<number>& values);

@@ -122,6 +122,7 @@ class TROUPE_EXPORT device {
   /// The actor of a library, one for each name.
   [[nodiscard]] library_actor library(std::string_view name) const;
   [[nodiscard]] library_actor blas() const { return library("blas"); }
+  [[nodiscard]] library_actor fft() const { return library("fft"); }
   [[nodiscard]] library_actor memory() const { return library("memory"); }
 
   /// Sends a request to the actor of its library.

@@ -1,10 +1,10 @@
 #include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/addresses.hpp"
-#include "backend/cuda/blas/pieces.hpp"
 #include "backend/cuda/blas/product.hpp"
 #include "backend/cuda/blas/product_lists.hpp"
 #include "backend/cuda/blas/triangular.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/pieces.hpp"
 
 #include <troupe/ops/blas/batched.hpp>
 

@@ -2,10 +2,10 @@
 #include "backend/cuda/blas/addresses.hpp"
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/matrix_routines.hpp"
-#include "backend/cuda/blas/pieces.hpp"
 #include "backend/cuda/blas/pivots.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/failure.hpp"
+#include "backend/cuda/pieces.hpp"
 
 #include <troupe/ops/blas/batched_factor.hpp>
 

@@ -1,8 +1,8 @@
 #include "backend/cuda/blas/product.hpp"
 
 #include "backend/cuda/blas/combine.hpp"
-#include "backend/cuda/blas/pieces.hpp"
 #include "backend/cuda/blas/product_plans.hpp"
+#include "backend/cuda/pieces.hpp"
 
 #include <complex>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "backend/cuda/blas/combine.hpp"
-#include "backend/cuda/blas/pieces.hpp"
 #include "backend/cuda/blas/product.hpp"
+#include "backend/cuda/pieces.hpp"
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 #include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/combine.hpp"
-#include "backend/cuda/blas/pieces.hpp"
 #include "backend/cuda/blas/product.hpp"
 #include "backend/cuda/failure.hpp"
+#include "backend/cuda/pieces.hpp"
 
 #include <array>
 

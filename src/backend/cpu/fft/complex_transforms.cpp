@@ -1,0 +1,16 @@
+#include "backend/cpu/fft/transforms.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+result<void> run_c2c(const fft::c2c& r, lane_context& lane) {
+  return transform_all(fft::transform_of(r), r.in, r.out, lane);
+}
+
+}  // namespace
+
+void add_fft_complex_transforms(operation_table& table) {
+  table.add<fft::c2c>(run_c2c, effort::by_size);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,15 @@
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/fft/transforms.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+result<void> run_c2c(const fft::c2c& r, lane& where) {
+  return transform_all(fft::transform_of(r), r.in, r.out, where);
+}
+
+}  // namespace
+
+void add_fft_complex_transforms(operation_table& table) { add<fft::c2c>(table, run_c2c); }
+
+}  // namespace troupe::cuda
