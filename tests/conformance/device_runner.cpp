@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <optional>
+#include <string_view>
 
 namespace troupe::conformance {
 namespace {
@@ -80,7 +82,11 @@ class device_runner final : public runner {
 
  private:
   const library_actor* actor_of(std::string_view library) override {
-    return library == memory_.library() ? &memory_ : &blas_;
+    auto place = actors_.find(library);
+    if (place == actors_.end()) {
+      place = actors_.emplace(library, device_.library(library).on_new_lane()).first;
+    }
+    return &place->second;
   }
   result<void> run(const request_type&, void*, std::span<std::byte>) override {
     return error{.code = errc::library_missing, .message = "every request has an actor"};
@@ -98,8 +104,8 @@ class device_runner final : public runner {
   static void fail(const error& why) { ADD_FAILURE() << "the runner's copy: " << why.to_string(); }
 
   device device_ = shared->get();
-  library_actor memory_ = device_.memory().on_new_lane();
-  library_actor blas_ = device_.blas().on_new_lane();
+  std::map<std::string_view, library_actor> actors_;  // a lane for each library
+  const library_actor& memory_ = *actor_of("memory");
   std::vector<future<void>> uploads_;
 };
 
