@@ -133,9 +133,9 @@ TEST(Samplers, NeverReachAnOpenBound) {
 TEST(Samplers, MultiplySixtyFourBits) {
   EXPECT_EQ(upper_product(~std::uint64_t{0}, ~std::uint64_t{0}), ~std::uint64_t{0} - 1);
   EXPECT_EQ(upper_product(std::uint64_t{1} << 63, 10), 5u);
-  const integer_sampler<std::int64_t> all({.low = INT64_MIN, .high = INT64_MAX});
-  EXPECT_EQ(all({0, 0, 0, 0}), INT64_MIN);
-  EXPECT_EQ(all({0, 0, 0xffffffff, 0xffffffff}), INT64_MAX);
+  const integer_sampler<std::uint64_t> all{.low = std::uint64_t{1} << 63, .choices = 0};
+  EXPECT_EQ(all({0, 0, 0, 0}), std::uint64_t{1} << 63);
+  EXPECT_EQ(all({0, 0, 0xffffffff, 0xffffffff}), (std::uint64_t{1} << 63) - 1);
 }
 
 TEST(Sobol, StartsAsPublished) {

@@ -20,30 +20,26 @@ constexpr std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) noexcept
   return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
 }
 
-/// A sampler makes the values of one request: `count` random words become one `value`.
-template <class T>
+/// A sampler makes the values of one request: `count` random words become one `value`. Here the
+/// bits of an integer, signed or not.
+template <class Bits>
 struct integer_sampler {
-  using value = T;
-  static constexpr std::size_t count = rng::budget::integer(dtype_of<T>);
+  using value = Bits;
+  static constexpr std::size_t count = rng::budget::integer(dtype_of<Bits>);
 
   std::uint64_t low;
   std::uint64_t choices;  ///< 0 for all 2^64
 
-  explicit integer_sampler(const rng::integers& r) noexcept
-      : low(static_cast<std::uint64_t>(r.low.as<T>())),
-        choices(static_cast<std::uint64_t>(r.high.as<T>()) - low + 1) {}
-
-  constexpr T operator()(const words<count>& drawn) const noexcept {
+  constexpr Bits operator()(const words<count>& drawn) const noexcept {
     const std::uint64_t upper = drawn.top64();
-    if (choices == 0) return static_cast<T>(low + upper);
+    if (choices == 0) return static_cast<Bits>(low + upper);
     std::uint64_t chosen = upper_product(upper, choices);
     if constexpr (count == 4) {
       // The lower 64 of the 128 bits count when they carry into the chosen ones.
-      const std::uint64_t lower = std::uint64_t{drawn.word[1]} << 32 | drawn.word[0];
-      const std::uint64_t sum = upper * choices + upper_product(lower, choices);
+      const std::uint64_t sum = upper * choices + upper_product(first_half(drawn), choices);
       if (sum < upper * choices) ++chosen;
     }
-    return static_cast<T>(low + chosen);
+    return static_cast<Bits>(low + chosen);
   }
 };
 
@@ -134,23 +130,22 @@ namespace troupe::rng {
 /// Calls `f` with the sampler of a request.
 template <class F>
 auto with_sampler(const integers& r, F f) {
-  switch (r.to.type()) {
-    case dtype::i8:
-      return f(random::integer_sampler<std::int8_t>(r));
-    case dtype::u8:
-      return f(random::integer_sampler<std::uint8_t>(r));
-    case dtype::i16:
-      return f(random::integer_sampler<std::int16_t>(r));
-    case dtype::u16:
-      return f(random::integer_sampler<std::uint16_t>(r));
-    case dtype::i32:
-      return f(random::integer_sampler<std::int32_t>(r));
-    case dtype::u32:
-      return f(random::integer_sampler<std::uint32_t>(r));
-    case dtype::i64:
-      return f(random::integer_sampler<std::int64_t>(r));
+  const bool is_unsigned = r.to.type() == dtype::u64;
+  const auto bits_of = [&](const scalar& value) {
+    return is_unsigned ? value.as<std::uint64_t>()
+                       : static_cast<std::uint64_t>(value.as<std::int64_t>());
+  };
+  const std::uint64_t least = bits_of(r.low);
+  const std::uint64_t choices = bits_of(r.high) - least + 1;
+  switch (size_of(r.to.type())) {
+    case 1:
+      return f(random::integer_sampler<std::uint8_t>{least, choices});
+    case 2:
+      return f(random::integer_sampler<std::uint16_t>{least, choices});
+    case 4:
+      return f(random::integer_sampler<std::uint32_t>{least, choices});
     default:
-      return f(random::integer_sampler<std::uint64_t>(r));
+      return f(random::integer_sampler<std::uint64_t>{least, choices});
   }
 }
 template <class F>
