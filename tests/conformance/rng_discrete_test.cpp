@@ -33,13 +33,13 @@ rng::discrete of_three_weights(scene& s, dtype type, std::int64_t stride) {
 TEST(RngDiscrete, GoOnWhereTheyStopped) {
   for_each_request([](auto make, std::span<const dtype> types, bool quasi) {
     for (const dtype type : types) {
-      for (const generator_type generator : pseudorandom)
+      for (const generator_type generator : two_of_them)
         expect_any_split(type, generator, make);
       if (quasi) expect_any_split(type, generator_type::scrambled_sobol32, make);
     }
   });
   for (const dtype type : indices) {
-    for (const generator_type generator : pseudorandom) {
+    for (const generator_type generator : two_of_them) {
       expect_any_split(type, generator,
                        [](scene& s) { return of_three_weights(s, dtype::f32, 1); });
     }
@@ -49,7 +49,7 @@ TEST(RngDiscrete, GoOnWhereTheyStopped) {
 TEST(RngDiscrete, FollowRowMajorOrderWhateverTheStrides) {
   for_each_request([](auto make, std::span<const dtype> types, bool quasi) {
     for (const dtype type : types) {
-      for (const generator_type generator : pseudorandom)
+      for (const generator_type generator : two_of_them)
         expect_row_major_order(type, generator, make);
       if (quasi) expect_row_major_order(type, generator_type::sobol64, make);
     }

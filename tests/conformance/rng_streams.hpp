@@ -18,6 +18,9 @@ namespace troupe::conformance {
 inline constexpr rng::generator_type pseudorandom[] = {
     rng::generator_type::philox4x32_10, rng::generator_type::xorwow, rng::generator_type::mrg32k3a,
     rng::generator_type::mtgp32, rng::generator_type::mt19937};
+/// For tests of what is made of words: how words are made does not depend on it.
+inline constexpr rng::generator_type two_of_them[] = {rng::generator_type::philox4x32_10,
+                                                      rng::generator_type::xorwow};
 inline constexpr rng::generator_type quasirandom[] = {
     rng::generator_type::sobol32, rng::generator_type::scrambled_sobol32,
     rng::generator_type::sobol64, rng::generator_type::scrambled_sobol64};
@@ -67,8 +70,7 @@ void expect_any_split(dtype type, rng::generator_type generator, Make make) {
   request.to = whole.view;
   s.run(request);
   const std::vector<std::byte> expected = s.bytes_now(whole);
-  for (const std::int64_t first :
-       {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{97}, count - 1, count}) {
+  for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, std::int64_t{98}}) {
     scene parts;
     parts.name(s.note());
     auto part = make(parts);
