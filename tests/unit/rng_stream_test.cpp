@@ -57,7 +57,8 @@ class RngStream : public testing::Test {
   }
 
   system system_;
-  device device_ = system_.device(0, {.restarts = {.restarts = 1000}, .fault_injection = true});
+  device device_ = system_.device(
+      0, {.restarts = {.restarts = 1000}, .backoff = {.initial = {}}, .fault_injection = true});
   std::vector<any_tensor> victims_;
 };
 
