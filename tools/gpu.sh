@@ -14,11 +14,12 @@ gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
 gpu_stage_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
-gpu_programs=(device_test device_freeze_test worked_example_test gpu_faults gpu_history gpu_lease hello
-              digits troupe)
+gpu_programs=(device_test device_freeze_test rng_stream_test worked_example_test gpu_faults gpu_history
+              gpu_lease hello digits troupe)
 gpu_conformance=(blas_conformance_on_device blas_conformance_on_thread
                  fft_conformance_on_device fft_conformance_on_thread
-                 memory_conformance_on_device memory_conformance_on_thread)
+                 memory_conformance_on_device memory_conformance_on_thread
+                 rng_conformance_on_device rng_conformance_on_thread)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
 gpu_sanitizer_memory='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
@@ -109,7 +110,7 @@ gpu_missing_for_build() {
     type "$tool" >/dev/null 2>&1 || printf '%s\n' "$tool"
   done
   type g++ >/dev/null 2>&1 || return 0
-  for header in fmt/core.h gtest/gtest.h zlib.h; do
+  for header in boost/random/sobol.hpp fmt/core.h gtest/gtest.h zlib.h; do
     g++ -E -x c++ -include "$header" /dev/null >/dev/null 2>&1 || printf '%s\n' "$header"
   done
   compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||
@@ -319,6 +320,7 @@ export -f gpu_in_thirds
 gpu_test_device() {
   gpu_run device_test 590 bash -c 'gpu_in_thirds "$@"' thirds "$programs/bin/device_test" --gtest_brief=1
   gpu_run device_freeze_test 60 "$programs/bin/device_freeze_test" --gtest_brief=1
+  gpu_run rng_stream_test 120 "$programs/bin/rng_stream_test" --gtest_brief=1
   [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run lease 60 "$programs/bin/gpu_lease"
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
 }

@@ -48,6 +48,15 @@ const std::map<std::string_view, std::vector<row>> rows = {
           {f64, f32, f16, bf16, e4m3, e5m2, c64, c128, i8, u8, i16, u16, i32, u32, i64, u64,
            boolean}},
      }},
+    {"rng",
+     {
+         {"bits", {u32, u64}},
+         {"uniform normal log_normal exponential cauchy gamma beta", {f32, f64}},
+         {"integers", {i8, u8, i16, u16, i32, u32, i64, u64}},
+         {"bernoulli", {boolean, u8, i32, f32, f64}},
+         {"poisson", {i32, u32, i64}},
+         {"discrete permutation", {i32, i64}},
+     }},
 };
 
 // Their operands have nothing to lay out.

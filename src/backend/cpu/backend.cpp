@@ -24,6 +24,10 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   add_memory_convert(table);
   add_memory_copy(table);
   add_memory_fill(table);
+  add_rng_bits(table);
+  add_rng_continuous(table);
+  add_rng_discrete(table);
+  add_rng_permutation(table);
 }
 
 // Before the worker says that it is ready.

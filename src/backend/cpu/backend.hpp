@@ -22,6 +22,11 @@ void add_memory_convert(operation_table& table);
 void add_memory_copy(operation_table& table);
 void add_memory_fill(operation_table& table);
 
+void add_rng_bits(operation_table& table);
+void add_rng_continuous(operation_table& table);
+void add_rng_discrete(operation_table& table);
+void add_rng_permutation(operation_table& table);
+
 /// Runs a small request of each library. OpenBLAS takes its buffers with its first product.
 [[nodiscard]] result<void> warm_up(lane_context& lane);
 

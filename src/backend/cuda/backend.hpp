@@ -28,6 +28,11 @@ void add_blas_level3(operation_table& table);
 void add_blas_level3_symmetric(operation_table& table);
 void add_blas_level3_triangular(operation_table& table);
 
+void add_rng_bits(operation_table& table);
+void add_rng_continuous(operation_table& table);
+void add_rng_discrete(operation_table& table);
+void add_rng_permutation(operation_table& table);
+
 /// Loads the kernels of this plugin into the current context, ahead of their first use: one that is
 /// loaded only then may have to wait until those that run have ended.
 [[nodiscard]] result<void> load_kernels();
@@ -36,5 +41,6 @@ void add_blas_level3_triangular(operation_table& table);
 /// workspace, and kernels that are loaded when they are first used. Uses the lane's workspace only.
 [[nodiscard]] result<void> warm_up_memory(lane& where);
 [[nodiscard]] result<void> warm_up_blas(lane& where);
+[[nodiscard]] result<void> warm_up_rng(lane& where);
 
 }  // namespace troupe::cuda

@@ -1,0 +1,18 @@
+#include "backend/cuda/backend.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/rng/draws.hpp"
+#include "backend/random/continuous_samplers.hpp"
+
+namespace troupe::cuda {
+
+void add_rng_continuous(operation_table& table) {
+  add<rng::uniform>(table, draw_request<rng::uniform>);
+  add<rng::normal>(table, draw_request<rng::normal>);
+  add<rng::log_normal>(table, draw_request<rng::log_normal>);
+  add<rng::exponential>(table, draw_request<rng::exponential>);
+  add<rng::cauchy>(table, draw_request<rng::cauchy>);
+  add<rng::gamma>(table, draw_request<rng::gamma>);
+  add<rng::beta>(table, draw_request<rng::beta>);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What both backends make random numbers of. All of it is constexpr, so that kernels run the very
+/// same code, and it uses nothing but operations of integers and +, −, ×, ÷ and √ of f64, which are
+/// rounded the same way everywhere: so both backends give the same bits. What includes it must be
+/// compiled without contraction of products and sums (-ffp-contract=off, --fmad=false).
+namespace troupe::random {
+
+/// Random bits for one value, the least significant word first.
+template <std::size_t Count>
+struct words {
+  std::uint32_t word[Count] = {};
+
+  /// The most significant bits.
+  [[nodiscard]] constexpr std::uint32_t top32() const noexcept { return word[Count - 1]; }
+  [[nodiscard]] constexpr std::uint64_t top64() const noexcept {
+    static_assert(Count >= 2);
+    return std::uint64_t{word[Count - 1]} << 32 | word[Count - 2];
+  }
+};
+
+/// Philox4x32-10 of a counter under a key. Source: J. K. Salmon, M. A. Moraes, R. O. Dror,
+/// D. E. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
+constexpr words<4> philox(words<4> counter, std::uint64_t key) noexcept {
+  auto low = static_cast<std::uint32_t>(key);
+  auto high = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t first = std::uint64_t{0xD2511F53u} * counter.word[0];
+    const std::uint64_t second = std::uint64_t{0xCD9E8D57u} * counter.word[2];
+    counter = {static_cast<std::uint32_t>(second >> 32) ^ counter.word[1] ^ low,
+               static_cast<std::uint32_t>(second),
+               static_cast<std::uint32_t>(first >> 32) ^ counter.word[3] ^ high,
+               static_cast<std::uint32_t>(first)};
+    low += 0x9E3779B9u;
+    high += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+/// The block of four words with that number of a stream of the library: the number and the
+/// subsequence are the counter, the seed is the key. cuRAND's device functions have the same order.
+constexpr words<4> philox_block(std::uint64_t seed, std::uint64_t subsequence,
+                                std::uint64_t number) noexcept {
+  return philox(
+      {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
+       static_cast<std::uint32_t>(subsequence), static_cast<std::uint32_t>(subsequence >> 32)},
+      seed);
+}
+
+/// As many words as one element needs that rejects what it draws: a philox stream of its own, which
+/// the four words that it was given number.
+class ticket_stream {
+ public:
+  constexpr explicit ticket_stream(const words<4>& ticket) noexcept
+      : key_(std::uint64_t{ticket.word[1]} << 32 | ticket.word[0]),
+        high_{ticket.word[2], ticket.word[3]} {}
+
+  constexpr words<4> next() noexcept {
+    return philox({static_cast<std::uint32_t>(number_), static_cast<std::uint32_t>(number_++ >> 32),
+                   high_[0], high_[1]},
+                  key_);
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint32_t high_[2];
+  std::uint64_t number_ = 0;
+};
+
+/// 64 bits of a block, and the 64 others.
+constexpr std::uint64_t first_half(const words<4>& block) noexcept {
+  return std::uint64_t{block.word[1]} << 32 | block.word[0];
+}
+constexpr std::uint64_t second_half(const words<4>& block) noexcept { return block.top64(); }
+
+}  // namespace troupe::random
