@@ -61,6 +61,8 @@ int without_streams() {
   troupe::system system;
   device gpu = system.device(0, permissive());
   if (!gpu.wait_until_ready()) return 1;
+  // What a standby is started with comes into being in one of these places, and leaves it at once.
+  if (!eventually([&] { return gpu.health().standby_ready; })) return 1;
   const std::string worker = std::to_string(gpu.worker_pid().value());
   for (const std::string& who : {std::string("self"), worker}) {
     for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
