@@ -79,7 +79,10 @@ class overwriter {
         x_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
         ones_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
         compute_(gpu.blas().on_new_lane()),
-        move_(gpu.memory().on_new_lane()) {}
+        move_(gpu.memory().on_new_lane()) {
+    // Their first content must not go down with a worker: nothing overwrites `ones_` later.
+    compute_.ask(blas::dot{.x = ones_, .y = x_}).get();
+  }
 
   /// One after the other, with a random pause between the three: what is lost is the update,
   /// mostly, and the others are sent while that is found out. \returns how many were refused as
@@ -130,11 +133,13 @@ TEST_P(LossOfWorkers, DoesNotHideAnOverwriteThatWasSentBefore) {
   ASSERT_TRUE(gpu.wait_until_ready());
   std::atomic<int> refused{0};
   {
+    std::vector<overwriter> overwriters;
+    for (unsigned seed = 1; seed <= 3; ++seed)
+      overwriters.emplace_back(gpu, seed);
     std::vector<std::jthread> threads;
-    for (unsigned seed = 1; seed <= 3; ++seed) {
-      threads.emplace_back([&gpu, &refused, seed](const std::stop_token& stop) {
-        refused.fetch_add(overwriter(gpu, seed).run(stop));
-      });
+    for (overwriter& one : overwriters) {
+      threads.emplace_back(
+          [&one, &refused](const std::stop_token& stop) { refused.fetch_add(one.run(stop)); });
     }
     for (int i = 0; i < 40; ++i) {
       std::this_thread::sleep_for(20ms);
