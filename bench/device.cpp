@@ -87,7 +87,7 @@ void measure_gemm(report& out, device gpu, const gemm_case& what) {
   auto dc = gpu.tensor<float>({n, n}).value();
   gpu.copy(std::span(a), da).get();
   gpu.copy(std::span(b), db).get();
-  const library_actor blas = gpu.blas();
+  const library_actor blas = gpu.library("blas");
   const auto call = [&] {
     ::cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a.data(), n, b.data(), n,
                   0, c.data(), n);

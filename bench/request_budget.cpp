@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   const auto c = cpu.tensor<float>({4, 4}).value();
   const blas::gemm product{.a = a, .b = b, .c = c};
 
-  const library_actor lane = cpu.blas();
+  const library_actor lane = cpu.library("blas");
   question all(out, lane, argc > 1 ? argv[1] : "");
   all.measure("marker", [] { return lane::marker{}; });
   // Another factor each time, so the worker has never seen the bytes before.

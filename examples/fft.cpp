@@ -42,9 +42,9 @@ int main() try {
 
   // Each line only asks; the device orders the work by what it reads and writes.
   auto sent = gpu.copy(std::span(signal), time);
-  auto there = gpu.fft().ask(troupe::fft::r2c{.in = time, .out = spectrum});
-  auto dropped = gpu.memory().ask(troupe::memory::fill{.to = noise, .value = 0});
-  auto back = gpu.fft().ask(
+  auto there = gpu.ask(troupe::fft::r2c{.in = time, .out = spectrum});
+  auto dropped = gpu.ask(troupe::memory::fill{.to = noise, .value = 0});
+  auto back = gpu.ask(
       troupe::fft::c2r{.in = spectrum, .out = time, .scale = troupe::fft::normalization::by_n});
   auto received = gpu.copy(time, std::span(signal));
   // endregion: filter

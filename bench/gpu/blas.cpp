@@ -113,7 +113,7 @@ void measure_sgemm(report& out, const device& gpu, const sgemm_case& what) {
   raw::stream stream;
   raw::cublas handle(stream);
   const operand_sets<float> sets(gpu, stream, what.n);
-  const library_actor blas = gpu.blas();
+  const library_actor blas = gpu.library("blas");
   const auto multiply = [&](std::size_t i) {
     const operands<float>& o = sets[i];
     handle.multiply(what.n, o.raw_a.address(), o.raw_b.address(), o.raw_c.address());
@@ -164,7 +164,7 @@ void measure_half(report& out, const device& gpu, raw::half type, const std::str
   raw::stream stream;
   raw::cublas handle(stream);
   const operand_sets<T> sets(gpu, stream, n);
-  const library_actor blas = gpu.blas();
+  const library_actor blas = gpu.library("blas");
   auto times = take_in_turn(
       {.blocks = 60, .warm_up = 1, .per_block = 2},
       [&] {

@@ -22,7 +22,7 @@ namespace troupe::bench {
 class questions {
  public:
   explicit questions(device gpu)
-      : blas_(gpu.blas()),
+      : blas_(gpu.library("blas")),
         numbers_(places + length),
         x_(gpu.tensor<float>({places + length}).value()),
         ones_(gpu.tensor<float>({length}).value()) {

@@ -75,7 +75,7 @@ void classification::start(const dataset& all, std::size_t image, const training
       products_.slice(0, 0, count).value().reshape({1, count}).value();
   requests_.sent(asked_.size());
   asked_[0] = device_.copy(all.image(image), query_);
-  asked_[1] = device_.blas().ask(
+  asked_[1] = device_.ask(
       troupe::blas::gemm{
           .a = query_, .b = training.images.transpose(), .c = products, .alpha = 1.f, .beta = 0.f},
       {.deadline = patience});

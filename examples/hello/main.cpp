@@ -25,7 +25,7 @@ int main() try {
   // Each line only asks; the device orders the work by what it reads and writes.
   auto sent_a = gpu.copy(std::span(ones), a);
   auto sent_b = gpu.copy(std::span(ones), b);
-  auto done = gpu.blas().ask(troupe::blas::gemm{.a = a, .b = b, .c = c, .alpha = 2.f});
+  auto done = gpu.ask(troupe::blas::gemm{.a = a, .b = b, .c = c, .alpha = 2.f});
   auto back = gpu.copy(c, std::span(product));
 
   sent_a.get();  // waits, and throws troupe::failure if it went wrong;

@@ -73,7 +73,7 @@ TEST_P(Hostile, WorkerThatLeavesNoReplyIsEnded) {
   device gpu = make();
   const any_tensor output = gpu.tensor<float>({4}).value();
   const any_tensor x = gpu.tensor<double>({8}, initial::zero).value();
-  const library_actor beside = gpu.blas().on_new_lane();
+  const library_actor beside = gpu.library("blas").on_new_lane();
   const auto until = std::chrono::steady_clock::now() + 10s;
   while (gpu.generation() < 2 && std::chrono::steady_clock::now() < until) {
     auto lie =

@@ -105,7 +105,7 @@ class device_runner final : public runner {
   static void fail(const error& why) { ADD_FAILURE() << "the runner's copy: " << why.to_string(); }
 
   device device_ = shared->get();
-  library_actor memory_ = device_.memory().on_new_lane();
+  library_actor memory_ = device_.library("memory").on_new_lane();
   std::map<std::string_view, library_actor> others_;  // the lanes of other libraries, by name
   std::vector<future<void>> uploads_;
 };

@@ -15,7 +15,7 @@ int main() {
   auto a = device.tensor<float>({2, 2}).value();
   auto c = device.tensor<float>({2, 2}).value();
   device.copy(std::span(values), a).get();
-  device.blas().ask(troupe::blas::gemm{.a = a, .b = a, .c = c}).get();
+  device.ask(troupe::blas::gemm{.a = a, .b = a, .c = c}).get();
   device.copy(c, std::span(squared)).get();
   const bool in_a_worker = device.worker_pid().has_value();
   std::cout << "consumer: " << squared[0] << ' ' << squared[1] << ' ' << squared[2] << ' '

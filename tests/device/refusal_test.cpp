@@ -31,7 +31,7 @@ TEST_P(Refusal, OfShapesThatDoNotFitNamesThem) {
   auto a = gpu_.tensor<float>({2, 3}).value();
   auto b = gpu_.tensor<float>({4, 5}).value();
   auto c = gpu_.tensor<float>({2, 5}).value();
-  auto outcome = gpu_.blas().ask(blas::gemm{.a = a, .b = b, .c = c}).get_result();
+  auto outcome = gpu_.ask(blas::gemm{.a = a, .b = b, .c = c}).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::shape_mismatch);
   EXPECT_EQ(outcome.error().device, 0);
@@ -43,7 +43,7 @@ TEST_P(Refusal, OfShapesThatDoNotFitNamesThem) {
 TEST_P(Refusal, OfOperandsThatOverlap) {
   auto a = gpu_.tensor<float>({4, 4}).value();
   auto b = gpu_.tensor<float>({4, 4}).value();
-  auto outcome = gpu_.blas().ask(blas::gemm{.a = a, .b = b, .c = a}).get_result();
+  auto outcome = gpu_.ask(blas::gemm{.a = a, .b = b, .c = a}).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::aliasing);
   expect_usable();
@@ -115,7 +115,7 @@ TEST_P(Refusal, OfALibraryThatIsNotEnabledNamesIt) {
   config.libraries = {"memory"};
   device gpu = instead(config);
   auto t = gpu.tensor<float>({2, 2}).value();
-  auto outcome = gpu.blas().ask(blas::gemm{.a = t, .b = t, .c = t}).get_result();
+  auto outcome = gpu.ask(blas::gemm{.a = t, .b = t, .c = t}).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::library_missing);
   EXPECT_NE(outcome.error().message.find("blas"), std::string::npos);

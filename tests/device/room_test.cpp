@@ -94,7 +94,7 @@ TEST_P(Room, WaitingForRoomForLongRequestsEndsWhenThereIsRoom) {
   auto a = gpu.tensor<float>({2, 2}).value();
   gpu.ask(memory::fill{.to = a, .value = 2}).get();
   shared_flag flag(gpu);
-  auto held = gpu.blas().ask(hold{.flag = flag.tensor()});
+  auto held = gpu.ask(hold{.flag = flag.tensor()});
   std::vector<tensor<float>> outputs;
   blas::gemm_batched many;
   many.a.assign(100, a);

@@ -220,7 +220,8 @@ mixed_load::mixed_load(const device& gpu, const load_config& config)
   gpu_.copy(std::span(ones), all).get();
   gpu_.freeze(all).get();
   for (int i = 0; i < config.clients; ++i) {
-    own_lanes_.push_back({gpu_.blas().on_new_lane(), gpu_.memory().on_new_lane()});
+    own_lanes_.push_back(
+        {gpu_.library("blas").on_new_lane(), gpu_.library("memory").on_new_lane()});
     clients_.push_back(
         std::make_unique<client>(gpu_, all, config, config.seed * 1000 + static_cast<unsigned>(i)));
   }

@@ -78,8 +78,8 @@ class overwriter {
       : random_(seed),
         x_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
         ones_(gpu.tensor<double>({1 << 19}, initial::zero).value()),
-        compute_(gpu.blas().on_new_lane()),
-        move_(gpu.memory().on_new_lane()) {
+        compute_(gpu.library("blas").on_new_lane()),
+        move_(gpu.library("memory").on_new_lane()) {
     // Their first content must not go down with a worker: nothing overwrites `ones_` later.
     compute_.ask(blas::dot{.x = ones_, .y = x_}).get();
   }

@@ -119,11 +119,8 @@ class TROUPE_EXPORT device {
 
   // Requests.
 
-  /// The actor of a library, one for each name.
+  /// The actor of a library, one for each name: "blas", "fft", or that of a plugin of yours.
   [[nodiscard]] library_actor library(std::string_view name) const;
-  [[nodiscard]] library_actor blas() const { return library("blas"); }
-  [[nodiscard]] library_actor fft() const { return library("fft"); }
-  [[nodiscard]] library_actor memory() const { return library("memory"); }
 
   /// Sends a request to the actor of its library.
   template <request R>

@@ -1,3 +1,4 @@
+#include "ops/integer_values.hpp"
 #include "ops/rng/budget.hpp"
 #include "ops/rng/rules.hpp"
 
@@ -12,62 +13,17 @@
 namespace troupe::rng {
 namespace {
 
-template <class Integer>
-bool holds(const scalar& value) {
-  switch (value.what()) {
-    case scalar::kind::integer:
-      return std::in_range<Integer>(value.as<std::int64_t>());
-    case scalar::kind::unsigned_integer:
-      return std::in_range<Integer>(value.as<std::uint64_t>());
-    case scalar::kind::real:
-    case scalar::kind::complex:
-      return false;
-  }
-  return false;
-}
-
-bool holds(dtype type, const scalar& value) {
-  switch (type) {
-    case dtype::i8:
-      return holds<std::int8_t>(value);
-    case dtype::u8:
-      return holds<std::uint8_t>(value);
-    case dtype::i16:
-      return holds<std::int16_t>(value);
-    case dtype::u16:
-      return holds<std::uint16_t>(value);
-    case dtype::i32:
-      return holds<std::int32_t>(value);
-    case dtype::u32:
-      return holds<std::uint32_t>(value);
-    case dtype::i64:
-      return holds<std::int64_t>(value);
-    case dtype::u64:
-      return holds<std::uint64_t>(value);
-    default:
-      return false;
-  }
-}
-
-std::string text_of(const scalar& value) {
-  switch (value.what()) {
-    case scalar::kind::integer:
-      return std::to_string(value.as<std::int64_t>());
-    case scalar::kind::unsigned_integer:
-      return std::to_string(value.as<std::uint64_t>());
-    case scalar::kind::real:
-    case scalar::kind::complex:
-      return fmt::format("{}", value.as<double>());
-  }
-  return {};
+bool is_integer_kind(const scalar& value) {
+  return value.what() == scalar::kind::integer || value.what() == scalar::kind::unsigned_integer;
 }
 
 void integer_of_type(argument_checks& check, std::string_view name, const scalar& value,
                      dtype type) {
-  check.rule(holds(type, value), errc::invalid_argument, [&] {
-    return fmt::format("{} is {}, which is no integer of {}", name, text_of(value),
-                       to_string(type));
-  });
+  check.rule(is_integer_kind(value) && integer_type_holds(type, value), errc::invalid_argument,
+             [&] {
+               return fmt::format("{} is {}, which is no integer of {}", name, text_of(value),
+                                  to_string(type));
+             });
 }
 
 bool ordered(dtype type, const scalar& low, const scalar& high) {
