@@ -1,6 +1,6 @@
 # What an install holds, and the package that `find_package(troupe COMPONENTS …)` finds:
 #   core   the library and its headers (always there)
-#   worker the worker process, in libexec/troupe
+#   worker the worker process and the compiler of kernels, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
 #   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
 # and the program bin/troupe, which says what of all this a machine lacks.
@@ -17,8 +17,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/troupe DESTINATION include FILES
         PATTERN "*.hpp")
 if(TARGET troupe-worker)
   list(APPEND TROUPE_COMPONENTS worker)
-  set_target_properties(troupe-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
-  install(TARGETS troupe-worker RUNTIME DESTINATION libexec/troupe)
+  set_target_properties(troupe-worker troupe-compiler PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
+  install(TARGETS troupe-worker troupe-compiler RUNTIME DESTINATION libexec/troupe)
 endif()
 set_target_properties(troupe-info PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 install(TARGETS troupe-info RUNTIME DESTINATION bin)

@@ -62,7 +62,7 @@ endfunction()
 # troupe_add_companions(<target>): whatever worker and plugins are built are built with it.
 function(troupe_add_companions target)
   get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
-  foreach(companion IN ITEMS troupe-worker ${plugins})
+  foreach(companion IN ITEMS troupe-worker troupe-compiler ${plugins})
     if(TARGET ${companion})
       add_dependencies(${target} ${companion})
     endif()

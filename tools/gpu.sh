@@ -87,7 +87,7 @@ command_gpu-pack() {
   done
   cp "$from"/lib/libtroupe.so.0 "$gpu_stage/lib/" # the one name that programs ask for
   cp "$from"/lib/troupe/*.so "$gpu_stage/lib/troupe/"
-  cp "$from/libexec/troupe/troupe-worker" "$gpu_stage/libexec/troupe/"
+  cp "$from"/libexec/troupe/troupe-{worker,compiler} "$gpu_stage/libexec/troupe/"
   gpu_needed_libraries "$gpu_stage"/{bin,libexec/troupe,lib/troupe}/* "$gpu_stage"/lib/*.so* |
     xargs -r cp -L -t "$gpu_stage/lib/"
   find "$gpu_stage" -type f -exec strip --strip-unneeded {} +
@@ -111,7 +111,7 @@ gpu_missing_for_build() {
     type "$tool" >/dev/null 2>&1 || printf '%s\n' "$tool"
   done
   type g++ >/dev/null 2>&1 || return 0
-  for header in boost/random/sobol.hpp fmt/core.h gtest/gtest.h zlib.h; do
+  for header in boost/random/sobol.hpp fmt/core.h gtest/gtest.h openssl/sha.h zlib.h; do
     g++ -E -x c++ -include "$header" /dev/null >/dev/null 2>&1 || printf '%s\n' "$header"
   done
   compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||

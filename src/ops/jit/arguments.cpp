@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 namespace troupe::jit {
@@ -47,6 +49,10 @@ std::optional<code> unpack(std::int64_t packed) noexcept {
               .role = static_cast<access>(role),
               .type = static_cast<dtype>(type),
               .size = static_cast<std::uint32_t>(bits >> size_at)};
+}
+
+std::size_t words_of(std::size_t bytes) noexcept {
+  return (bytes + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
 }
 
 bool has_tensor(argument::kind what) noexcept {
@@ -109,7 +115,11 @@ void arguments::add(const argument& one) {
                          .role = one.role_,
                          .type = one.type_,
                          .size = static_cast<std::uint32_t>(size)}));
-  values_.append(one.value_, 0, size);
+  if (size != 0) {
+    const std::size_t word = values_.size();
+    values_.resize(word + words_of(size));
+    std::memcpy(&values_[word], one.value_.data(), size);
+  }
   if (!has_tensor(one.kind_)) return;
   tensors_.push_back(one.tensor_);
   if (one.kind_ == argument::kind::tile) one.tile_.write(tiles_);
@@ -154,10 +164,10 @@ std::optional<arguments::view> arguments::reader::next() {
   if (!has_tensor(c->what)) {
     const bool right = c->what == argument::kind::bytes ||
                        static_cast<std::int64_t>(c->size) == size_of(c->type);
-    good_ = right && c->size != 0 && c->size <= of_.values_.size() - byte_;
+    good_ = right && c->size != 0 && words_of(c->size) <= of_.values_.size() - word_;
     if (!good_) return std::nullopt;
-    one.value = std::as_bytes(std::span(of_.values_)).subspan(byte_, c->size);
-    byte_ += c->size;
+    one.value = std::as_bytes(std::span(of_.values_).subspan(word_)).first(c->size);
+    word_ += words_of(c->size);
     return one;
   }
   good_ = c->size == 0 && tensor_ < of_.tensors_.size();
@@ -177,7 +187,7 @@ std::optional<arguments::view> arguments::reader::next() {
 
 bool arguments::reader::at_end() const noexcept {
   return good_ && code_ == of_.codes_.size() && tensor_ == of_.tensors_.size() &&
-         byte_ == of_.values_.size() && tile_ == of_.tiles_.size();
+         word_ == of_.values_.size() && tile_ == of_.tiles_.size();
 }
 
 result<void> arguments::validate() const {
@@ -208,7 +218,8 @@ result<void> arguments::validate() const {
   }
   if (!r.at_end()) {
     return error{.code = errc::invalid_argument,
-                 .message = "a struct argument has no bytes, or more than 4 GiB"};
+                 .message = "an argument cannot be: a struct without bytes, or of more than 4 GiB, "
+                            "or a tile of more than 5 dimensions"};
   }
   if (bytes > most_bytes) {
     return error{.code = errc::size_overflow,

@@ -94,9 +94,10 @@ void tile::write(std::vector<std::int64_t>& to) const {
   to.push_back(static_cast<std::int64_t>(in_cache));
   to.push_back(static_cast<std::int64_t>(outside));
   to.insert(to.end(), box.begin(), box.end());
-  // Always as many as the box has; where the user gave another number, `check` has refused it.
+  // Always as many as the box has; another number of them becomes steps that `check` refuses.
+  const bool whole = steps.size() == box.size();
   for (std::size_t i = 0; i < box.size(); ++i)
-    to.push_back(steps.empty() ? 1 : i < steps.size() ? steps[i] : 0);
+    to.push_back(steps.empty() ? 1 : whole ? steps[i] : 0);
 }
 
 std::size_t tile::length(std::span<const std::int64_t> from) noexcept {

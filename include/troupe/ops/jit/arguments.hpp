@@ -154,14 +154,14 @@ class TROUPE_EXPORT arguments {
     const arguments& of_;
     std::size_t code_ = 0;
     std::size_t tensor_ = 0;
-    std::size_t byte_ = 0;
+    std::size_t word_ = 0;
     std::size_t tile_ = 0;
     bool good_ = true;
   };
 
  private:
   std::vector<std::int64_t> codes_;  // kind, role, type and size of each
-  std::string values_;               // of scalars and bytes, one after the other
+  std::vector<std::int64_t> values_; // of scalars and bytes, each from a word of its own on
   std::vector<std::int64_t> tiles_;  // of tiles, the same
   std::vector<any_tensor> tensors_;
 };

@@ -27,7 +27,8 @@ class TROUPE_EXPORT kernel {
 
   /// Its name in the image.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] const jit::digest& image_digest() const noexcept { return digest_; }
+  /// Precondition: valid.
+  [[nodiscard]] digest image_digest() const noexcept;
   [[nodiscard]] const any_tensor& image() const noexcept { return image_; }
 
   void describe(field_visitor& fields);
@@ -42,7 +43,7 @@ class TROUPE_EXPORT kernel {
   friend loaded_module;
 
   std::string name_;
-  jit::digest digest_;
+  std::vector<std::int64_t> digest_;            // of the image, as it travels
   any_tensor image_;                            // u8 in host memory
   std::shared_ptr<const signature> signature_;  // of the name, where the program made it
 };
