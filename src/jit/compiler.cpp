@@ -127,9 +127,9 @@ class compiler::service {
       }
     }
     if (!disk_) return std::nullopt;
-    const disk_cache::entry entry = disk_->find(key);
-    if (entry.what == disk_cache::state::missing) return std::nullopt;
-    auto kept = entry.what == disk_cache::state::good ? decode_binary(entry.content)
+    const jit::disk_cache::entry entry = disk_->find(key);
+    if (entry.what == jit::disk_cache::state::missing) return std::nullopt;
+    auto kept = entry.what == jit::disk_cache::state::good ? decode_binary(entry.content)
                                                       : std::optional<binary>();
     const std::lock_guard lock(mutex_);
     if (!kept) {
@@ -187,7 +187,7 @@ class compiler::service {
 
   compiler_config config_;
   std::string executable_;
-  result<disk_cache> disk_;
+  result<jit::disk_cache> disk_;
   result<os::unique_fd> end_;
 
   mutable std::mutex mutex_;

@@ -1,25 +1,17 @@
 #pragma once
 
+#include "jit/digest_hash.hpp"
+
 #include <troupe/ops/jit/compiler.hpp>
 #include <troupe/ops/jit/digest.hpp>
 
 #include <cstdint>
-#include <cstring>
 #include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 namespace troupe::jit {
-
-/// Keys are digests, whose bits are as good as random.
-struct digest_hash {
-  [[nodiscard]] std::size_t operator()(const digest& d) const noexcept {
-    std::size_t first = 0;
-    std::memcpy(&first, d.bytes.data(), sizeof(first));
-    return first;
-  }
-};
 
 /// Binaries by their keys, bounded by their bytes; what was used longest ago goes first. Used by
 /// one thread at a time.

@@ -131,7 +131,7 @@ void arguments::describe(field_visitor& fields) {
   if (codes_.size() <= most) {
     for (const std::int64_t packed : codes_) {
       const auto c = unpack(packed);
-      with_tensor += c && has_tensor(c->what) ? 1 : 0;
+      if (c && has_tensor(c->what)) ++with_tensor;
     }
   }
   tensors_.resize(with_tensor);
