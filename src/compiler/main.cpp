@@ -63,6 +63,7 @@ void be_silent() {
 int serve() {
   const auto job = jit::decode_job(read_job());
   if (!job) return bad_job_status;
+  if (!job->stays && ::chdir("/") != 0) return bad_job_status;
   jit::guard_memory(job->memory_bytes);
   auto made = job->links() ? link_with_nvjitlink(*job) : compile_with_nvrtc(*job);
   jit::job_result what;

@@ -52,7 +52,7 @@ std::vector<std::byte> encode(const job& what) {
   out.number(what.pieces.size());
   for (const binary& one : what.pieces)
     write(out, one);
-  out.number(static_cast<std::uint64_t>(what.output));
+  out.number(what.stays ? 1 : 0).number(static_cast<std::uint64_t>(what.output));
   return std::move(out).take();
 }
 
@@ -75,6 +75,7 @@ std::optional<job> decode_job(std::span<const std::byte> bytes) {
     if (!piece) return std::nullopt;
     one = *std::move(piece);
   }
+  made.stays = in.number() != 0;
   const auto output = read_kind(in);
   if (!output || !in.at_end()) return std::nullopt;
   made.output = *output;

@@ -30,6 +30,7 @@ struct job {
   std::vector<std::string> options{};  ///< all of them, the architecture too
   std::vector<std::string> names{};
   std::vector<binary> pieces{};
+  bool stays = false;  ///< in the program's folder, which options may name files from
   image_kind output = image_kind::cubin;
 
   [[nodiscard]] bool links() const noexcept { return !pieces.empty(); }

@@ -112,8 +112,11 @@ result<plan> plan_for(source what, const compiler_config& config) {
   made.architecture = what.architecture;
   made.cacheable = !depends_on_files(what.options);
 
-  // The folder that this program happens to run in is no place to look for headers.
-  std::vector<std::string> options{"--no-source-include"};
+  // The folder that this program happens to run in is no place to look for headers: a result that
+  // is kept must not depend on it. But headers on disk name their neighbours as if they were there,
+  // and one option is for both; so the compiler also runs in a folder that has none.
+  std::vector<std::string> options;
+  if (made.cacheable && !what.toolkit_headers) options.emplace_back("--no-source-include");
   const bool to_ptx = what.output == image_kind::ptx;
   options.push_back("--gpu-architecture=" +
                     (to_ptx ? virtual_architecture(what.architecture) : what.architecture));
@@ -148,6 +151,7 @@ result<plan> plan_for(source what, const compiler_config& config) {
                .headers = std::move(what.headers),
                .options = std::move(options),
                .names = std::move(what.names),
+               .stays = !made.cacheable,
                .output = what.output};
   return made;
 }

@@ -56,8 +56,9 @@ result<void> tile::check(const any_tensor& t) const {
                      fmt::format("dimension {} has {} elements, 1 to 2^32 can be", d, t.extent(d)));
     }
     const std::int64_t stride = t.stride(d);
-    if (last ? stride != 1 && t.extent(d) != 1
-             : stride * element % unit_bytes != 0 || stride * element >= most_stride_bytes) {
+    const bool steps_well = stride > 0 && stride < most_stride_bytes / element &&
+                            stride * element % unit_bytes == 0;
+    if (last ? stride != 1 && t.extent(d) != 1 : !steps_well) {
       return refusal(errc::layout_unsupported,
                      last ? fmt::format("the last dimension has stride {}, it must be 1", stride)
                           : fmt::format("dimension {} has stride {} of {} bytes, it must be a "

@@ -20,10 +20,10 @@ struct launchable {
     std::size_t bytes = 0;
   };
 
-  std::shared_ptr<void> image;  ///< keeps what the function is of
+  std::shared_ptr<void> image{};  ///< keeps what the function is of
   CUfunction function = nullptr;
-  std::vector<parameter> parameters;       ///< as the image says
-  std::optional<jit::signature> declared;  ///< as its name says
+  std::vector<parameter> parameters{};       ///< as the image says
+  std::optional<jit::signature> declared{};  ///< as its name says
   int most_threads = 0;                    ///< of a block
   int static_shared_bytes = 0;
   int most_dynamic_shared_bytes = 0;  ///< that it may be allowed
