@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -57,6 +59,16 @@ bool write_all(int to, const void* from, std::size_t bytes) {
     bytes -= static_cast<std::size_t>(done);
   }
   return true;
+}
+
+// No other's: of other caches of this process, and of processes of the same number, which is another
+// one's in a container, or was an earlier one's.
+std::string unfinished_name() {
+  static std::atomic<std::uint64_t> count{0};
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return fmt::format(".{}-{}-{}.{}", ::getpid(), count.fetch_add(1, std::memory_order_relaxed),
+                     now.tv_sec, now.tv_nsec);
 }
 
 // The parents as anybody's, the last one as its owner's.
@@ -120,12 +132,11 @@ disk_cache::entry disk_cache::find(const digest& key) const {
   return made;
 }
 
-void disk_cache::keep(const digest& key, std::span<const std::byte> content) {
-  const std::string unfinished = fmt::format(
-      ".{}-{}", ::getpid(), written_.fetch_add(1, std::memory_order_relaxed));
+void disk_cache::keep(const digest& key, std::span<const std::byte> content) const {
+  const std::string unfinished = unfinished_name();
   {
     const os::unique_fd file(::openat(folder_.get(), unfinished.c_str(),
-                                      O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+                                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return;
     head before{.mark = format_mark,
                 .key = key.bytes,

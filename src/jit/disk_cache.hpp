@@ -5,7 +5,6 @@
 #include <troupe/core/result.hpp>
 #include <troupe/ops/jit/digest.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,9 +24,6 @@ class disk_cache {
   /// said; `system_error`
   [[nodiscard]] static result<disk_cache> open(const std::string& folder, std::uint64_t most_bytes);
 
-  disk_cache(disk_cache&& other) noexcept
-      : folder_(std::move(other.folder_)), most_bytes_(other.most_bytes_) {}
-
   enum class state : std::uint8_t { missing, good, damaged };
   struct entry {
     state what = state::missing;
@@ -36,7 +32,7 @@ class disk_cache {
   /// A damaged one is removed.
   [[nodiscard]] entry find(const digest& key) const;
   /// What cannot be kept is not, and nobody is told: it is compiled again.
-  void keep(const digest& key, std::span<const std::byte> content);
+  void keep(const digest& key, std::span<const std::byte> content) const;
   void drop(const digest& key) const noexcept;
 
  private:
@@ -47,7 +43,6 @@ class disk_cache {
 
   os::unique_fd folder_;
   std::uint64_t most_bytes_;
-  std::atomic<std::uint64_t> written_{0};  // names of unfinished files differ
 };
 
 }  // namespace troupe::jit

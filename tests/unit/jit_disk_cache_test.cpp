@@ -46,7 +46,7 @@ using state = disk_cache::state;
 
 TEST_F(JitDiskCache, GivesBackWhatItKeepsAlsoToAnother) {
   {
-    disk_cache cache = open();
+    const disk_cache cache = open();
     EXPECT_EQ(cache.find(key(1)).what, state::missing);
     cache.keep(key(1), content(1000, 7));
     cache.keep(key(2), {});
@@ -62,7 +62,7 @@ TEST_F(JitDiskCache, GivesBackWhatItKeepsAlsoToAnother) {
 }
 
 TEST_F(JitDiskCache, DropsAnEntryWithAnyByteChanged) {
-  disk_cache cache = open();
+  const disk_cache cache = open();
   cache.keep(key(1), content(50, 3));
   const auto whole = fs::file_size(file_of(key(1)));
   for (std::uintmax_t at = 0; at < whole; ++at) {
@@ -80,8 +80,8 @@ TEST_F(JitDiskCache, DropsAnEntryWithAnyByteChanged) {
 }
 
 TEST_F(JitDiskCache, DropsWhatIsCutOffOrLonger) {
-  disk_cache cache = open();
-  for (const std::uintmax_t bytes : {0, 10, 87, 100, 137, 1000}) {
+  const disk_cache cache = open();
+  for (const unsigned bytes : {0u, 10u, 87u, 100u, 137u, 1000u}) {
     cache.keep(key(1), content(50, 3));
     fs::resize_file(file_of(key(1)), bytes);
     EXPECT_EQ(cache.find(key(1)).what, state::damaged) << bytes;
@@ -89,14 +89,14 @@ TEST_F(JitDiskCache, DropsWhatIsCutOffOrLonger) {
 }
 
 TEST_F(JitDiskCache, DropsAnEntryOfAnotherKey) {
-  disk_cache cache = open();
+  const disk_cache cache = open();
   cache.keep(key(1), content(50, 3));
   fs::rename(file_of(key(1)), file_of(key(2)));
   EXPECT_EQ(cache.find(key(2)).what, state::damaged);
 }
 
 TEST_F(JitDiskCache, FollowsNoLink) {
-  disk_cache cache = open();
+  const disk_cache cache = open();
   cache.keep(key(1), content(50, 3));
   fs::rename(file_of(key(1)), folder_.path() / "elsewhere");
   fs::create_symlink(folder_.path() / "elsewhere", file_of(key(1)));
@@ -129,7 +129,7 @@ TEST_F(JitDiskCache, RefusesAFolderOfAnotherUser) {
 }
 
 TEST_F(JitDiskCache, MakesRoomByWhatWasUsedLongestAgo) {
-  disk_cache cache = open(3500);
+  const disk_cache cache = open(3500);
   const auto used_at = [&](const digest& k, time_t seconds) {
     const timespec times[2] = {{seconds, 0}, {seconds, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, file_of(k).c_str(), times, 0), 0);
@@ -154,7 +154,7 @@ TEST_F(JitDiskCache, IsWholeForReadersWhileOthersWrite) {
     std::vector<std::jthread> threads;
     for (int writer = 0; writer < 3; ++writer) {
       threads.emplace_back([&] {
-        disk_cache cache = open();
+        const disk_cache cache = open();
         for (int i = 0; i < 200; ++i)
           cache.keep(key(1), written);
       });
@@ -163,7 +163,8 @@ TEST_F(JitDiskCache, IsWholeForReadersWhileOthersWrite) {
     for (int i = 0; i < 500; ++i) {
       const auto entry = cache.find(key(1));
       EXPECT_NE(entry.what, state::damaged);
-      if (entry.what == state::good) EXPECT_EQ(entry.content, written);
+      if (entry.what != state::good) continue;
+      EXPECT_EQ(entry.content, written);
     }
   }
   std::size_t files = 0;

@@ -19,9 +19,9 @@ struct program {
 
 std::vector<void*> eaten;
 
-[[gnu::noinline]] int descend(volatile int* above) {
+[[gnu::noinline]] int descend(volatile int* above, long levels) {
   volatile int frame[256] = {*above};
-  return descend(frame) + frame[1];
+  return levels == 0 ? 0 : descend(frame, levels - 1) + frame[1];
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ int nvrtcCompileProgram(program* p, int, const char* const*) {
       ::pause();
   if (p->text == "overflow") {
     volatile int start = 0;
-    return descend(&start);
+    return descend(&start, 1L << 40);
   }
   // As a compiler that checks nothing, one that gives up, and one that says so.
   if (p->text.starts_with("eat ")) {
