@@ -24,6 +24,9 @@ class runner {
   virtual void upload(const any_tensor& to, std::span<const std::byte> bytes) = 0;
   virtual void download(const any_tensor& from, std::span<std::byte> bytes) = 0;
 
+  /// The device that requests are sent to; null where there is none.
+  [[nodiscard]] virtual device* its_device() { return nullptr; }
+
   /// Runs `r` and answers its reply.
   template <request R>
   result<reply_of<R>> operator()(R r) {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <vector>
 
 namespace troupe::cuda {
 namespace {
@@ -24,9 +24,9 @@ class parameter_values {
     std::size_t count = 0;
     result<void> outcome;
     r.arguments.for_each([&](const jit::arguments::view& one) {
-      if (one.what == jit::argument::kind::reached || !outcome) return;
+      if (one.what == jit::argument::kind::reached) return;
       const std::size_t i = count++;
-      if (i < k.parameters.size()) outcome = made.add(d, one, i, k);
+      if (outcome && i < k.parameters.size()) outcome = made.add(d, one, i, k);
     });
     if (count != k.parameters.size()) {
       return error{.code = errc::invalid_argument,
