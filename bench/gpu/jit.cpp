@@ -1,5 +1,5 @@
-// What a kernel of one's own costs through Troupe: a launch of it beside the driver's, and a compiled
-// one that is found on disk beside compiling it.
+// What a kernel of one's own costs through Troupe: a launch of it beside the driver's, and a
+// compiled one that is found on disk beside compiling it.
 
 #include "raw.hpp"
 #include "raw_kernel.hpp"
@@ -151,8 +151,7 @@ int main() {
     raw::stream stream;
     {
       troupe::system system;
-      measure_launch(out, stream, open(system, isolation::process), "process",
-                     ratio_at_most(1.10));
+      measure_launch(out, stream, open(system, isolation::process), "process", ratio_at_most(1.10));
     }
     troupe::system system;
     measure_launch(out, stream, open(system, isolation::thread), "thread", std::nullopt);

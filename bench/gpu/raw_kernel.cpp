@@ -42,8 +42,7 @@ kernel::kernel(std::span<const std::byte> image, const std::string& name) {
 }
 
 kernel::~kernel() {
-  (void)driver_function<decltype(cuModuleUnload)>("cuModuleUnload")(
-      static_cast<CUmodule>(module_));
+  (void)driver_function<decltype(cuModuleUnload)>("cuModuleUnload")(static_cast<CUmodule>(module_));
 }
 
 void kernel::launch(stream& on, unsigned blocks, unsigned threads, void** parameters) {

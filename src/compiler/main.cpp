@@ -29,8 +29,8 @@ std::vector<std::byte> read_job() {
   if (::fstat(jit::job_descriptor, &found) != 0) return {};
   std::vector<std::byte> bytes(static_cast<std::size_t>(found.st_size));
   for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t got = ::pread(jit::job_descriptor, bytes.data() + at, bytes.size() - at,
-                                static_cast<off_t>(at));
+    const ssize_t got =
+        ::pread(jit::job_descriptor, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return {};
     at += static_cast<std::size_t>(got);
@@ -42,8 +42,8 @@ bool write_result(const jit::job_result& what) {
   const std::vector<std::byte> bytes = encode(what);
   if (::ftruncate(jit::job_descriptor, 0) != 0) return false;
   for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t done = ::pwrite(jit::job_descriptor, bytes.data() + at, bytes.size() - at,
-                                  static_cast<off_t>(at));
+    const ssize_t done =
+        ::pwrite(jit::job_descriptor, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     at += static_cast<std::size_t>(done);

@@ -95,8 +95,7 @@ class compilation {
     std::vector<const char*> options;
     for (const std::string& option : what.options)
       options.push_back(option.c_str());
-    const int status =
-        nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
+    const int status = nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
     binary made{.kind = what.output, .log = log()};
     if (status != success) return nvrtc_.failure(status, "nvrtcCompileProgram", made.log);
     for (const std::string& name : what.names) {

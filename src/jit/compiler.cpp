@@ -42,8 +42,9 @@ result<disk_cache> open_disk_cache(const compiler_config& config) {
   const std::string folder = config.cache_folder.empty() ? default_folder() : config.cache_folder;
   if (folder.empty()) {
     return error{.code = errc::unsupported,
-                 .message = "neither XDG_CACHE_HOME nor HOME says where a cache may be; set "
-                            "compiler_config::cache_folder"};
+                 .message =
+                     "neither XDG_CACHE_HOME nor HOME says where a cache may be; set "
+                     "compiler_config::cache_folder"};
   }
   return disk_cache::open(folder, config.disk_cache_bytes);
 }
@@ -130,7 +131,7 @@ class compiler::service {
     const jit::disk_cache::entry entry = disk_->find(key);
     if (entry.what == jit::disk_cache::state::missing) return std::nullopt;
     auto kept = entry.what == jit::disk_cache::state::good ? decode_binary(entry.content)
-                                                      : std::optional<binary>();
+                                                           : std::optional<binary>();
     const std::lock_guard lock(mutex_);
     if (!kept) {
       ++counts_.damaged_entries;

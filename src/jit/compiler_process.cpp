@@ -23,12 +23,12 @@ using clock = std::chrono::steady_clock;
 /// Memory that both sides read and write as a file, so that neither can make an access of the other
 /// fail.
 result<os::unique_fd> shared_file(std::span<const std::byte> content) {
-  os::unique_fd file = os::clear_of_standard_streams(
-      os::unique_fd(::memfd_create("troupe-compile", MFD_CLOEXEC)));
+  os::unique_fd file =
+      os::clear_of_standard_streams(os::unique_fd(::memfd_create("troupe-compile", MFD_CLOEXEC)));
   if (!file) return system_failure("memfd_create", errno);
   for (std::size_t at = 0; at < content.size();) {
-    const ssize_t done = ::pwrite(file.get(), content.data() + at, content.size() - at,
-                                  static_cast<off_t>(at));
+    const ssize_t done =
+        ::pwrite(file.get(), content.data() + at, content.size() - at, static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return system_failure("pwrite", errno);
     at += static_cast<std::size_t>(done);
@@ -57,8 +57,7 @@ ending wait_for(const os::child_process& child, clock::time_point deadline,
   for (;;) {
     pollfd watched[2] = {{.fd = child.pidfd(), .events = POLLIN, .revents = 0},
                          {.fd = end.get(), .events = POLLIN, .revents = 0}};
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
     if (left <= 0) return ending::too_late;
     constexpr std::int64_t longest = std::numeric_limits<int>::max();
     const int ready = ::poll(watched, 2, static_cast<int>(std::min(left, longest)));
@@ -102,8 +101,8 @@ result<binary> run_job(const job& what, const compile_limits& limits, const std:
   auto child = os::child_process::spawn({executable, compiler_argument}, *file);
   if (!child) return std::move(child).error();
   const auto started = clock::now();
-  const auto deadline = limits.time < clock::duration::max() / 4 ? started + limits.time
-                                                                 : clock::time_point::max();
+  const auto deadline =
+      limits.time < clock::duration::max() / 4 ? started + limits.time : clock::time_point::max();
   const ending how = wait_for(*child, deadline, end);
   if (how != ending::by_itself) child->kill();
   const os::exit_report report = child->reap();

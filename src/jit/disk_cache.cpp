@@ -61,8 +61,8 @@ bool write_all(int to, const void* from, std::size_t bytes) {
   return true;
 }
 
-// No other's: of other caches of this process, and of processes of the same number, which is another
-// one's in a container, or was an earlier one's.
+// No other's: of other caches of this process, and of processes of the same number, which is
+// another one's in a container, or was an earlier one's.
 std::string unfinished_name() {
   static std::atomic<std::uint64_t> count{0};
   timespec now{};
@@ -102,7 +102,8 @@ result<disk_cache> disk_cache::open(const std::string& folder, std::uint64_t mos
 
 disk_cache::entry disk_cache::find(const digest& key) const {
   const std::string name = file_of(key);
-  const os::unique_fd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const os::unique_fd file(
+      ::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
     if (errno != ELOOP) return {};
     drop(key);
@@ -113,8 +114,8 @@ disk_cache::entry disk_cache::find(const digest& key) const {
     return entry{.what = state::damaged};
   };
   struct stat found{};
-  if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-      found.st_uid != ::geteuid() || found.st_size < static_cast<off_t>(sizeof(head))) {
+  if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid() ||
+      found.st_size < static_cast<off_t>(sizeof(head))) {
     return damaged();
   }
   head before;

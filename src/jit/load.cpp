@@ -79,9 +79,9 @@ result<loaded_module> load(device& on, std::span<const std::byte> image) {
                           : begins(image, fatbin_mark) ? image_kind::fatbin
                                                        : image_kind::ptx;
   if (kind == image_kind::ptx && !is_text(image)) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("{} bytes that are neither cubin, fatbin nor PTX",
-                                        image.size())};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("{} bytes that are neither cubin, fatbin nor PTX", image.size())};
   }
   return load(on, binary{.kind = kind, .image = {image.begin(), image.end()}});
 }

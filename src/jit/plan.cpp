@@ -34,9 +34,10 @@ result<void> check_architecture(std::string_view name) {
   if (begins && digits >= 2 && digits <= 3 && (letter.empty() || letter == "a" || letter == "f")) {
     return {};
   }
-  return refusal(fmt::format("architecture is \"{}\", it must be one such as \"sm_90\" or "
-                             "\"sm_90a\"",
-                             name));
+  return refusal(
+      fmt::format("architecture is \"{}\", it must be one such as \"sm_90\" or "
+                  "\"sm_90a\"",
+                  name));
 }
 
 result<void> check_text(std::string_view what, std::string_view text) {
@@ -48,7 +49,8 @@ result<void> check_options(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (auto good = check_text("an option", option); !good) return good;
     if (starts_with_any(option, {"--gpu-architecture", "-arch", "-dlto", "--dlto", "-lto"})) {
-      return refusal(fmt::format("option {}: say it by the fields architecture and output", option));
+      return refusal(
+          fmt::format("option {}: say it by the fields architecture and output", option));
     }
   }
   return {};
@@ -82,10 +84,10 @@ result<void> check(const source& what) {
 // What reads or writes files, or measures: the result is not a function of the request alone.
 bool depends_on_files(const std::vector<std::string>& options) {
   return std::ranges::any_of(options, [](const std::string& option) {
-    return starts_with_any(option, {"-I", "--include-path", "-include", "--pre-include", "-pch",
-                                    "--pch", "--create-pch", "-create-pch", "--use-pch", "-use-pch",
-                                    "-time", "--time", "--fdevice-time-trace",
-                                    "-fdevice-time-trace", "--options-file", "-optf"});
+    return starts_with_any(
+        option, {"-I", "--include-path", "-include", "--pre-include", "-pch", "--pch",
+                 "--create-pch", "-create-pch", "--use-pch", "-use-pch", "-time", "--time",
+                 "--fdevice-time-trace", "-fdevice-time-trace", "--options-file", "-optf"});
   });
 }
 

@@ -98,12 +98,11 @@ result<vendor_file> find_library(const wanted_library& wanted) {
       return vendor_file{.path = file.string(), .identity = *std::move(identity)};
     }
   }
-  return error{
-      .code = errc::library_missing,
-      .message = fmt::format("{}: no {} in {}; install it with CUDA 13, put its folder into "
-                             "LD_LIBRARY_PATH, or name the file by compiler_config::{}",
-                             wanted.product, wanted.soname, fmt::join(folders, ", "),
-                             wanted.setting)};
+  return error{.code = errc::library_missing,
+               .message = fmt::format(
+                   "{}: no {} in {}; install it with CUDA 13, put its folder into "
+                   "LD_LIBRARY_PATH, or name the file by compiler_config::{}",
+                   wanted.product, wanted.soname, fmt::join(folders, ", "), wanted.setting)};
 }
 
 result<vendor_file> find_toolkit_headers(const std::string& library) {

@@ -19,9 +19,9 @@ struct vendor_file {
 /// loader's folders it may be.
 struct wanted_library {
   std::string_view soname;
-  std::string_view product;        ///< "NVRTC"
-  std::string_view setting;        ///< of `compiler_config`, that names a file
-  const std::string& configured;   ///< what it says
+  std::string_view product;       ///< "NVRTC"
+  std::string_view setting;       ///< of `compiler_config`, that names a file
+  const std::string& configured;  ///< what it says
 };
 
 /// The file that the loader would take: of LD_LIBRARY_PATH, of the folders that ld.so.conf.d lists,

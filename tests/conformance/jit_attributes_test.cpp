@@ -14,7 +14,10 @@ TEST(JitAttributes, OfTheCpuBackendSayWhyThereAreNone) {
   jit_stage s;
   if (s.why_not() != "there is no GPU to run kernels") GTEST_SKIP() << "there is a GPU";
   std::vector<std::byte> image(100);
-  std::memcpy(image.data(), "\x7f" "ELF", 4);
+  std::memcpy(image.data(),
+              "\x7f"
+              "ELF",
+              4);
   const auto k = jit::load(s.gpu(), image).value().kernel("k").value();
   const auto about = s.run()(jit::attributes{.kernel = k});
   ASSERT_FALSE(about);
@@ -36,8 +39,7 @@ TEST(JitAttributes, AreThoseOfTheKernel) {
   EXPECT_EQ(about.most_threads, 1024);
   EXPECT_GT(about.registers, 0);
   EXPECT_EQ(about.static_shared_bytes, 0);
-  EXPECT_EQ("sm_" + std::to_string(about.binary_version),
-            s.gpu().description().architecture);
+  EXPECT_EQ("sm_" + std::to_string(about.binary_version), s.gpu().description().architecture);
   EXPECT_GE(about.most_dynamic_shared_bytes, 48 * 1024);
 
   const auto tile =

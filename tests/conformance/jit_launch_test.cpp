@@ -26,8 +26,8 @@ template <element T>
 std::vector<T> numbers(std::size_t n, int seed) {
   std::vector<T> made(n);
   for (std::size_t i = 0; i < n; ++i)
-    made[i] = static_cast<T>(static_cast<int>((i * 7919 + static_cast<std::size_t>(seed)) % 1009) -
-                             500);
+    made[i] =
+        static_cast<T>(static_cast<int>((i * 7919 + static_cast<std::size_t>(seed)) % 1009) - 500);
   return made;
 }
 
@@ -36,7 +36,10 @@ TEST(JitLaunch, OfTheCpuBackendSaysWhyThereIsNone) {
   if (s.why_not() != "there is no GPU to run kernels") GTEST_SKIP() << "there is a GPU";
   // Bytes that look like an image: nobody here looks closer.
   std::vector<std::byte> image(100);
-  std::memcpy(image.data(), "\x7f" "ELF", 4);
+  std::memcpy(image.data(),
+              "\x7f"
+              "ELF",
+              4);
   const auto k = jit::load(s.gpu(), image).value().kernel("k").value();
   const auto done = s.run()(launch{.kernel = k});
   ASSERT_FALSE(done);
@@ -46,8 +49,8 @@ TEST(JitLaunch, OfTheCpuBackendSaysWhyThereIsNone) {
 
 TEST(JitLaunch, EveryKernelOfTheseTestsCompiles) {
   jit_stage s;
-  for (const auto& [text, names] : std::initializer_list<
-           std::pair<std::string_view, std::vector<std::string>>>{
+  for (const auto& [text, names] :
+       std::initializer_list<std::pair<std::string_view, std::vector<std::string>>>{
            {jit_kernels::arithmetic, {"add<float>", "shift<double>"}},
            {jit_kernels::structs, {}},
            {jit_kernels::shared, {}},
@@ -136,8 +139,8 @@ TEST(JitLaunch, TakesStructsAndWhatTheyPointTo) {
   const auto in = numbers<float>(100, 3);
   const auto out = s.content(y);
   for (std::size_t i = 0; i < 100; ++i)
-    EXPECT_EQ(out[i], 1.5 * static_cast<double>(in[i / 4 * 4]) - 2 +
-                          static_cast<double>(10 * (i % 3 + 1)));
+    EXPECT_EQ(out[i],
+              1.5 * static_cast<double>(in[i / 4 * 4]) - 2 + static_cast<double>(10 * (i % 3 + 1)));
 }
 
 TEST(JitLaunch, AllowsMoreSharedMemoryThan48KiB) {
@@ -158,9 +161,8 @@ TEST(JitLaunch, AllowsMoreSharedMemoryThan48KiB) {
     EXPECT_EQ(s.content(y), in);
   }
   const auto x = s.filled(std::vector<float>{1});
-  const auto too_much = s.run()(launch{.kernel = reversed,
-                                       .shared_bytes = 1 << 20,
-                                       .arguments = {reads(x), updates(x), 1}});
+  const auto too_much = s.run()(
+      launch{.kernel = reversed, .shared_bytes = 1 << 20, .arguments = {reads(x), updates(x), 1}});
   ASSERT_FALSE(too_much);
   EXPECT_EQ(too_much.error().code, errc::invalid_argument);
   EXPECT_NE(too_much.error().message.find("shared_bytes is 1048576"), std::string::npos)
@@ -216,12 +218,8 @@ TEST(JitLaunch, BeginsBeforeTheOneInFrontHasEndedAndSeesWhatThatWrote) {
   const auto y = s.gpu().tensor<std::uint32_t>({1}).value();
   const auto lane = s.gpu().library("jit").on_new_lane();
   for (std::uint32_t i = 0; i < 200; ++i) {
-    lane.tell(launch{.kernel = first,
-                     .arguments = {writes(x), i, std::int64_t{20'000}}})
-        .value();
-    lane.ask(launch{.kernel = second,
-                    .programmatic = true,
-                    .arguments = {reads(x), writes(y)}})
+    lane.tell(launch{.kernel = first, .arguments = {writes(x), i, std::int64_t{20'000}}}).value();
+    lane.ask(launch{.kernel = second, .programmatic = true, .arguments = {reads(x), writes(y)}})
         .get();
     ASSERT_EQ(s.content(y)[0], i + 1);
   }
@@ -237,9 +235,7 @@ TEST(JitLaunch, IsNotAnsweredBeforeTheOneInFrontHasEndedThoughItNeverWaits) {
   const auto y = s.gpu().tensor<std::uint32_t>({1}).value();
   const auto lane = s.gpu().library("jit").on_new_lane();
   for (std::uint32_t i = 1; i <= 200; ++i) {
-    lane.tell(launch{.kernel = first,
-                     .arguments = {writes(x), i, std::int64_t{200'000}}})
-        .value();
+    lane.tell(launch{.kernel = first, .arguments = {writes(x), i, std::int64_t{200'000}}}).value();
     lane.ask(launch{.kernel = second, .programmatic = true, .arguments = {writes(y)}}).get();
     ASSERT_EQ(*static_cast<const volatile std::uint32_t*>(x.data()), i)
         << "it was answered while the kernel in front still ran";
@@ -280,8 +276,7 @@ TEST(JitLaunch, LoadsPtxAndWhatWasLinked) {
   const auto pieces =
       s.compile(jit_kernels::arithmetic, {"shift<float>"}, jit::image_kind::lto_ir).value();
   jit::compiler linker({.disk_cache = false});
-  const auto linked =
-      linker.link({.pieces = {pieces}, .architecture = pieces.architecture}).get();
+  const auto linked = linker.link({.pieces = {pieces}, .architecture = pieces.architecture}).get();
   const auto x = s.filled(std::vector<float>{1, 2, 3});
   for (const jit::binary& image : {as_text, linked}) {
     const auto shift = jit::load(s.gpu(), image).value().kernel("shift<float>").value();
@@ -338,7 +333,8 @@ TEST(JitLaunch, ThatFaultsIsNamedAndTheNextOneIsRight) {
   const std::vector<float> zeros(64);
   own.copy(std::span(zeros), good).get();
   const auto shift_by = [&](float by) {
-    return own.ask(launch{.kernel = shift, .block = {.x = 64}, .arguments = {updates(good), by, 64}});
+    return own.ask(
+        launch{.kernel = shift, .block = {.x = 64}, .arguments = {updates(good), by, 64}});
   };
   shift_by(1).get();
   const auto fault =

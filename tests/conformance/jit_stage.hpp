@@ -61,11 +61,11 @@ class jit_stage {
 /// The sources of the tests' kernels, and the names that they are compiled with. `needs_toolkit`
 /// where they include its headers.
 namespace jit_kernels {
-extern const std::string_view arithmetic;   // add<T>, shift<T>
-extern const std::string_view structs;      // apply
-extern const std::string_view shared;       // reversed
-extern const std::string_view clusters;     // ranks
-extern const std::string_view cooperative;  // total
+extern const std::string_view arithmetic;    // add<T>, shift<T>
+extern const std::string_view structs;       // apply
+extern const std::string_view shared;        // reversed
+extern const std::string_view clusters;      // ranks
+extern const std::string_view cooperative;   // total
 extern const std::string_view programmatic;  // slow_first, second, second_without_a_word
 extern const std::string_view tiles;         // copy_tile
 extern const std::string_view faults;        // wild_write

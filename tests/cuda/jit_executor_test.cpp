@@ -1,5 +1,5 @@
-// The executors of jit on the CUDA backend, with a driver that is emulated: what they ask of it, and
-// what they refuse before they do.
+// The executors of jit on the CUDA backend, with a driver that is emulated: what they ask of it,
+// and what they refuse before they do.
 
 #include "cuda/emulated_jit.hpp"
 
@@ -35,23 +35,25 @@ class JitExecutor : public testing::Test {
  protected:
   void SetUp() override {
     state() = {};
-    state().kernels[add_name] = {
-        .parameters = {{0, 8}, {8, 8}, {16, 8}, {24, 4}}, .run = [](void** p) {
-          const auto* const a = *static_cast<const float**>(p[0]);
-          const auto* const b = *static_cast<const float**>(p[1]);
-          auto* const c = *static_cast<float**>(p[2]);
-          for (int i = 0; i < *static_cast<const int*>(p[3]); ++i)
-            c[i] = a[i] + b[i];
-        }};
-    state().kernels["plain"] = {.parameters = {{0, 8}, {8, 16}, {24, 1}},
-                                .most_threads = 256,
-                                .static_shared_bytes = 1024};
+    state().kernels[add_name] = {.parameters = {{0, 8}, {8, 8}, {16, 8}, {24, 4}},
+                                 .run = [](void** p) {
+                                   const auto* const a = *static_cast<const float**>(p[0]);
+                                   const auto* const b = *static_cast<const float**>(p[1]);
+                                   auto* const c = *static_cast<float**>(p[2]);
+                                   for (int i = 0; i < *static_cast<const int*>(p[3]); ++i)
+                                     c[i] = a[i] + b[i];
+                                 }};
+    state().kernels["plain"] = {
+        .parameters = {{0, 8}, {8, 16}, {24, 1}}, .most_threads = 256, .static_shared_bytes = 1024};
     state().kernels["nothing"] = {};
   }
 
   kernel find(std::string_view name, std::string_view bytes = "an image") {
     std::vector<std::byte> image(64);
-    std::memcpy(image.data(), "\x7f" "ELF", 4);
+    std::memcpy(image.data(),
+                "\x7f"
+                "ELF",
+                4);
     std::memcpy(image.data() + 4, bytes.data(), bytes.size());
     return load(device_, binary{.image = image}).value().kernel(name).value();
   }
@@ -80,7 +82,8 @@ class JitExecutor : public testing::Test {
   }
 
   troupe::system system_;
-  device device_ = system_.device(0, {.isolation = isolation::thread, .backend = backend_kind::cpu});
+  device device_ =
+      system_.device(0, {.isolation = isolation::thread, .backend = backend_kind::cpu});
   emulated::emulated_lane lane_;
 };
 
@@ -152,8 +155,9 @@ TEST_F(JitExecutor, RefusesAnotherCountOrSizeThanTheImageSays) {
                  "plain takes 3 arguments, 2 are given");
   expect_refused(with({reads(t), value(sixteen{}), true, 1}), errc::invalid_argument,
                  "plain takes 3 arguments, 4 are given");
-  expect_refused(with({reads(t), 1.0, true}), errc::invalid_argument,
-                 "a number of type f64 (8 bytes) is given for the 16 bytes of parameter 1 of plain");
+  expect_refused(
+      with({reads(t), 1.0, true}), errc::invalid_argument,
+      "a number of type f64 (8 bytes) is given for the 16 bytes of parameter 1 of plain");
   expect_refused(with({reads(t), value(sixteen{}), 1}), errc::invalid_argument,
                  "a number of type i32 (4 bytes) is given for the 1 bytes of parameter 2 of plain");
 }

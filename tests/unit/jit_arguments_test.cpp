@@ -85,7 +85,8 @@ TEST_F(JitArguments, TravelAsTheyAre) {
   const auto bytes = wire::encode(type, &sent, room, spaces_).value();
   launch received;
   std::vector<wire::operand> operands;
-  auto decoded = wire::decode(type, &received, std::span(room).first(bytes), spaces_.ranges(), operands);
+  auto decoded =
+      wire::decode(type, &received, std::span(room).first(bytes), spaces_.ranges(), operands);
   ASSERT_TRUE(decoded) << decoded.error().message;
   ASSERT_TRUE(received.validate()) << received.validate().error().message;
   EXPECT_EQ(received.kernel.name(), "k");
@@ -137,8 +138,8 @@ TEST_F(JitArguments, AreRefusedByName) {
   expect_refused(valid({reads(t), updates(any_tensor())}), errc::invalid_argument,
                  "argument 1 is no tensor");
   const std::vector<std::int64_t> same{0, 1};
-  expect_refused(valid({writes(spaces_.tensor(0, dtype::f32, {4, 8}, same))}),
-                 errc::aliasing, "argument 0 is written");
+  expect_refused(valid({writes(spaces_.tensor(0, dtype::f32, {4, 8}, same))}), errc::aliasing,
+                 "argument 0 is written");
   const std::vector<std::byte> large(40'000);
   expect_refused(valid({bytes(large)}), errc::size_overflow, "40000 bytes");
   expect_refused(valid({bytes({})}), errc::invalid_argument, "a struct without bytes");
@@ -226,9 +227,8 @@ TEST_F(JitArguments, OfBrokenBytesAreRefused) {
         ++refused;
         continue;
       }
-      received.arguments.for_each([](const arguments::view& one) {
-        EXPECT_EQ(one.tensor == nullptr, !one.value.empty());
-      });
+      received.arguments.for_each(
+          [](const arguments::view& one) { EXPECT_EQ(one.tensor == nullptr, !one.value.empty()); });
     }
   }
   EXPECT_GT(refused, room.size());

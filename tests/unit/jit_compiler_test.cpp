@@ -16,7 +16,10 @@ using testing_jit::compiler_test;
 using testing_jit::templated_source;
 
 bool begins_like_an_image(const binary& made) {
-  return made.image.size() > 4 && std::memcmp(made.image.data(), "\x7f" "ELF", 4) == 0;
+  return made.image.size() > 4 && std::memcmp(made.image.data(),
+                                              "\x7f"
+                                              "ELF",
+                                              4) == 0;
 }
 
 std::string text_of(const binary& made) {
@@ -26,9 +29,9 @@ std::string text_of(const binary& made) {
 using JitCompiler = compiler_test;
 
 TEST_F(JitCompiler, MakesMachineCodeOfASource) {
-  const binary made = compile({.text = "extern \"C\" __global__ void nothing() {}",
-                               .architecture = "sm_90a"})
-                          .get();
+  const binary made =
+      compile({.text = "extern \"C\" __global__ void nothing() {}", .architecture = "sm_90a"})
+          .get();
   EXPECT_TRUE(begins_like_an_image(made));
   EXPECT_EQ(made.kind, image_kind::cubin);
   EXPECT_EQ(made.architecture, "sm_90a");
@@ -56,13 +59,14 @@ TEST_F(JitCompiler, NamesInstantiationsByExpressions) {
 
 TEST_F(JitCompiler, FindsHeadersThatAreInMemoryAlone) {
   const binary made =
-      compile({.text = "#include \"lib/twice.cuh\"\n#include <three.cuh>\n"
-                       "extern \"C\" __global__ void k(float* x) { *x = twice(*x) + three; }",
-               .headers = {{.name = "lib/twice.cuh",
-                            .text = "#pragma once\n#include \"three.cuh\"\n"
-                                    "__device__ float twice(float x) { return 2 * x + 0 * three; }"},
-                           {.name = "three.cuh", .text = "#pragma once\n#define three 3\n"}},
-               .architecture = "sm_90"})
+      compile(
+          {.text = "#include \"lib/twice.cuh\"\n#include <three.cuh>\n"
+                   "extern \"C\" __global__ void k(float* x) { *x = twice(*x) + three; }",
+           .headers = {{.name = "lib/twice.cuh",
+                        .text = "#pragma once\n#include \"three.cuh\"\n"
+                                "__device__ float twice(float x) { return 2 * x + 0 * three; }"},
+                       {.name = "three.cuh", .text = "#pragma once\n#define three 3\n"}},
+           .architecture = "sm_90"})
           .get();
   EXPECT_TRUE(begins_like_an_image(made));
 }
@@ -108,7 +112,8 @@ TEST_F(JitCompiler, PutsTheWholeLogIntoTheError) {
   for (int i = 0; i < mistakes; ++i)
     text += "__device__ int f" + std::to_string(i) + "() { return mistake_" + std::to_string(i) +
             "; }\n";
-  const auto made = compile({.text = text, .name = "wrong.cu", .architecture = "sm_90"}).get_result();
+  const auto made =
+      compile({.text = text, .name = "wrong.cu", .architecture = "sm_90"}).get_result();
   ASSERT_FALSE(made);
   const error& why = made.error();
   EXPECT_EQ(why.code, errc::library_error);

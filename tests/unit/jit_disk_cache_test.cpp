@@ -1,5 +1,4 @@
 #include "jit/disk_cache.hpp"
-
 #include "unit/jit_sources.hpp"
 
 #include <gtest/gtest.h>

@@ -76,8 +76,8 @@ TEST(JitSignature, TakesWhatFits) {
   EXPECT_TRUE(add.check({reads(f), also_updates(of(dtype::i8)), reads(f), updates(f), 3}));
   // void k(char*, void*, float4*, __half, long long, bool)
   const signature others = known("_Z1kPcPvP6float46__halfxb");
-  EXPECT_TRUE(others.check({reads(of(dtype::u8)), reads(of(dtype::f64)), reads(f), f16(1.0F),
-                            std::int64_t{1}, true}));
+  EXPECT_TRUE(others.check(
+      {reads(of(dtype::u8)), reads(of(dtype::f64)), reads(f), f16(1.0F), std::int64_t{1}, true}));
   EXPECT_TRUE(others.check({reads(of(dtype::i8)), writes(of(dtype::i32)), updates(f), f16(1.0F),
                             std::int64_t{1}, false}));
 }

@@ -162,8 +162,8 @@ std::optional<arguments::view> arguments::reader::next() {
   if (!good_) return std::nullopt;
   view one{.what = c->what, .role = c->role, .type = c->type};
   if (!has_tensor(c->what)) {
-    const bool right = c->what == argument::kind::bytes ||
-                       static_cast<std::int64_t>(c->size) == size_of(c->type);
+    const bool right =
+        c->what == argument::kind::bytes || static_cast<std::int64_t>(c->size) == size_of(c->type);
     good_ = right && c->size != 0 && words_of(c->size) <= of_.values_.size() - word_;
     if (!good_) return std::nullopt;
     one.value = std::as_bytes(std::span(of_.values_).subspan(word_)).first(c->size);
@@ -218,8 +218,9 @@ result<void> arguments::validate() const {
   }
   if (!r.at_end()) {
     return error{.code = errc::invalid_argument,
-                 .message = "an argument cannot be: a struct without bytes, or of more than 4 GiB, "
-                            "or a tile of more than 5 dimensions"};
+                 .message =
+                     "an argument cannot be: a struct without bytes, or of more than 4 GiB, "
+                     "or a tile of more than 5 dimensions"};
   }
   if (bytes > most_bytes) {
     return error{.code = errc::size_overflow,

@@ -25,13 +25,15 @@ digest kernel::image_digest() const noexcept {
 result<void> kernel::validate() const {
   argument_checks check;
   constexpr std::size_t digest_words = digest::size / sizeof(std::int64_t);
-  check.rule(!name_.empty() && !image_.null() && digest_.size() == digest_words,
-             errc::invalid_argument, [] {
-    return std::string("kernel is of no module: loaded_module::kernel makes one that is");
-  });
+  check.rule(
+      !name_.empty() && !image_.null() && digest_.size() == digest_words, errc::invalid_argument,
+      [] {
+        return std::string("kernel is of no module: loaded_module::kernel makes one that is");
+      });
   check.packed_vector({"image", image_}).type({"image", image_}, {dtype::u8});
-  check.rule(image_.space() == memory_space::host, errc::invalid_argument,
-             [] { return std::string("image lies in device memory, workers read it from the host's"); });
+  check.rule(image_.space() == memory_space::host, errc::invalid_argument, [] {
+    return std::string("image lies in device memory, workers read it from the host's");
+  });
   check.rule(name_.find('\0') == std::string::npos, errc::invalid_argument,
              [] { return std::string("the kernel's name has a NUL in it"); });
   return check.verdict();

@@ -26,15 +26,16 @@ result<void> launch::validate() const {
                return fmt::format("grid is {}, it must be 1 to {} x {} x {}", text(grid),
                                   most_blocks_x, most_blocks_yz, most_blocks_yz);
              });
-  check.rule(!check.good() || (grid.x % cluster.x == 0 && grid.y % cluster.y == 0 &&
-                               grid.z % cluster.z == 0),
+  check.rule(!check.good() ||
+                 (grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0),
              errc::invalid_argument, [&] {
                return fmt::format("grid {} is no multiple of cluster {}", text(grid),
                                   text(cluster));
              });
   check.rule(!(cooperative && programmatic), errc::invalid_argument, [] {
-    return std::string("a cooperative launch waits for the kernel before it: it cannot be "
-                       "programmatic");
+    return std::string(
+        "a cooperative launch waits for the kernel before it: it cannot be "
+        "programmatic");
   });
   if (auto verdict = check.verdict(); !verdict) return verdict;
   return kernel.check(arguments);

@@ -13,7 +13,7 @@ namespace troupe::jit {
 class signature {
  public:
   struct parameter {
-    std::string text;     ///< "float const*"
+    std::string text;  ///< "float const*"
     bool pointer = false;
     bool to_const = false;
     /// The element type of a number, or of what a pointer points to; nothing for types that are no

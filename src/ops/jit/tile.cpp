@@ -44,9 +44,9 @@ result<void> tile::check(const any_tensor& t) const {
                                steps.size()));
   }
   if (reinterpret_cast<std::uintptr_t>(t.address()) % unit_bytes != 0) {
-    return refusal(errc::layout_unsupported,
-                   fmt::format("the first element does not lie at a multiple of {} bytes",
-                               unit_bytes));
+    return refusal(
+        errc::layout_unsupported,
+        fmt::format("the first element does not lie at a multiple of {} bytes", unit_bytes));
   }
   for (int d = 0; d < t.rank(); ++d) {
     const auto i = static_cast<std::size_t>(d);
@@ -56,8 +56,8 @@ result<void> tile::check(const any_tensor& t) const {
                      fmt::format("dimension {} has {} elements, 1 to 2^32 can be", d, t.extent(d)));
     }
     const std::int64_t stride = t.stride(d);
-    const bool steps_well = stride > 0 && stride < most_stride_bytes / element &&
-                            stride * element % unit_bytes == 0;
+    const bool steps_well =
+        stride > 0 && stride < most_stride_bytes / element && stride * element % unit_bytes == 0;
     if (last ? stride != 1 && t.extent(d) != 1 : !steps_well) {
       return refusal(errc::layout_unsupported,
                      last ? fmt::format("the last dimension has stride {}, it must be 1", stride)
@@ -82,9 +82,9 @@ result<void> tile::check(const any_tensor& t) const {
   }
   const std::int64_t widest = unit_bytes << static_cast<int>(in_shared_memory);
   if (in_shared_memory != swizzle::none && inner > widest) {
-    return refusal(errc::invalid_argument,
-                   fmt::format("a row of the box has {} bytes, more than the swizzle's {}", inner,
-                               widest));
+    return refusal(
+        errc::invalid_argument,
+        fmt::format("a row of the box has {} bytes, more than the swizzle's {}", inner, widest));
   }
   return {};
 }

@@ -122,7 +122,7 @@ class TROUPE_EXPORT arguments {
   struct view {
     argument::kind what{};
     access role{};
-    dtype type{};                       ///< of the scalar or the tensor
+    dtype type{};                        ///< of the scalar or the tensor
     std::span<const std::byte> value{};  ///< of scalar and bytes
     const any_tensor* tensor = nullptr;
     std::span<const std::int64_t> tile{};  ///< see `tile::read`
@@ -160,9 +160,9 @@ class TROUPE_EXPORT arguments {
   };
 
  private:
-  std::vector<std::int64_t> codes_;  // kind, role, type and size of each
-  std::vector<std::int64_t> values_; // of scalars and bytes, each from a word of its own on
-  std::vector<std::int64_t> tiles_;  // of tiles, the same
+  std::vector<std::int64_t> codes_;   // kind, role, type and size of each
+  std::vector<std::int64_t> values_;  // of scalars and bytes, each from a word of its own on
+  std::vector<std::int64_t> tiles_;   // of tiles, the same
   std::vector<any_tensor> tensors_;
 };
 

@@ -43,8 +43,8 @@ struct attributes {
 struct kernel_occupancy {
   std::int32_t blocks_per_multiprocessor = 0;
   std::int32_t multiprocessors = 0;
-  std::int32_t best_block = 0;  ///< threads of a block for the most threads at once
-  std::int32_t best_grid = 0;   ///< blocks of that size that fill the GPU
+  std::int32_t best_block = 0;       ///< threads of a block for the most threads at once
+  std::int32_t best_grid = 0;        ///< blocks of that size that fill the GPU
   std::int32_t largest_cluster = 0;  ///< blocks; 0 where the GPU knows no clusters
   std::int32_t clusters = 0;         ///< of `cluster`, at once; 0 without one
 };

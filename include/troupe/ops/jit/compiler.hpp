@@ -71,9 +71,9 @@ struct binary {
 
 /// Pieces to be linked into one image by nvJitLink.
 struct linkage {
-  std::vector<binary> pieces{};        ///< LTO-IR, PTX, cubin or fatbin
-  std::vector<std::string> options{};  ///< nvJitLink's, such as "-kernels-used=…"
-  std::string architecture{};          ///< as in `source`
+  std::vector<binary> pieces{};           ///< LTO-IR, PTX, cubin or fatbin
+  std::vector<std::string> options{};     ///< nvJitLink's, such as "-kernels-used=…"
+  std::string architecture{};             ///< as in `source`
   image_kind output = image_kind::cubin;  ///< or `ptx`, which only LTO-IR can become
 };
 

@@ -47,10 +47,10 @@ class parameter_values {
   result<void> add(const driver& d, const jit::arguments::view& one, std::size_t i,
                    const launchable& k) {
     if (one.parameter_bytes() != k.parameters[i].bytes) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("{} ({} bytes) is given for the {} bytes of parameter {}",
-                                          one.to_string(), one.parameter_bytes(),
-                                          k.parameters[i].bytes, i)};
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("{} ({} bytes) is given for the {} bytes of parameter {}",
+                                 one.to_string(), one.parameter_bytes(), k.parameters[i].bytes, i)};
     }
     switch (one.what) {
       case jit::argument::kind::scalar:

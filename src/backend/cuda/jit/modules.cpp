@@ -45,26 +45,29 @@ bool begins(std::span<const std::byte> image, std::string_view mark) {
 result<std::shared_ptr<loaded_image>> load(const driver& d, CUcontext context,
                                            const jit::kernel& k) {
   const any_tensor& where = k.image();
-  const auto image = std::span<const std::byte>(where.address(),
-                                                static_cast<std::size_t>(where.count()));
+  const auto image =
+      std::span<const std::byte>(where.address(), static_cast<std::size_t>(where.count()));
   // Every worker may write to this memory, and so may a kernel that has lost its way.
   if (jit::digest_of(image) != k.image_digest()) {
-    return error{.code = errc::invalid_argument,
-                 .message = "the image of the kernel is not what it was: its memory was overwritten"};
+    return error{
+        .code = errc::invalid_argument,
+        .message = "the image of the kernel is not what it was: its memory was overwritten"};
   }
   // The driver looks for the end of a text.
   using namespace std::string_view_literals;
-  if (!begins(image, "\x7f""ELF"sv) && !begins(image, "\x50\xed\x55\xba"sv) &&
-      (image.empty() || image.back() != std::byte{0})) {
+  if (!begins(image,
+              "\x7f"
+              "ELF"sv) &&
+      !begins(image, "\x50\xed\x55\xba"sv) && (image.empty() || image.back() != std::byte{0})) {
     return error{.code = errc::invalid_argument, .message = "the image is a text without an end"};
   }
   std::array<char, 16 * 1024> log{};
   std::array options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};
   CUmodule native = nullptr;
-  auto loaded = check(d.cuModuleLoadDataEx(&native, image.data(), options.size(), options.data(),
-                                           values.data()),
-                      "cuModuleLoadDataEx");
+  auto loaded = check(
+      d.cuModuleLoadDataEx(&native, image.data(), options.size(), options.data(), values.data()),
+      "cuModuleLoadDataEx");
   if (!loaded) {
     error why = std::move(loaded).error();
     log.back() = '\0';

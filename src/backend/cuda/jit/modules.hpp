@@ -24,7 +24,7 @@ struct launchable {
   CUfunction function = nullptr;
   std::vector<parameter> parameters{};       ///< as the image says
   std::optional<jit::signature> declared{};  ///< as its name says
-  int most_threads = 0;                    ///< of a block
+  int most_threads = 0;                      ///< of a block
   int static_shared_bytes = 0;
   int most_dynamic_shared_bytes = 0;  ///< that it may be allowed
   bool shared_is_raised = false;      ///< it has been allowed that

@@ -16,31 +16,32 @@ std::int64_t product(const jit::dims& d) noexcept { return d.x * d.y * d.z; }
 
 result<void> fit_shape(const driver& d, launchable& k, const block_shape& s) {
   if (product(s.block) > k.most_threads) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("block is {} x {} x {}, the kernel takes at most {} threads "
-                                        "with the registers that it needs",
-                                        s.block.x, s.block.y, s.block.z, k.most_threads)};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("block is {} x {} x {}, the kernel takes at most {} threads "
+                               "with the registers that it needs",
+                               s.block.x, s.block.y, s.block.z, k.most_threads)};
   }
   if (s.shared_bytes > k.most_dynamic_shared_bytes) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("shared_bytes is {}, this GPU has {} for a block beside the "
-                                        "kernel's own {}",
-                                        s.shared_bytes, k.most_dynamic_shared_bytes,
-                                        k.static_shared_bytes)};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("shared_bytes is {}, this GPU has {} for a block beside the "
+                               "kernel's own {}",
+                               s.shared_bytes, k.most_dynamic_shared_bytes, k.static_shared_bytes)};
   }
   if (s.shared_bytes + k.static_shared_bytes > plain_shared_bytes && !k.shared_is_raised) {
     // To the most at once: the attribute is the kernel's, which other lanes launch, too.
-    auto raised = check(d.cuFuncSetAttribute(k.function,
-                                             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                             k.most_dynamic_shared_bytes),
-                        "cuFuncSetAttribute");
+    auto raised =
+        check(d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   k.most_dynamic_shared_bytes),
+              "cuFuncSetAttribute");
     if (!raised) return raised;
     k.shared_is_raised = true;
   }
   if (product(s.cluster) > plain_cluster_blocks && !k.clusters_are_raised) {
-    auto raised = check(d.cuFuncSetAttribute(
-                            k.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-                        "cuFuncSetAttribute");
+    auto raised = check(
+        d.cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+        "cuFuncSetAttribute");
     if (!raised) return raised;
     k.clusters_are_raised = true;
   }
