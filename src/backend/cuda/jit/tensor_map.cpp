@@ -90,7 +90,7 @@ result<CUtensorMap> encode_tile(const driver& d, const any_tensor& t, const jit:
       strides[to - 1] = static_cast<cuuint64_t>(t.stride(from) * size_of(t.type()));
     }
   }
-  alignas(64) CUtensorMap made{};
+  CUtensorMap made{};
   auto encoded = check(
       d.cuTensorMapEncodeTiled(
           &made, type_of(t.type()), static_cast<cuuint32_t>(rank), t.address(), extents.data(),
