@@ -98,6 +98,7 @@ class linking {
 
   result<binary> run(const job& what) {
     std::vector<const char*> options;
+    options.reserve(what.options.size());
     for (const std::string& option : what.options)
       options.push_back(option.c_str());
     if (const int status =

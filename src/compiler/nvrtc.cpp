@@ -93,6 +93,7 @@ class compilation {
       }
     }
     std::vector<const char*> options;
+    options.reserve(what.options.size());
     for (const std::string& option : what.options)
       options.push_back(option.c_str());
     const int status = nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());

@@ -182,9 +182,9 @@ result<plan> plan_for(linkage what, const compiler_config& config) {
   std::vector<std::string> options{"-arch=" + what.architecture};
   if (std::ranges::any_of(what.pieces,
                           [](const binary& p) { return p.kind == image_kind::lto_ir; })) {
-    options.push_back("-lto");
+    options.emplace_back("-lto");
   }
-  if (what.output == image_kind::ptx) options.push_back("-ptx");
+  if (what.output == image_kind::ptx) options.emplace_back("-ptx");
   options.insert(options.end(), what.options.begin(), what.options.end());
 
   hasher h;
