@@ -150,11 +150,13 @@ TEST_F(JitDiskCache, MakesRoomByWhatWasUsedLongestAgo) {
 TEST_F(JitDiskCache, IsWholeForReadersWhileOthersWrite) {
   const auto written = content(20'000, 9);
   {
+    constexpr std::size_t writers = 3;
     std::vector<std::jthread> threads;
-    for (int writer = 0; writer < 3; ++writer) {
+    threads.reserve(writers);
+    for (std::size_t i = 0; i < writers; ++i) {
       threads.emplace_back([&] {
         const disk_cache cache = open();
-        for (int i = 0; i < 200; ++i)
+        for (int round = 0; round < 200; ++round)
           cache.keep(key(1), written);
       });
     }

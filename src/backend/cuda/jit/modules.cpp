@@ -61,7 +61,8 @@ result<std::shared_ptr<loaded_image>> load(const driver& d, CUcontext context,
       !begins(image, "\x50\xed\x55\xba"sv) && (image.empty() || image.back() != std::byte{0})) {
     return error{.code = errc::invalid_argument, .message = "the image is a text without an end"};
   }
-  std::array<char, 16 * 1024> log{};
+  constexpr std::size_t log_bytes = 16'384;
+  std::array<char, log_bytes> log{};
   std::array options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};
   CUmodule native = nullptr;
