@@ -22,6 +22,7 @@ using namespace troupe;
 using namespace troupe::bench;
 
 constexpr std::int32_t n = 256;
+constexpr std::size_t elements = n;
 
 jit::source addition(const std::string& architecture, int which = 0) {
   return {.text = fmt::format(R"(
@@ -55,11 +56,11 @@ void measure_launch(report& out, raw::stream& stream, device gpu, const std::str
   const library_actor lane = gpu.library("jit");
 
   raw::kernel floor(made.image, made.names[0].lowered);
-  const raw::memory room(raw::memory::place::device, 3 * n * sizeof(float));
+  const raw::memory room(raw::memory::place::device, 3 * elements * sizeof(float));
   auto* const begin = static_cast<float*>(room.address());
   float* x = begin;
   float* y = begin + n;
-  float* z = begin + 2 * n;
+  float* z = y + n;
   std::int32_t count = n;
   void* parameters[] = {&x, &y, &z, &count};
 

@@ -103,9 +103,11 @@ TEST(JitLaunch, IsOrderedByWhatItReadsAndWrites) {
   const auto x = s.filled(std::vector<float>(1000, 0.F));
   // Each in another lane, so nothing but the tensor orders them.
   std::vector<library_actor> lanes;
+  lanes.reserve(6);
   for (int i = 0; i < 6; ++i)
     lanes.push_back(s.gpu().library("jit").on_new_lane());
   std::vector<future<void>> all;
+  all.reserve(60);
   for (int i = 0; i < 60; ++i) {
     all.push_back(lanes[static_cast<std::size_t>(i) % lanes.size()].ask(
         launch{.kernel = shift,
@@ -319,7 +321,6 @@ TEST(JitLaunch, ThatFaultsIsNamedAndTheNextOneIsRight) {
   if (!s.has_worker_process()) GTEST_SKIP() << "a fault would end this program";
   troupe::system system;
   device own = system.device(0, {});
-  const auto architecture = jit::architecture_of(own).value();
   const auto wild = jit::load(own, s.compile(jit_kernels::faults, {}).value())
                         .value()
                         .kernel("wild_write")

@@ -173,16 +173,16 @@ TEST_F(JitExecutor, RefusesAnotherTypeThanTheNameSaysAlsoInTheWorker) {
 }
 
 TEST_F(JitExecutor, AllowsMoreSharedMemoryWhenItIsAskedFor) {
-  launch r{.kernel = find("nothing"), .shared_bytes = 48 * 1024};
+  launch r{.kernel = find("nothing"), .shared_bytes = 49'152};
   ASSERT_TRUE(run(r, lane_));
   EXPECT_TRUE(state().raised.empty());
-  r.shared_bytes = 100 * 1024;
+  r.shared_bytes = 102'400;
   ASSERT_TRUE(run(r, lane_));
   ASSERT_TRUE(run(r, lane_));
   ASSERT_EQ(state().raised.size(), 1u);
   EXPECT_EQ(state().raised[0],
             std::pair(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024));
-  r.shared_bytes = 227 * 1024 + 1;
+  r.shared_bytes = 232'449;
   expect_refused(r, errc::invalid_argument, "shared_bytes is 232449, this GPU has 232448");
 }
 

@@ -11,7 +11,6 @@
 namespace troupe::jit {
 namespace {
 
-using testing_jit::cache_folder;
 using testing_jit::compiler_test;
 using testing_jit::templated_source;
 
@@ -259,6 +258,7 @@ TEST_F(JitCompiler, CompilesADamagedEntryAgain) {
 
 TEST_F(JitCompiler, CompilesSeveralAtOnce) {
   std::vector<future<binary>> all;
+  all.reserve(4);
   for (int i = 0; i < 4; ++i)
     all.push_back(compile({.text = "extern \"C\" __global__ void k" + std::to_string(i) + "() {}",
                            .architecture = "sm_90"}));

@@ -19,13 +19,14 @@ struct program {
 
 std::vector<void*> eaten;
 
-[[gnu::noinline]] int descend(volatile int* above, long levels) {
+[[gnu::noinline]] int descend(const volatile int* above, long levels) {
   volatile int frame[256] = {*above};
   return levels == 0 ? 0 : descend(frame, levels - 1) + frame[1];
 }
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the vendor's names.
 extern "C" {
 
 const char* nvrtcGetErrorString(int status) {
@@ -93,7 +94,7 @@ int nvrtcGetCUBINSize(program* p, std::size_t* size) {
   return 0;
 }
 int nvrtcGetCUBIN(program* p, char* image) {
-  std::memcpy(image, p->text.data(), p->text.size());
+  p->text.copy(image, p->text.size());
   return 0;
 }
 int nvrtcGetPTXSize(program* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
@@ -101,3 +102,4 @@ int nvrtcGetPTX(program* p, char* image) { return nvrtcGetCUBIN(p, image); }
 int nvrtcGetLTOIRSize(program* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
 int nvrtcGetLTOIR(program* p, char* image) { return nvrtcGetCUBIN(p, image); }
 }
+// NOLINTEND(readability-identifier-naming)

@@ -7,7 +7,7 @@ namespace {
 
 // What every kernel may have without being allowed more. Source: CUDA C++ Programming Guide,
 // "Shared Memory" of compute capability 8.x and 9.0; "Thread Block Clusters".
-constexpr std::int64_t plain_shared_bytes = 48 * 1024;
+constexpr std::int64_t plain_shared_bytes = 49'152;
 constexpr std::int64_t plain_cluster_blocks = 8;
 
 std::int64_t product(const jit::dims& d) noexcept { return d.x * d.y * d.z; }
