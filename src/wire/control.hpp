@@ -52,6 +52,7 @@ struct configure_message {
   char plugin[1024]{};           ///< the backend's path
   char device[64]{};      ///< which device of the backend; empty where it has none of its own
   char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
+  char plugins[4096]{};   ///< paths of the user's plugins, each ended by a zero
 };
 inline constexpr std::size_t configure_descriptors = 4;
 
