@@ -23,11 +23,23 @@ namespace detail {
   constexpr std::size_t interface = 1;
   constexpr std::array numbers{
       interface,
-      sizeof(std::string), sizeof(std::vector<int>), sizeof(std::shared_ptr<void>),
-      sizeof(error), sizeof(result<void>), sizeof(result<std::span<std::byte>>),
-      sizeof(any_tensor), alignof(any_tensor), sizeof(scalar), alignof(scalar),
-      sizeof(request_type), sizeof(operation), sizeof(operation_table), sizeof(lane_context),
-      sizeof(field_visitor), reply_capacity_bytes, static_cast<std::size_t>(max_rank),
+      sizeof(std::string),
+      sizeof(std::vector<int>),
+      sizeof(std::shared_ptr<void>),
+      sizeof(error),
+      sizeof(result<void>),
+      sizeof(result<std::span<std::byte>>),
+      sizeof(any_tensor),
+      alignof(any_tensor),
+      sizeof(scalar),
+      alignof(scalar),
+      sizeof(request_type),
+      sizeof(operation),
+      sizeof(operation_table),
+      sizeof(lane_context),
+      sizeof(field_visitor),
+      reply_capacity_bytes,
+      static_cast<std::size_t>(max_rank),
   };
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const std::size_t number : numbers) {

@@ -7,7 +7,8 @@
 
 namespace troupe::cuda {
 
-/// Adds the executor of a request that may turn out to fail only when what was enqueued sees its data.
+/// Adds the executor of a request that may turn out to fail only when what was enqueued sees its
+/// data.
 template <request R>
   requires std::is_void_v<reply_of<R>>
 void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_failure)) {
