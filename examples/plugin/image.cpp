@@ -17,6 +17,7 @@ troupe::result<void> check_image(const char* field, const troupe::any_tensor& t)
 
 }  // namespace
 
+// region: description
 void blur::describe(troupe::field_visitor& fields) {
   fields.reads("x", x);
   fields.writes("y", y);
@@ -37,6 +38,7 @@ troupe::result<void> blur::validate() const {
   }
   return {};
 }
+// endregion: description
 
 void faulty::describe(troupe::field_visitor& fields) { fields.writes("y", y); }
 

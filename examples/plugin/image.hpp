@@ -1,5 +1,6 @@
 #pragma once
 
+// region: requests
 #include <troupe/ops/request.hpp>
 
 /// Operations on images of f32[height, width] in any layout: what program and workers know of them.
@@ -29,3 +30,4 @@ struct faulty {
 };
 
 }  // namespace image
+// endregion: requests

@@ -11,6 +11,7 @@ namespace {
 using troupe::lane_context;
 using troupe::result;
 
+// region: executors
 // An executor trusts its request: `validate` has run in the worker, too.
 result<void> run_blur(const blur& r, lane_context&) {
   const std::int64_t height = r.x.extent(0);
@@ -42,6 +43,7 @@ const troupe::plugin_operations operations([](troupe::operation_table& table) {
   table.add(&run_blur, troupe::effort::by_size);  // soon done where its operands are small
   table.add(&run_faulty);
 });
+// endregion: executors
 
 }  // namespace
 }  // namespace image

@@ -41,6 +41,7 @@ __global__ void blur_pixels(pixels x, pixels y, std::int64_t height, std::int64_
 
 __global__ void write_nowhere() { *reinterpret_cast<volatile float*>(8) = 1.0F; }
 
+// region: executors
 // An executor enqueues on its lane's stream and returns; what a launch says is what it answers.
 result<void> run_blur(const blur& r, lane& where) {
   const std::int64_t height = r.x.extent(0);
@@ -69,6 +70,7 @@ const troupe::plugin_warm_up kernels([](lane_context& where) {
   return static_cast<lane&>(where).outcome_of(cudaFuncGetAttributes(&of_kernel, blur_pixels),
                                               "cudaFuncGetAttributes");
 });
+// endregion: executors
 
 }  // namespace
 }  // namespace image
