@@ -35,7 +35,8 @@ result<void> run_blur(const blur& r, lane_context&) {
 }
 
 result<void> run_faulty(const faulty&, lane_context&) {
-  *reinterpret_cast<volatile float*>(8) = 1.0F;
+  volatile std::uintptr_t nowhere = 8;
+  *reinterpret_cast<float*>(nowhere) = 1.0F;
   return {};
 }
 

@@ -5,8 +5,12 @@
 #include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -143,6 +147,31 @@ TEST_P(Plugin, ThatIsNotNamedIsUnknown) {
   EXPECT_EQ(refused.error().code, errc::unsupported) << refused.error().to_string();
   EXPECT_TRUE(contains(refused.error().message, "none of the 0 plugins of the device brings it"))
       << refused.error().message;
+}
+
+// What can be told of the part for CUDA on any machine: it is loaded where there is no driver.
+std::vector<std::string> names_in(const std::string& path) {
+  void* const file = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(file, nullptr) << ::dlerror();
+  if (file == nullptr) return {};
+  EXPECT_NE(::dlsym(file, "troupe_backend_stamp"), nullptr);
+  auto* const add =
+      reinterpret_cast<void (*)(operation_table&)>(::dlsym(file, "troupe_backend_operations"));
+  operation_table table;
+  add(table);
+  std::vector<std::string> names;
+  for (const operation& one : table.all())
+    names.emplace_back(one.type->name);
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(PluginParts, BringTheSameOperationsForEachBackend) {
+  const std::string cuda = plugin("trial-cuda");
+  if (!std::filesystem::exists(cuda)) GTEST_SKIP() << "built without a CUDA compiler";
+  EXPECT_EQ(names_in(cuda), names_in(plugin("trial")));
+  EXPECT_EQ(names_in(cuda), (std::vector<std::string>{"trial.affine", "trial.misdeed",
+                                                      "trial.times_warm", "trial.total"}));
 }
 
 }  // namespace

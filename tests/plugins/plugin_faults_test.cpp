@@ -92,6 +92,8 @@ TEST_P(PluginFault, ThatIsAlwaysTheSameIsQuarantined) {
   for (int i = 0; i < 2; ++i)
     EXPECT_EQ(ended(gpu.ask(trial::misdeed{})).error().code, errc::device_fault);
   EXPECT_EQ(ended(gpu.ask(trial::misdeed{})).error().code, errc::poisonous);
+  auto x = vector_of(gpu, {1});
+  EXPECT_EQ(gpu.ask(trial::total{.x = x}).get(), 1.0);
   EXPECT_EQ(gpu.health().restarts, 2u);
 }
 

@@ -36,9 +36,11 @@ result<double> run_total(const total& r, lane_context&) {
 
 result<void> run_misdeed(const misdeed& r, lane_context&) {
   switch (r.what) {
-    case deed::crash:
-      *reinterpret_cast<volatile float*>(8) = 1.0F;
+    case deed::crash: {
+      volatile std::uintptr_t nowhere = 8;
+      *reinterpret_cast<float*>(nowhere) = 1.0F;
       break;
+    }
     case deed::throw_exception:
       throw std::runtime_error("thrown by a plugin");
     case deed::be_refused:
