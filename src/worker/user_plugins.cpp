@@ -58,9 +58,8 @@ error no_file(const std::string& path, std::string_view backend) {
   error why{.code = errc::library_missing, .message = "there is no such file"};
   if (!backend.empty()) {
     why.message += fmt::format(
-        "; it would be the part of {} for {}, which troupe_add_plugin makes of what it is given "
-        "for "
-        "that",
+        "; it would be the part of {} for {}, which troupe_add_plugin makes where that can be "
+        "compiled",
         path, backend);
   }
   return why;

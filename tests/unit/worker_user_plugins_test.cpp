@@ -31,8 +31,8 @@ TEST(UserPlugins, WithoutThatPartAreMissingAndSaySo) {
   EXPECT_EQ(loaded.error().code, errc::library_missing);
   EXPECT_EQ(loaded.error().message,
             "plugin /nowhere/libmine-cuda.so: there is no such file; it would be the part of "
-            "/nowhere/libmine.so for cuda, which troupe_add_plugin makes of what it is given for "
-            "that");
+            "/nowhere/libmine.so for cuda, which troupe_add_plugin makes where that "
+            "can be compiled");
 }
 
 TEST(UserPlugins, MayNotTakeTheNamesOfTroupesOwnLibraries) {

@@ -104,10 +104,10 @@ struct device_config {
   std::string worker_path{};
   /// Path of the backend plugin; empty looks beside the library.
   std::string backend_path{};
-  /// Plugins of the user's own operations, made by `troupe_add_plugin`: the file that the CPU backend
-  /// loads; the CUDA backend loads `libmy_ops-cuda.so` beside `libmy_ops.so`. Every worker loads
-  /// them all, or the device does not start. A path that is not absolute begins in the folder that
-  /// the program is in when the device is made.
+  /// Plugins of the user's own operations, made by `troupe_add_plugin`: the file for the CPU; with
+  /// CUDA, `libmy_ops-cuda.so` beside `libmy_ops.so` is loaded. Every worker loads them all, or the
+  /// device does not start. A path that is not absolute begins in the folder that the program is in
+  /// when the device is made.
   /// \errors when the device starts: `library_missing` for a file that is not there, cannot be loaded
   /// or is no plugin; `version_mismatch` for one that was built for another Troupe;
   /// `invalid_argument` for an operation whose name is taken or is of one of Troupe's own libraries.

@@ -16,8 +16,8 @@ namespace troupe {
 
 namespace detail {
 
-/// Of what crosses the boundary between a plugin and its worker: another compiler, standard library
-/// or setting that lays it out otherwise gives another number. FNV-1a over sizes and alignments.
+/// A hash of the sizes of what crosses the boundary between a plugin and its worker: a compiler,
+/// standard library or setting that lays it out otherwise gives another number.
 [[nodiscard]] consteval std::uint64_t interface_layout() noexcept {
   // Raised with every change that no size shows: a virtual function, the meaning of a field.
   constexpr std::size_t interface = 1;
@@ -41,12 +41,10 @@ namespace detail {
       reply_capacity_bytes,
       static_cast<std::size_t>(max_rank),
   };
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::size_t number : numbers) {
-    for (std::size_t bits = 0; bits < 32; bits += 8)
-      hash = (hash ^ (number >> bits & 0xff)) * 0x100000001b3u;
-  }
-  return hash;
+  std::array<char, 2 * numbers.size()> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(numbers[i / 2] >> i % 2 * 8 & 0xff);
+  return hash_of({bytes.data(), bytes.size()});
 }
 
 }  // namespace detail
