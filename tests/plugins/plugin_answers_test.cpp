@@ -25,6 +25,7 @@ INSTANTIATE_TEST_SUITE_P(On, Plugin, ::testing::Values(backend_kind::cpu, backen
 
 std::vector<float> numbers(std::int64_t n) {
   std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i)
     values.push_back(static_cast<float>(i % 17) / 4 - 2);
   return values;
@@ -147,6 +148,18 @@ TEST_P(Plugin, ThatIsNotNamedIsUnknown) {
   EXPECT_EQ(refused.error().code, errc::unsupported) << refused.error().to_string();
   EXPECT_TRUE(contains(refused.error().message, "none of the 0 plugins of the device brings it"))
       << refused.error().message;
+}
+
+TEST_P(Plugin, WithoutAPartForTheBackendKeepsTheDeviceFromStarting) {
+  if (!on_gpu()) GTEST_SKIP() << "the part for the CPU is the plugin itself";
+  device_config cpu_only = config();
+  cpu_only.plugins = {plugin("twin")};
+  device gpu = system_.device(0, cpu_only);
+  const auto started = gpu.wait_until_ready();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, errc::library_missing) << started.error().to_string();
+  EXPECT_TRUE(contains(started.error().message, "libtwin-cuda.so: there is no such file"))
+      << started.error().message;
 }
 
 // What can be told of the part for CUDA on any machine: it is loaded where there is no driver.
