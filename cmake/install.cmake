@@ -3,7 +3,8 @@
 #   worker the worker process and the compiler of kernels, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
 #   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
-# and the program bin/troupe, which says what of all this a machine lacks.
+# the function `troupe_add_plugin` for plugins of one's own, and the program bin/troupe, which says
+# what of all this a machine lacks.
 # A component is there when its target was built. The layout is fixed, so that the library finds
 # its worker and the worker its plugins relative to itself, wherever the tree is moved.
 
@@ -45,4 +46,7 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/troupeConfig.cmake
-              ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake DESTINATION ${troupe_package_dir})
+              ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/troupe_add_plugin.cmake
+              ${PROJECT_SOURCE_DIR}/src/backend/plugin.cpp
+              ${PROJECT_SOURCE_DIR}/src/backend/plugin.map DESTINATION ${troupe_package_dir})

@@ -86,6 +86,26 @@ function(troupe_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TROUPE_TEST_SECONDS})
 endfunction()
 
+# troupe_plugin_parts(<name> <target>…): a plugin of the tree's own, made by troupe_add_plugin: its
+# files lie in lib/plugins, are compiled with the tree's flags, and are built with each target.
+function(troupe_plugin_parts name)
+  target_link_libraries(${name} PRIVATE troupe_flags)
+  foreach(part IN ITEMS ${name}_cpu ${name}_cuda)
+    if(NOT TARGET ${part})
+      continue()
+    endif()
+    if(part STREQUAL ${name}_cuda)
+      troupe_cuda_flags(${part})
+    else()
+      target_link_libraries(${part} PRIVATE troupe_flags)
+    endif()
+    set_target_properties(${part} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/plugins)
+    foreach(target IN LISTS ARGN)
+      add_dependencies(${target} ${part})
+    endforeach()
+  endforeach()
+endfunction()
+
 # troupe_program(<name> SOURCES <file>… [LINK <target>…]): a program that uses the library as its
 # users do.
 function(troupe_program name)
