@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/cuda/failure.hpp"
 #include "backend/cuda/lane.hpp"
 
 #include <cuda.h>
@@ -58,13 +59,16 @@ class emulated_lane final : public cuda::lane {
   result<void> mark(std::uint64_t*, std::uint64_t) override { return {}; }
   result<void> check() override { return {}; }
   result<void> finish() override { return {}; }
-  [[nodiscard]] cudaStream_t stream() const noexcept override {
-    return reinterpret_cast<cudaStream_t>(std::uintptr_t{0x700});
+  [[nodiscard]] cuda::native_stream stream() const noexcept override {
+    return cuda::native_stream(reinterpret_cast<void*>(std::uintptr_t{0x700}));
   }
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {
     return attachments_[key];
   }
   [[nodiscard]] int multiprocessors() const noexcept override { return 132; }
+  [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override {
+    return cuda::check(static_cast<cudaError_t>(code), call);
+  }
 
  private:
   std::map<const void*, std::shared_ptr<void>> attachments_;
