@@ -16,10 +16,6 @@ gpu_stage_limit_mib=50
 # Programs that are of use on a GPU, besides the benchmarks.
 gpu_programs=(device_test device_freeze_test rng_stream_test worked_example_test gpu_faults gpu_history
               gpu_lease hello digits troupe)
-gpu_conformance=(blas_conformance_on_device blas_conformance_on_thread
-                 fft_conformance_on_device fft_conformance_on_thread
-                 memory_conformance_on_device memory_conformance_on_thread
-                 rng_conformance_on_device rng_conformance_on_thread)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
 gpu_sanitizer_memory='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
@@ -39,10 +35,14 @@ gpu_fingerprint() {
 # Those that measure a GPU; each brings its plain-CUDA floor along.
 gpu_benchmarks() { grep '^gpu_' "$1/benchmarks.txt"; }
 
+# The conformance programs of every library, with its workers as processes and as threads.
+gpu_conformance() { sed 's/.*/&_conformance_on_device\n&_conformance_on_thread/' "$1/libraries.txt"; }
+
 # Everything that is of use there. `faults` measures whatever backend there is, so a rehearsal has
 # something to measure; `runtime` and `device` concern the CPU alone.
 gpu_names() {
-  printf '%s\n' "${gpu_programs[@]}" "${gpu_conformance[@]}" bench_faults
+  printf '%s\n' "${gpu_programs[@]}" bench_faults
+  gpu_conformance "$1"
   gpu_benchmarks "$1" | sed 's/^/bench_/'
 }
 
@@ -92,6 +92,7 @@ command_gpu-pack() {
     xargs -r cp -L -t "$gpu_stage/lib/"
   find "$gpu_stage" -type f -exec strip --strip-unneeded {} +
   { gpu_benchmarks "$from" && printf 'faults\n'; } >"$gpu_stage/benchmarks.txt"
+  cp "$from/libraries.txt" "$gpu_stage/"
   [[ $(gpu_fingerprint) == "$sources" ]] ||
     give_up 'the sources have changed meanwhile; run ./dev gpu-pack again'
   printf 'sources %s\ncommit %s\n' "$sources" "$(gpu_commit)" >"$gpu_stage/MANIFEST"
@@ -296,7 +297,7 @@ gpu_end() {
 
 gpu_test_conformance() {
   local name
-  for name in "${gpu_conformance[@]}"; do
+  for name in $(gpu_conformance "$programs"); do
     gpu_run "$name" 400 "$programs/bin/$name" --gtest_brief=1
   done
 }

@@ -3,12 +3,28 @@
 #include <troupe/memory/dtype.hpp>
 
 #include <string_view>
+#include <vector>
 
 namespace troupe::conformance {
 
+/// Operations, without their library and separated by spaces, and what each must be tested with:
+/// the types of its first operand.
+struct covered_operations {
+  std::string_view names;
+  std::vector<dtype> types;
+};
+
+/// What the tests of a library must cover; a static object beside them. Every operation of the
+/// library that the backend has must have a row.
+class must_cover {
+ public:
+  /// `of_scalars`: those whose operands have nothing to lay out.
+  must_cover(std::string_view library, std::vector<covered_operations> rows,
+             std::string_view of_scalars = {});
+};
+
 /// Records that `operation` ran on operands of `type`. When the program ends, it prints what ran,
-/// and, if no filter was given, fails where an operation of the backend misses a type of its row in
-/// coverage.cpp.
+/// and, if no filter was given, fails where an operation misses what it must be tested with.
 void cover(std::string_view operation, dtype type);
 
 /// Records that it had an operand that is packed, or one with gaps or in another order. Each

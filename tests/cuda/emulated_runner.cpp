@@ -1,9 +1,10 @@
 // Calls the executors of the CUDA backend in the thread of the test, on memory of the program: what
 // they enqueue, the emulation of their libraries does at once.
 
-#include "backend/cuda/fft/transforms.hpp"
 #include "backend/cuda/lane.hpp"
 #include "conformance/runner.hpp"
+
+#include <troupe/worker/plugin.hpp>
 
 #include <new>
 
@@ -52,8 +53,7 @@ class emulated_lane final : public cuda::lane {
 const operation_table& emulated_operations() {
   static const operation_table table = [] {
     operation_table filled;
-    cuda::add_fft_complex_transforms(filled);
-    cuda::add_fft_real_transforms(filled);
+    plugin_operations::visit([&](auto& add) { add(filled); });
     return filled;
   }();
   return table;

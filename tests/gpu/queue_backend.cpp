@@ -261,8 +261,6 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
 
 extern "C" {
 
-TROUPE_EXPORT const char* troupe_backend_name() { return "queues"; }
-
 TROUPE_EXPORT void troupe_backend_devices(std::vector<troupe::device_description>& found,
                                           troupe::result<void>&) {
   found = {troupe::gpu_test::queue_source(0).description()};

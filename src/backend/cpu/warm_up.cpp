@@ -1,7 +1,7 @@
-#include "backend/cpu/backend.hpp"
 
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/memory/copy.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <array>
 
@@ -15,12 +15,10 @@ result<void> run_one(const operation_table& table, const R& r, lane_context& lan
   return one->run(one->executor, &r, lane, nullptr);
 }
 
-}  // namespace
-
+// OpenBLAS takes its buffers with its first product.
 result<void> warm_up(lane_context& lane) {
   operation_table table;
-  add_blas_level3(table);
-  add_memory_copy(table);
+  plugin_operations::visit([&](auto& add) { add(table); });
   // Large enough for the kernels that pack their operands, small enough for one thread.
   constexpr std::int64_t side = 64;
   std::array<std::array<double, side * side>, 3> room{};
@@ -35,5 +33,9 @@ result<void> warm_up(lane_context& lane) {
   }
   return {};
 }
+
+const plugin_warm_up ahead_of_use(warm_up);
+
+}  // namespace
 
 }  // namespace troupe::cpu

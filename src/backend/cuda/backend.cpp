@@ -1,5 +1,3 @@
-#include "backend/cuda/backend.hpp"
-
 #include "backend/cuda/device_accelerator.hpp"
 #include "backend/cuda/device_list.hpp"
 #include "backend/cuda/memory_source.hpp"
@@ -9,8 +7,6 @@
 // The entry points of the plugin. The results are the library's own C++ types: plugin and library
 // are built together, and refuse each other by version where they are not.
 extern "C" {
-
-TROUPE_EXPORT const char* troupe_backend_name() { return "cuda"; }
 
 // In the program.
 
@@ -51,21 +47,5 @@ TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& 
   } else {
     outcome = std::move(accelerator).error();
   }
-}
-
-TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
-  using namespace troupe::cuda;
-  add_lane_launch(table);
-  add_fault_inject(table);
-  add_fault_spin_until(table);
-  add_memory_convert(table);
-  add_memory_copy(table);
-  add_memory_fill(table);
-}
-
-// Before the worker says that it is ready, once for each lane that is to be fast at once.
-TROUPE_EXPORT void troupe_backend_warm_up(troupe::lane_context& lane,
-                                          troupe::result<void>& outcome) {
-  outcome = troupe::cuda::warm_up_memory(static_cast<troupe::cuda::lane&>(lane));
 }
 }

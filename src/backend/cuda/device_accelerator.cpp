@@ -1,8 +1,8 @@
 #include "backend/cuda/device_accelerator.hpp"
 
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
+#include "backend/cuda/loading.hpp"
 #include "backend/cuda/stream_lane.hpp"
 
 #include <fmt/format.h>

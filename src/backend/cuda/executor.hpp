@@ -3,7 +3,7 @@
 #include "backend/cuda/lane.hpp"
 #include "backend/cuda/late_failure.hpp"
 
-#include <troupe/worker/executor.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cuda {
 

@@ -1,4 +1,5 @@
-#include "backend/cuda/backend.hpp"
+#include "backend/cuda/loading.hpp"
+
 #include "backend/cuda/fault/kernels.hpp"
 #include "backend/cuda/memory/kernels.hpp"
 

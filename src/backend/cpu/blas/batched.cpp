@@ -1,9 +1,9 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/matrix_vector.hpp"
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/triangular.hpp"
 
 #include <troupe/ops/blas/batched.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -67,14 +67,14 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_batched(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::gemm_strided_batched>(run_gemm_strided_batched, effort::by_size);
   table.add<blas::gemm_batched>(run_gemm_batched, effort::by_size);
   table.add<blas::gemm_grouped>(run_gemm_grouped, effort::by_size);
   table.add<blas::gemv_batched>(run_gemv_batched, effort::by_size);
   table.add<blas::trsm_batched>(run_trsm_batched, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

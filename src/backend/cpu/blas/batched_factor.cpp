@@ -1,8 +1,7 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/lapack.hpp"
 
 #include <troupe/ops/blas/batched_factor.hpp>
-#include <troupe/worker/executor.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <algorithm>
 #include <string>
@@ -142,13 +141,13 @@ result<void> run_geqrf(const blas::geqrf_batched& r, lane_context& lane) {
   return done;
 }
 
-}  // namespace
-
-void add_blas_batched_factor(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::getrf_batched>(run_getrf, effort::by_size);
   table.add<blas::getrs_batched>(run_getrs, effort::by_size);
   table.add<blas::getri_batched>(run_getri, effort::by_size);
   table.add<blas::geqrf_batched>(run_geqrf, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

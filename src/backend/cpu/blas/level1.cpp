@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/half_vectors.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level1.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -78,13 +78,13 @@ result<void> run_swap(const blas::swap& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level1(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::axpy>(run_axpy, effort::by_size);
   table.add<blas::scal>(run_scal, effort::by_size);
   table.add<blas::copy>(run_copy, effort::by_size);
   table.add<blas::swap>(run_swap, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/half_vectors.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level1_reductions.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <cmath>
 
@@ -136,9 +136,7 @@ result<std::int64_t> run_iamin(const blas::iamin& r, lane_context&) {
   return answer_index(index, r.result);
 }
 
-}  // namespace
-
-void add_blas_level1_reductions(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::dot>(run_dot, effort::by_size);
   table.add<blas::dotc>(run_dotc, effort::by_size);
   table.add<blas::dotu>(run_dotu, effort::by_size);
@@ -146,6 +144,8 @@ void add_blas_level1_reductions(operation_table& table) {
   table.add<blas::asum>(run_asum, effort::by_size);
   table.add<blas::iamax>(run_iamax, effort::by_size);
   table.add<blas::iamin>(run_iamin, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

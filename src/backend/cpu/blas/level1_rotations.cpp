@@ -1,7 +1,7 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level1_rotations.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -49,13 +49,13 @@ result<void> run_rotmg(const blas::rotmg& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level1_rotations(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::rot>(run_rot, effort::by_size);
   table.add<blas::rotg>(run_rotg, effort::by_size);
   table.add<blas::rotm>(run_rotm, effort::by_size);
   table.add<blas::rotmg>(run_rotmg, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

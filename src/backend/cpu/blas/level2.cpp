@@ -1,9 +1,9 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/matrix_vector.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
 
 #include <troupe/ops/blas/level2.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -86,13 +86,17 @@ void multiply(const matrix_vector_product& p) {
   });
 }
 
-void add_blas_level2(operation_table& table) {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::gemv>(run_gemv, effort::by_size);
   table.add<blas::ger>(run_ger, effort::by_size);
   table.add<blas::geru>(run_geru, effort::by_size);
   table.add<blas::gerc>(run_gerc, effort::by_size);
   table.add<blas::trmv>(run_trmv, effort::by_size);
   table.add<blas::trsv>(run_trsv, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

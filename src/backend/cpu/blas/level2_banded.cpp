@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
 
 #include <troupe/ops/blas/level2_banded.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -83,14 +83,14 @@ result<void> run_tbsv(const blas::tbsv& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level2_banded(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::gbmv>(run_gbmv, effort::by_size);
   table.add<blas::sbmv>(run_sbmv, effort::by_size);
   table.add<blas::hbmv>(run_hbmv, effort::by_size);
   table.add<blas::tbmv>(run_tbmv, effort::by_size);
   table.add<blas::tbsv>(run_tbsv, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
 
 #include <troupe/ops/blas/level2_packed.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -58,13 +58,13 @@ result<void> run_tpsv(const blas::tpsv& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level2_packed(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::spmv>(run_spmv, effort::by_size);
   table.add<blas::hpmv>(run_hpmv, effort::by_size);
   table.add<blas::tpmv>(run_tpmv, effort::by_size);
   table.add<blas::tpsv>(run_tpsv, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

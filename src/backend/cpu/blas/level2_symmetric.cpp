@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
 
 #include <troupe/ops/blas/level2_symmetric.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -121,15 +121,15 @@ result<void> run_her2(const blas::her2& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level2_symmetric(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::symv>(run_symv, effort::by_size);
   table.add<blas::hemv>(run_hemv, effort::by_size);
   table.add<blas::syr>(run_syr, effort::by_size);
   table.add<blas::her>(run_her, effort::by_size);
   table.add<blas::syr2>(run_syr2, effort::by_size);
   table.add<blas::her2>(run_her2, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level3.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -108,10 +108,14 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
   return {};
 }
 
-void add_blas_level3(operation_table& table) {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::gemm>(run_gemm, effort::by_size);
   table.add<blas::geam>(run_geam, effort::by_size);
   table.add<blas::dgmm>(run_dgmm, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

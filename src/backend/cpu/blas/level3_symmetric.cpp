@@ -1,7 +1,7 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level3_symmetric.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -133,15 +133,15 @@ result<void> run_her2k(const blas::her2k& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level3_symmetric(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::symm>(run_symm, effort::by_size);
   table.add<blas::hemm>(run_hemm, effort::by_size);
   table.add<blas::syrk>(run_syrk, effort::by_size);
   table.add<blas::syr2k>(run_syr2k, effort::by_size);
   table.add<blas::herk>(run_herk, effort::by_size);
   table.add<blas::her2k>(run_her2k, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,7 +1,7 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/blas/triangular.hpp"
 
 #include <troupe/ops/blas/level3_triangular.hpp>
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
@@ -16,11 +16,11 @@ result<void> run_trsm(const blas::trsm& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_blas_level3_triangular(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<blas::trmm>(run_trmm, effort::by_size);
   table.add<blas::trsm>(run_trsm, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,5 +1,7 @@
 #include "backend/cpu/fft/transforms.hpp"
 
+#include <troupe/worker/plugin.hpp>
+
 namespace troupe::cpu {
 namespace {
 
@@ -7,10 +9,10 @@ result<void> run_c2c(const fft::c2c& r, lane_context& lane) {
   return transform_all(fft::transform_of(r), r.in, r.out, lane);
 }
 
-}  // namespace
-
-void add_fft_complex_transforms(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<fft::c2c>(run_c2c, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

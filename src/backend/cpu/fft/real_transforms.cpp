@@ -1,5 +1,7 @@
 #include "backend/cpu/fft/transforms.hpp"
 
+#include <troupe/worker/plugin.hpp>
+
 namespace troupe::cpu {
 namespace {
 
@@ -11,11 +13,11 @@ result<void> run_c2r(const fft::c2r& r, lane_context& lane) {
   return transform_all(fft::transform_of(r), r.in, r.out, lane);
 }
 
-}  // namespace
-
-void add_fft_real_transforms(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<fft::r2c>(run_r2c, effort::by_size);
   table.add<fft::c2r>(run_c2r, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

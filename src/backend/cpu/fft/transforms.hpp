@@ -6,10 +6,6 @@
 
 namespace troupe::cpu {
 
-/// Lists the executors of a family.
-void add_fft_complex_transforms(operation_table& table);
-void add_fft_real_transforms(operation_table& table);
-
 /// Runs `t`, which `in` and `out` are the operands of. \errors `out_of_memory`
 [[nodiscard]] result<void> transform_all(const fft::transform& t, const any_tensor& in,
                                          const any_tensor& out, lane_context& lane);

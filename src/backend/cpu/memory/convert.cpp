@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/elementwise/conversion.hpp"
 #include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/convert.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -82,10 +82,10 @@ result<void> run_convert(const memory::convert& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_memory_convert(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<memory::convert>(run_convert, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

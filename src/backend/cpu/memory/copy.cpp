@@ -1,7 +1,7 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/copy.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -91,8 +91,10 @@ result<void> run_copy(const memory::copy& r, lane_context&) {
   return {};
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) {
+  table.add<memory::copy>(run_copy, effort::by_size);
+});
 
-void add_memory_copy(operation_table& table) { table.add<memory::copy>(run_copy, effort::by_size); }
+}  // namespace
 
 }  // namespace troupe::cpu

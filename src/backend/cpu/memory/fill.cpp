@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/elementwise/element_bytes.hpp"
 #include "backend/elementwise/strided_loops.hpp"
 
 #include <troupe/ops/memory/fill.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -60,11 +60,11 @@ result<void> run_set_bytes(const memory::set_bytes& r, lane_context&) {
   return {};
 }
 
-}  // namespace
-
-void add_memory_fill(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<memory::fill>(run_fill, effort::by_size);
   table.add<memory::set_bytes>(run_set_bytes, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,11 +1,16 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/rng/draw.hpp"
-#include "backend/random/bits_samplers.hpp"
+#include "backend/rng/bits_samplers.hpp"
+
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 
-void add_rng_bits(operation_table& table) {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
   table.add<rng::bits>(draw_request<rng::bits>, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,10 +1,13 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/rng/draw.hpp"
-#include "backend/random/continuous_samplers.hpp"
+#include "backend/rng/continuous_samplers.hpp"
+
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 
-void add_rng_continuous(operation_table& table) {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
   table.add<rng::uniform>(draw_request<rng::uniform>, effort::by_size);
   table.add<rng::normal>(draw_request<rng::normal>, effort::by_size);
   table.add<rng::log_normal>(draw_request<rng::log_normal>, effort::by_size);
@@ -12,6 +15,8 @@ void add_rng_continuous(operation_table& table) {
   table.add<rng::cauchy>(draw_request<rng::cauchy>, effort::by_size);
   table.add<rng::gamma>(draw_request<rng::gamma>, effort::by_size);
   table.add<rng::beta>(draw_request<rng::beta>, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

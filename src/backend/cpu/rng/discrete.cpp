@@ -1,12 +1,13 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/rng/draw.hpp"
-#include "backend/random/discrete_samplers.hpp"
+#include "backend/rng/discrete_samplers.hpp"
+
+#include <troupe/worker/plugin.hpp>
 
 namespace troupe::cpu {
 namespace {
 
 template <class Weight>
-void sum_up(const any_tensor& weights, const random::weight_sums& sums) {
+void sum_up(const any_tensor& weights, const rng::weight_sums& sums) {
   for (std::int64_t b = 0; b < sums.blocks(); ++b)
     sums.add_block(b, weights.data<Weight>(), weights.stride(0));
   sums.add_blocks();
@@ -14,9 +15,9 @@ void sum_up(const any_tensor& weights, const random::weight_sums& sums) {
 
 result<void> run_discrete(const rng::discrete& r, lane_context& lane) {
   const std::int64_t count = r.weights.extent(0);
-  auto room = lane.workspace(random::weight_sums::bytes_for(count));
+  auto room = lane.workspace(rng::weight_sums::bytes_for(count));
   if (!room) return std::move(room).error();
-  const auto sums = random::weight_sums::in(reinterpret_cast<double*>(room->data()), count);
+  const auto sums = rng::weight_sums::in(reinterpret_cast<double*>(room->data()), count);
   if (r.weights.type() == dtype::f32) {
     sum_up<float>(r.weights, sums);
   } else {
@@ -30,13 +31,13 @@ result<void> run_discrete(const rng::discrete& r, lane_context& lane) {
   return {};
 }
 
-}  // namespace
-
-void add_rng_discrete(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<rng::integers>(draw_request<rng::integers>, effort::by_size);
   table.add<rng::bernoulli>(draw_request<rng::bernoulli>, effort::by_size);
   table.add<rng::poisson>(draw_request<rng::poisson>, effort::by_size);
   table.add<rng::discrete>(run_discrete, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

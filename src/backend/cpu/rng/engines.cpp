@@ -1,6 +1,6 @@
 #include "backend/cpu/rng/engines.hpp"
 
-#include "backend/random/philox.hpp"
+#include "backend/rng/philox.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 namespace troupe::cpu {
 namespace {
 
-using random::philox_block;
-using random::words;
+using rng::philox_block;
+using rng::words;
 
 // Xorwow's bits are a linear map of the bits before, so a jump is a product of powers of that map.
 constexpr std::size_t state_bits = 160;

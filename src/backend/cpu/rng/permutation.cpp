@@ -1,8 +1,8 @@
-#include "backend/cpu/backend.hpp"
 #include "backend/cpu/rng/draw.hpp"
-#include "backend/random/bits_samplers.hpp"
+#include "backend/rng/bits_samplers.hpp"
 
 #include <troupe/ops/rng/permutation.hpp>
+#include <troupe/worker/plugin.hpp>
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ result<void> run_permutation(const rng::permutation& r, lane_context& lane) {
   const std::span all(reinterpret_cast<keyed*>(room->data()), static_cast<std::size_t>(count));
   const std::int64_t stride[] = {sizeof(keyed) / sizeof(std::uint64_t)};
   draw(r.from, any_tensor::unowned(room->data(), dtype::u64, {count}, stride),
-       random::bits_sampler<std::uint64_t>{});
+       rng::bits_sampler<std::uint64_t>{});
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].index = static_cast<std::int64_t>(i);
   std::ranges::sort(all, [](const keyed& a, const keyed& b) {
@@ -41,10 +41,10 @@ result<void> run_permutation(const rng::permutation& r, lane_context& lane) {
   return {};
 }
 
-}  // namespace
-
-void add_rng_permutation(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   table.add<rng::permutation>(run_permutation, effort::by_size);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cpu

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "backend/cpu/rng/engines.hpp"
-#include "backend/random/philox.hpp"
-#include "backend/random/sobol.hpp"
+#include "backend/rng/philox.hpp"
+#include "backend/rng/sobol.hpp"
 
 #include <troupe/ops/rng/generator.hpp>
 
@@ -20,14 +20,14 @@ class philox_source {
       : seed_(from.seed),
         subsequence_(from.subsequence),
         at_(static_cast<std::uint64_t>(from.offset)),
-        block_(random::philox_block(seed_, subsequence_, at_ / 4)) {}
+        block_(rng::philox_block(seed_, subsequence_, at_ / 4)) {}
 
   template <std::size_t Count>
-  random::words<Count> next() noexcept {
-    random::words<Count> drawn;
+  rng::words<Count> next() noexcept {
+    rng::words<Count> drawn;
     for (std::uint32_t& word : drawn.word) {
       word = block_.word[at_ % 4];
-      if (++at_ % 4 == 0) block_ = random::philox_block(seed_, subsequence_, at_ / 4);
+      if (++at_ % 4 == 0) block_ = rng::philox_block(seed_, subsequence_, at_ / 4);
     }
     return drawn;
   }
@@ -36,7 +36,7 @@ class philox_source {
   std::uint64_t seed_;
   std::uint64_t subsequence_;
   std::uint64_t at_;
-  random::words<4> block_;
+  rng::words<4> block_;
 };
 
 template <class Engine>
@@ -45,8 +45,8 @@ class engine_source {
   explicit engine_source(Engine engine) noexcept : engine_(std::move(engine)) {}
 
   template <std::size_t Count>
-  random::words<Count> next() {
-    random::words<Count> drawn;
+  rng::words<Count> next() {
+    rng::words<Count> drawn;
     for (std::uint32_t& word : drawn.word)
       word = static_cast<std::uint32_t>(engine_());
     return drawn;
@@ -61,22 +61,22 @@ template <class Integer>
 class sobol_source {
  public:
   sobol_source(const rng::position& from, std::int64_t dimensions)
-      : rows_(random::sobol_rows<Integer>(dimensions,
-                                          from.type == rng::generator_type::scrambled_sobol32 ||
-                                              from.type == rng::generator_type::scrambled_sobol64,
-                                          from.seed)),
+      : rows_(rng::sobol_rows<Integer>(dimensions,
+                                       from.type == rng::generator_type::scrambled_sobol32 ||
+                                           from.type == rng::generator_type::scrambled_sobol64,
+                                       from.seed)),
         row_(rows_.data()),
         point_(static_cast<std::uint64_t>(from.offset)) {}
 
   template <std::size_t Count>
-  random::words<Count> next() noexcept {
-    const Integer coordinate = random::sobol_coordinate(row_, point_);
-    row_ += random::sobol_row<Integer>;
+  rng::words<Count> next() noexcept {
+    const Integer coordinate = rng::sobol_coordinate(row_, point_);
+    row_ += rng::sobol_row<Integer>;
     if (row_ == rows_.data() + rows_.size()) {
       row_ = rows_.data();
       ++point_;
     }
-    return random::sobol_words<Count>(coordinate);
+    return rng::sobol_words<Count>(coordinate);
   }
 
  private:

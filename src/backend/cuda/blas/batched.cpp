@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/addresses.hpp"
 #include "backend/cuda/blas/product.hpp"
 #include "backend/cuda/blas/product_lists.hpp"
@@ -140,14 +139,14 @@ result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_batched(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::gemm_strided_batched>(table, run_gemm_strided_batched);
   add<blas::gemm_batched>(table, multiply_list);
   add<blas::gemm_grouped>(table, multiply_groups);
   add<blas::gemv_batched>(table, run_gemv_batched);
   add<blas::trsm_batched>(table, run_trsm_batched);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

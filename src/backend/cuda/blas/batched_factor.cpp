@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/addresses.hpp"
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/matrix_routines.hpp"
@@ -239,13 +238,13 @@ result<void> run_geqrf(const blas::geqrf_batched& r, lane& where) {
   return done ? on->bring_home(0) : std::move(done);
 }
 
-}  // namespace
-
-void add_blas_batched_factor(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::getrf_batched>(table, run_getrf);
   add<blas::getrs_batched>(table, run_getrs);
   add<blas::getri_batched>(table, run_getri);
   add<blas::geqrf_batched>(table, run_geqrf);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

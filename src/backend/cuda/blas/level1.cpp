@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/vectors.hpp"
 #include "backend/cuda/executor.hpp"
@@ -77,13 +76,13 @@ result<void> run_swap(const blas::swap& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level1(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::axpy>(table, run_axpy);
   add<blas::scal>(table, run_scal);
   add<blas::copy>(table, run_copy);
   add<blas::swap>(table, run_swap);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

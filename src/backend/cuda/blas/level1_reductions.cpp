@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/reductions.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/executor.hpp"
@@ -146,9 +145,7 @@ result<void> run_iamin(const blas::iamin& r, lane& where, std::int64_t* reply) {
   return find_index<false>(r, where, reply);
 }
 
-}  // namespace
-
-void add_blas_level1_reductions(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::dot>(table, run_dot);
   add<blas::dotc>(table, run_dotc);
   add<blas::dotu>(table, run_dotu);
@@ -156,6 +153,8 @@ void add_blas_level1_reductions(operation_table& table) {
   add<blas::asum>(table, run_asum);
   add<blas::iamax>(table, run_iamax);
   add<blas::iamin>(table, run_iamin);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/vectors.hpp"
 #include "backend/cuda/executor.hpp"
@@ -59,13 +58,13 @@ result<void> run_rotmg(const blas::rotmg& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level1_rotations(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::rot>(table, run_rot);
   add<blas::rotg>(table, run_rotg);
   add<blas::rotm>(table, run_rotm);
   add<blas::rotmg>(table, run_rotmg);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/conjugated.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/executor.hpp"
@@ -114,15 +113,15 @@ result<void> run_trsv(const blas::trsv& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level2(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::gemv>(table, run_gemv);
   add<blas::ger>(table, run_ger);
   add<blas::geru>(table, run_geru);
   add<blas::gerc>(table, run_gerc);
   add<blas::trmv>(table, run_trmv);
   add<blas::trsv>(table, run_trsv);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

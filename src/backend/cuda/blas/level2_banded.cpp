@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/conjugated.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/symmetric.hpp"
@@ -96,14 +95,14 @@ result<void> run_tbsv(const blas::tbsv& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level2_banded(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::gbmv>(table, run_gbmv);
   add<blas::sbmv>(table, run_sbmv);
   add<blas::hbmv>(table, run_hbmv);
   add<blas::tbmv>(table, run_tbmv);
   add<blas::tbsv>(table, run_tbsv);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/conjugated.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/symmetric.hpp"
@@ -66,13 +65,13 @@ result<void> run_tpsv(const blas::tpsv& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level2_packed(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::spmv>(table, run_spmv);
   add<blas::hpmv>(table, run_hpmv);
   add<blas::tpmv>(table, run_tpmv);
   add<blas::tpsv>(table, run_tpsv);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/conjugated.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/executor.hpp"
@@ -135,15 +134,15 @@ result<void> run_her2(const blas::her2& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level2_symmetric(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::symv>(table, run_symv);
   add<blas::hemv>(table, run_hemv);
   add<blas::syr>(table, run_syr);
   add<blas::her>(table, run_her);
   add<blas::syr2>(table, run_syr2);
   add<blas::her2>(table, run_her2);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/matrix_routines.hpp"
 #include "backend/cuda/blas/product.hpp"
@@ -70,12 +69,12 @@ result<void> run_dgmm(const blas::dgmm& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level3(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::gemm>(table, run_gemm);
   add<blas::geam>(table, run_geam);
   add<blas::dgmm>(table, run_dgmm);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/matrix_routines.hpp"
 #include "backend/cuda/executor.hpp"
@@ -171,15 +170,15 @@ result<void> run_her2k(const blas::her2k& r, lane& where) {
   });
 }
 
-}  // namespace
-
-void add_blas_level3_symmetric(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::symm>(table, run_symm);
   add<blas::hemm>(table, run_hemm);
   add<blas::syrk>(table, run_syrk);
   add<blas::syr2k>(table, run_syr2k);
   add<blas::herk>(table, run_herk);
   add<blas::her2k>(table, run_her2k);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/triangular.hpp"
 #include "backend/cuda/executor.hpp"
 
@@ -50,11 +49,11 @@ result<void> run_trsm(const blas::trsm& r, lane& where) {
                        });
 }
 
-}  // namespace
-
-void add_blas_level3_triangular(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<blas::trmm>(table, run_trmm);
   add<blas::trsm>(table, run_trsm);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,14 +1,15 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/product.hpp"
+#include "backend/cuda/executor.hpp"
 #include "backend/cuda/failure.hpp"
 #include "backend/cuda/pieces.hpp"
 
 #include <array>
 
 namespace troupe::cuda {
+namespace {
 
-result<void> warm_up_blas(lane& where) {
+result<void> warm_up(lane& where) {
   constexpr std::int64_t side = 64;
   constexpr std::array types{dtype::f32, dtype::f16, dtype::f64};
   pieces all;
@@ -39,5 +40,11 @@ result<void> warm_up_blas(lane& where) {
   }
   return {};
 }
+
+const plugin_warm_up ahead_of_use([](lane_context& where) {
+  return warm_up(static_cast<lane&>(where));
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

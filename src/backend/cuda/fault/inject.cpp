@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/fault/kernels.hpp"
 #include "worker/process_fault.hpp"
@@ -58,8 +57,10 @@ result<void> run_inject(const fault::inject& r, lane& where) {
   return {};
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) {
+  add<fault::inject>(table, run_inject);
+});
 
-void add_fault_inject(operation_table& table) { add<fault::inject>(table, run_inject); }
+}  // namespace
 
 }  // namespace troupe::cuda

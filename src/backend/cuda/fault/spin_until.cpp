@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/fault/kernels.hpp"
 
@@ -14,8 +13,10 @@ result<void> run_spin_until(const fault::spin_until& r, lane& where) {
                             r.add, where.stream());
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) {
+  add<fault::spin_until>(table, run_spin_until);
+});
 
-void add_fault_spin_until(operation_table& table) { add<fault::spin_until>(table, run_spin_until); }
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -8,8 +8,8 @@ result<void> run_c2c(const fft::c2c& r, lane& where) {
   return transform_all(fft::transform_of(r), r.in, r.out, where);
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) { add<fft::c2c>(table, run_c2c); });
 
-void add_fft_complex_transforms(operation_table& table) { add<fft::c2c>(table, run_c2c); }
+}  // namespace
 
 }  // namespace troupe::cuda

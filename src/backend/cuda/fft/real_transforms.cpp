@@ -12,11 +12,11 @@ result<void> run_c2r(const fft::c2r& r, lane& where) {
   return transform_all(fft::transform_of(r), r.in, r.out, where);
 }
 
-}  // namespace
-
-void add_fft_real_transforms(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<fft::r2c>(table, run_r2c);
   add<fft::c2r>(table, run_c2r);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,3 +1,4 @@
+#include "backend/cuda/executor.hpp"
 #include "backend/cuda/failure.hpp"
 #include "backend/cuda/fft/advanced_layout.hpp"
 #include "backend/cuda/fft/cufft.hpp"
@@ -31,9 +32,7 @@ result<void> warm_up(lane& where, fft::transform like, std::int64_t n) {
   return (*plan)->run(data, data, like.direction, memory->data() + work_at);
 }
 
-}  // namespace
-
-result<void> warm_up_fft(lane& where) {
+result<void> warm_up(lane& where) {
   if (auto loaded = load_copy_kernels(); !loaded) return loaded;
   if (auto loaded = load_scale_kernels(); !loaded) return loaded;
   constexpr std::int64_t n = 1024;
@@ -42,5 +41,11 @@ result<void> warm_up_fft(lane& where) {
   }
   return {};
 }
+
+const plugin_warm_up ahead_of_use([](lane_context& where) {
+  return warm_up(static_cast<lane&>(where));
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/failure.hpp"
@@ -32,8 +31,8 @@ result<void> launch_nothing(const troupe::lane::launch&, cuda::lane& where) {
                "cuLaunchKernel");
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) { add(table, &launch_nothing); });
 
-void add_lane_launch(operation_table& table) { add(table, &launch_nothing); }
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/memory/copy.hpp"
 #include "backend/cuda/memory/kernels.hpp"
@@ -46,8 +45,10 @@ result<void> run_convert(const memory::convert& r, lane& where) {
   return enqueue_convert(strided_map(loops, true), from, source, to, target, where.stream());
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) {
+  add<memory::convert>(table, run_convert);
+});
 
-void add_memory_convert(operation_table& table) { add<memory::convert>(table, run_convert); }
+}  // namespace
 
 }  // namespace troupe::cuda

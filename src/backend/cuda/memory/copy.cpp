@@ -1,6 +1,5 @@
 #include "backend/cuda/memory/copy.hpp"
 
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/memory/kernels.hpp"
 #include "backend/cuda/registration.hpp"
@@ -82,6 +81,12 @@ result<void> copy_elements(const any_tensor& from, const any_tensor& to, lane& w
                       where.stream());
 }
 
-void add_memory_copy(operation_table& table) { add<memory::copy>(table, run_copy); }
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  add<memory::copy>(table, run_copy);
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/memory/kernels.hpp"
 #include "backend/elementwise/element_bytes.hpp"
@@ -43,11 +42,11 @@ result<void> run_set_bytes(const memory::set_bytes& r, lane& where) {
   return fill_elements(r.to, element, where);
 }
 
-}  // namespace
-
-void add_memory_fill(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<memory::fill>(table, run_fill);
   add<memory::set_bytes>(table, run_set_bytes);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

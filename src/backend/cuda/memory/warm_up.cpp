@@ -1,11 +1,13 @@
-#include "backend/cuda/backend.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/loading.hpp"
 #include "backend/cuda/memory/kernels.hpp"
 
 #include <array>
 
 namespace troupe::cuda {
+namespace {
 
-result<void> warm_up_memory(lane& where) {
+result<void> warm_up(lane& where) {
   if (auto loaded = load_kernels(); !loaded) return loaded;
   constexpr std::int64_t side = 64;
   constexpr std::int64_t bytes = side * side * 4;
@@ -34,5 +36,11 @@ result<void> warm_up_memory(lane& where) {
   return enqueue_convert(strided_map(strided_loops(from, converted), true), dtype::f32,
                          from_address, dtype::f16, to_address, where.stream());
 }
+
+const plugin_warm_up ahead_of_use([](lane_context& where) {
+  return warm_up(static_cast<lane&>(where));
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

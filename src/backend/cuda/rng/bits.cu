@@ -1,5 +1,5 @@
 #include "backend/cuda/rng/draws.cuh"
-#include "backend/random/bits_samplers.hpp"
+#include "backend/rng/bits_samplers.hpp"
 
 namespace troupe::cuda {
 

@@ -1,11 +1,12 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/rng/draws.hpp"
-#include "backend/random/continuous_samplers.hpp"
+#include "backend/rng/continuous_samplers.hpp"
 
 namespace troupe::cuda {
 
-void add_rng_continuous(operation_table& table) {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
   add<rng::uniform>(table, draw_request<rng::uniform>);
   add<rng::normal>(table, draw_request<rng::normal>);
   add<rng::log_normal>(table, draw_request<rng::log_normal>);
@@ -13,6 +14,8 @@ void add_rng_continuous(operation_table& table) {
   add<rng::cauchy>(table, draw_request<rng::cauchy>);
   add<rng::gamma>(table, draw_request<rng::gamma>);
   add<rng::beta>(table, draw_request<rng::beta>);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

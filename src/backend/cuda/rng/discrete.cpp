@@ -1,8 +1,7 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/rng/draws.hpp"
 #include "backend/cuda/rng/weights.hpp"
-#include "backend/random/discrete_samplers.hpp"
+#include "backend/rng/discrete_samplers.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -11,10 +10,10 @@ result<void> run_discrete(const rng::discrete& r, lane& where, late_failure fail
   constexpr std::size_t alignment = 256;
   const std::int64_t count = r.weights.extent(0);
   const std::size_t sum_bytes =
-      (random::weight_sums::bytes_for(count) + alignment - 1) / alignment * alignment;
+      (rng::weight_sums::bytes_for(count) + alignment - 1) / alignment * alignment;
   auto room = where.workspace(sum_bytes + draw_scratch_bytes(r.from, r.to, rng::budget::choice));
   if (!room) return std::move(room).error();
-  const auto sums = random::weight_sums::in(reinterpret_cast<double*>(room->data()), count);
+  const auto sums = rng::weight_sums::in(reinterpret_cast<double*>(room->data()), count);
   if (auto done = enqueue_weight_sums(r.weights, sums, where); !done) return done;
   auto drawn = with_sampler(r, sums, [&](const auto& sampler) {
     return enqueue_draws(r.from, r.to, sampler, room->subspan(sum_bytes), where);
@@ -23,13 +22,13 @@ result<void> run_discrete(const rng::discrete& r, lane& where, late_failure fail
   return enqueue_weight_check(sums, failure, where);
 }
 
-}  // namespace
-
-void add_rng_discrete(operation_table& table) {
+const plugin_operations operations([](operation_table& table) {
   add<rng::integers>(table, draw_request<rng::integers>);
   add<rng::bernoulli>(table, draw_request<rng::bernoulli>);
   add<rng::poisson>(table, draw_request<rng::poisson>);
   add<rng::discrete>(table, run_discrete);
-}
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

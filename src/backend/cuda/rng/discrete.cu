@@ -1,5 +1,5 @@
 #include "backend/cuda/rng/draws.cuh"
-#include "backend/random/discrete_samplers.hpp"
+#include "backend/rng/discrete_samplers.hpp"
 
 namespace troupe::cuda {
 

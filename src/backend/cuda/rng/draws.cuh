@@ -5,8 +5,8 @@
 #include "backend/cuda/rng/curand.hpp"
 #include "backend/cuda/rng/draws.hpp"
 #include "backend/cuda/rng/sobol_tables.hpp"
-#include "backend/random/philox.hpp"
-#include "backend/random/sobol.hpp"
+#include "backend/rng/philox.hpp"
+#include "backend/rng/sobol.hpp"
 
 #include <cuda_runtime.h>
 
@@ -22,15 +22,15 @@ struct philox_words {
   std::uint64_t offset;
 
   template <std::size_t Count>
-  __device__ random::words<Count> at(std::int64_t element) const {
+  __device__ rng::words<Count> at(std::int64_t element) const {
     const std::uint64_t first = offset + static_cast<std::uint64_t>(element) * Count;
-    random::words<4> block = random::philox_block(seed, subsequence, first / 4);
-    random::words<Count> drawn;
+    rng::words<4> block = rng::philox_block(seed, subsequence, first / 4);
+    rng::words<Count> drawn;
 #pragma unroll
     for (std::size_t i = 0; i < Count; ++i) {
       const auto place = static_cast<unsigned>((first + i) % 4);
       // Elements may begin in one block and end in the next.
-      if (i > 0 && place == 0) block = random::philox_block(seed, subsequence, (first + i) / 4);
+      if (i > 0 && place == 0) block = rng::philox_block(seed, subsequence, (first + i) / 4);
       // Not indexed by `place`, which would put the block into memory.
       drawn.word[i] = place < 2 ? (place == 0 ? block.word[0] : block.word[1])
                                 : (place == 2 ? block.word[2] : block.word[3]);
@@ -44,8 +44,8 @@ struct stored_words {
   std::int64_t first;  ///< the element that they begin with
 
   template <std::size_t Count>
-  __device__ random::words<Count> at(std::int64_t element) const {
-    random::words<Count> drawn;
+  __device__ rng::words<Count> at(std::int64_t element) const {
+    rng::words<Count> drawn;
 #pragma unroll
     for (std::size_t i = 0; i < Count; ++i)
       drawn.word[i] = words[(element - first) * static_cast<std::int64_t>(Count) +
@@ -61,11 +61,11 @@ struct sobol_points {
   std::uint64_t offset;
 
   template <std::size_t Count>
-  __device__ random::words<Count> at(std::int64_t element) const {
+  __device__ rng::words<Count> at(std::int64_t element) const {
     const std::int64_t point = element / dimensions;
-    const Integer* const row = rows + (element - point * dimensions) * random::sobol_row<Integer>;
-    return random::sobol_words<Count>(
-        random::sobol_coordinate(row, offset + static_cast<std::uint64_t>(point)));
+    const Integer* const row = rows + (element - point * dimensions) * rng::sobol_row<Integer>;
+    return rng::sobol_words<Count>(
+        rng::sobol_coordinate(row, offset + static_cast<std::uint64_t>(point)));
   }
 };
 
@@ -100,12 +100,12 @@ __global__ void __launch_bounds__(block_threads)
   const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
   const std::int64_t first = number * static_cast<std::int64_t>(each) - skipped;
   if (first >= count) return;
-  const random::words<4> block =
-      random::philox_block(seed, subsequence, first_block + static_cast<std::uint64_t>(number));
+  const rng::words<4> block =
+      rng::philox_block(seed, subsequence, first_block + static_cast<std::uint64_t>(number));
   neighbours made;
 #pragma unroll
   for (std::size_t i = 0; i < each; ++i) {
-    random::words<Sampler::count> drawn;
+    rng::words<Sampler::count> drawn;
 #pragma unroll
     for (std::size_t j = 0; j < Sampler::count; ++j)
       drawn.word[j] = block.word[i * Sampler::count + j];
@@ -215,4 +215,4 @@ result<void> enqueue_draws(const rng::position& from, const any_tensor& to, cons
 /// Instantiates `enqueue_draws` for a sampler, in namespace troupe::cuda.
 #define TROUPE_DRAWS_OF(...)                                                   \
   template result<void> enqueue_draws(const rng::position&, const any_tensor&, \
-                                      const random::__VA_ARGS__&, std::span<std::byte>, lane&)
+                                      const rng::__VA_ARGS__&, std::span<std::byte>, lane&)

@@ -1,8 +1,7 @@
-#include "backend/cuda/backend.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/rng/draws.hpp"
 #include "backend/cuda/rng/sorting.hpp"
-#include "backend/random/bits_samplers.hpp"
+#include "backend/rng/bits_samplers.hpp"
 
 #include <troupe/ops/rng/permutation.hpp>
 
@@ -20,7 +19,7 @@ result<void> run_permutation(const rng::permutation& r, lane& where) {
       where.workspace(order_bytes + draw_scratch_bytes(r.from, r.to, rng::budget::sort_key));
   if (!room) return std::move(room).error();
   const auto keys = any_tensor::unowned(room->data(), dtype::u64, {count});
-  if (auto done = enqueue_draws(r.from, keys, random::bits_sampler<std::uint64_t>{},
+  if (auto done = enqueue_draws(r.from, keys, rng::bits_sampler<std::uint64_t>{},
                                 room->subspan(order_bytes), where);
       !done) {
     return done;
@@ -28,8 +27,10 @@ result<void> run_permutation(const rng::permutation& r, lane& where) {
   return enqueue_order(room->first(*ordering), r.to, where);
 }
 
-}  // namespace
+const plugin_operations operations([](operation_table& table) {
+  add<rng::permutation>(table, run_permutation);
+});
 
-void add_rng_permutation(operation_table& table) { add<rng::permutation>(table, run_permutation); }
+}  // namespace
 
 }  // namespace troupe::cuda

@@ -1,5 +1,5 @@
 #include "backend/cuda/rng/draws.cuh"
-#include "backend/random/continuous_samplers.hpp"
+#include "backend/rng/continuous_samplers.hpp"
 
 namespace troupe::cuda {
 

@@ -1,7 +1,7 @@
 #include "backend/cuda/rng/sobol_tables.hpp"
 
 #include "backend/cuda/failure.hpp"
-#include "backend/random/sobol.hpp"
+#include "backend/rng/sobol.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -41,7 +41,7 @@ bool is_scrambled(rng::generator_type type) noexcept {
 template <class Integer>
 result<table> make_table(const rng::position& from, std::int64_t dimensions, const lane& where) {
   const bool scrambled = is_scrambled(from.type);
-  const std::vector<Integer> rows = random::sobol_rows<Integer>(dimensions, scrambled, from.seed);
+  const std::vector<Integer> rows = rng::sobol_rows<Integer>(dimensions, scrambled, from.seed);
   const std::size_t bytes = rows.size() * sizeof(Integer);
   table made{.type = from.type,
              .seed = from.seed,

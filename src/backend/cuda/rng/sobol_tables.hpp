@@ -9,7 +9,7 @@
 
 namespace troupe::cuda {
 
-/// The rows of `random::sobol_rows` in device memory, ready for what is enqueued on the lane from
+/// The rows of `rng::sobol_rows` in device memory, ready for what is enqueued on the lane from
 /// here on. The lane keeps those that it used last, at least until that has run. `Integer` is
 /// uint32_t or uint64_t, as the generator's bits.
 /// \errors `out_of_memory`; those of `check`

@@ -1,24 +1,30 @@
-#include "backend/cuda/backend.hpp"
+#include "backend/cuda/executor.hpp"
 #include "backend/cuda/rng/draws.hpp"
-#include "backend/random/bits_samplers.hpp"
-#include "backend/random/continuous_samplers.hpp"
+#include "backend/rng/bits_samplers.hpp"
+#include "backend/rng/continuous_samplers.hpp"
 
 namespace troupe::cuda {
+namespace {
 
 // Of philox, which needs nothing but its kernels. What cuRAND's generators take they take when one
 // is first asked for.
-result<void> warm_up_rng(lane& where) {
+result<void> warm_up(lane& where) {
   constexpr std::int64_t count = 1024;
   auto room = where.workspace(count * sizeof(float));
   if (!room) return std::move(room).error();
   const auto to = any_tensor::unowned(room->data(), dtype::f32, {count});
   const rng::position from;
-  if (auto done =
-          enqueue_draws(from, to, random::uniform_sampler<float>(rng::uniform{}), {}, where);
+  if (auto done = enqueue_draws(from, to, rng::uniform_sampler<float>(rng::uniform{}), {}, where);
       !done) {
     return done;
   }
-  return enqueue_draws(from, to, random::normal_sampler<float>{0, 1}, {}, where);
+  return enqueue_draws(from, to, rng::normal_sampler<float>{0, 1}, {}, where);
 }
+
+const plugin_warm_up ahead_of_use([](lane_context& where) {
+  return warm_up(static_cast<lane&>(where));
+});
+
+}  // namespace
 
 }  // namespace troupe::cuda

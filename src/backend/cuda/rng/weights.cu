@@ -8,16 +8,15 @@ namespace {
 constexpr int threads = 64;
 
 template <class Weight>
-__global__ void sum_within_blocks(const Weight* weights, std::int64_t step,
-                                  random::weight_sums sums) {
+__global__ void sum_within_blocks(const Weight* weights, std::int64_t step, rng::weight_sums sums) {
   const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   if (number < sums.blocks()) sums.add_block(number, weights, step);
 }
 
 // One after the other, so that the sums are those of every backend.
-__global__ void sum_blocks(random::weight_sums sums) { sums.add_blocks(); }
+__global__ void sum_blocks(rng::weight_sums sums) { sums.add_blocks(); }
 
-__global__ void check_sums(random::weight_sums sums, late_failure failure) {
+__global__ void check_sums(rng::weight_sums sums, late_failure failure) {
   if (!sums.usable()) {
     failure.write(errc::invalid_argument,
                   "weights must be finite, none negative, with a finite sum above 0");
@@ -25,7 +24,7 @@ __global__ void check_sums(random::weight_sums sums, late_failure failure) {
 }
 
 template <class Weight>
-result<void> enqueue_within_blocks(const any_tensor& weights, const random::weight_sums& sums,
+result<void> enqueue_within_blocks(const any_tensor& weights, const rng::weight_sums& sums,
                                    lane& where) {
   return launch(sum_within_blocks<Weight>, (sums.blocks() - 1) / threads + 1, threads,
                 where.stream(), weights.data<Weight>(), weights.stride(0), sums);
@@ -33,7 +32,7 @@ result<void> enqueue_within_blocks(const any_tensor& weights, const random::weig
 
 }  // namespace
 
-result<void> enqueue_weight_sums(const any_tensor& weights, const random::weight_sums& sums,
+result<void> enqueue_weight_sums(const any_tensor& weights, const rng::weight_sums& sums,
                                  lane& where) {
   auto done = weights.type() == dtype::f32 ? enqueue_within_blocks<float>(weights, sums, where)
                                            : enqueue_within_blocks<double>(weights, sums, where);
@@ -41,8 +40,7 @@ result<void> enqueue_weight_sums(const any_tensor& weights, const random::weight
   return launch(sum_blocks, 1, 1, where.stream(), sums);
 }
 
-result<void> enqueue_weight_check(const random::weight_sums& sums, late_failure failure,
-                                  lane& where) {
+result<void> enqueue_weight_check(const rng::weight_sums& sums, late_failure failure, lane& where) {
   return launch(check_sums, 1, 1, where.stream(), sums, failure);
 }
 

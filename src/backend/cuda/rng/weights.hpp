@@ -2,7 +2,7 @@
 
 #include "backend/cuda/lane.hpp"
 #include "backend/cuda/late_failure.hpp"
-#include "backend/random/weights.hpp"
+#include "backend/rng/weights.hpp"
 
 #include <troupe/core/result.hpp>
 #include <troupe/memory/tensor.hpp>
@@ -11,9 +11,9 @@ namespace troupe::cuda {
 
 /// Enqueues the sums of a vector of f32 or f64.
 [[nodiscard]] result<void> enqueue_weight_sums(const any_tensor& weights,
-                                               const random::weight_sums& sums, lane& where);
+                                               const rng::weight_sums& sums, lane& where);
 /// Enqueues what fails the request where the sums are not usable.
-[[nodiscard]] result<void> enqueue_weight_check(const random::weight_sums& sums,
-                                                late_failure failure, lane& where);
+[[nodiscard]] result<void> enqueue_weight_check(const rng::weight_sums& sums, late_failure failure,
+                                                lane& where);
 
 }  // namespace troupe::cuda

@@ -7,7 +7,7 @@
 /// same code, and it uses nothing but operations of integers and +, −, ×, ÷ and √ of f64, which are
 /// rounded the same way everywhere: so both backends give the same bits. What includes it must be
 /// compiled without contraction of products and sums (-ffp-contract=off, --fmad=false).
-namespace troupe::random {
+namespace troupe::rng {
 
 /// Random bits for one value, the least significant word first.
 template <std::size_t Count>
@@ -76,4 +76,4 @@ constexpr std::uint64_t first_half(const words<4>& block) noexcept {
 }
 constexpr std::uint64_t second_half(const words<4>& block) noexcept { return block.top64(); }
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

@@ -7,7 +7,7 @@
 /// Functions of f64, of exactly rounded operations alone (see philox.hpp): so a processor and a GPU
 /// give the same bits. Their errors are a few units in the last place, far below what any sample
 /// could show.
-namespace troupe::random {
+namespace troupe::rng {
 
 constexpr double square_root(double x) noexcept {
   if (x == 0) return x;
@@ -183,4 +183,4 @@ constexpr double logarithm_of_factorial(double k) noexcept {
          reciprocal * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260)));
 }
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

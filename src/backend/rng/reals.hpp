@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/random/philox.hpp"
+#include "backend/rng/philox.hpp"
 
 #include <bit>
 #include <concepts>
@@ -8,7 +8,7 @@
 #include <type_traits>
 
 /// Random bits as numbers between 0 and 1.
-namespace troupe::random {
+namespace troupe::rng {
 
 /// Inside (0, 1): as many bits as the words have, up to 52, and one set below them. What is
 /// inverted must be neither bound.
@@ -42,4 +42,4 @@ constexpr T next_below(T x) noexcept {
   return -next_above(-x);
 }
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

@@ -1,4 +1,4 @@
-#include "backend/random/sobol.hpp"
+#include "backend/rng/sobol.hpp"
 
 #include <boost/random/sobol.hpp>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace troupe::random {
+namespace troupe::rng {
 namespace {
 
 using table = boost::random::default_sobol_table;
@@ -89,4 +89,4 @@ std::vector<Integer> sobol_rows(std::int64_t dimensions, bool scrambled, std::ui
 template std::vector<std::uint32_t> sobol_rows(std::int64_t, bool, std::uint64_t);
 template std::vector<std::uint64_t> sobol_rows(std::int64_t, bool, std::uint64_t);
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "backend/random/philox.hpp"
+#include "backend/rng/philox.hpp"
 #include "ops/rng/budget.hpp"
 
 #include <troupe/ops/rng/bits.hpp>
 
 /// A sampler makes the values of one request: `words` random words become one `value`.
-namespace troupe::random {
+namespace troupe::rng {
 
 template <class T>
 struct bits_sampler {
@@ -22,7 +22,7 @@ struct bits_sampler {
   }
 };
 
-}  // namespace troupe::random
+}  // namespace troupe::rng
 
 // Where the requests are, so that they find them.
 namespace troupe::rng {
@@ -30,8 +30,8 @@ namespace troupe::rng {
 /// Calls `f` with the sampler of a request.
 template <class F>
 auto with_sampler(const bits& r, F f) {
-  return r.to.type() == dtype::u32 ? f(random::bits_sampler<std::uint32_t>{})
-                                   : f(random::bits_sampler<std::uint64_t>{});
+  return r.to.type() == dtype::u32 ? f(rng::bits_sampler<std::uint32_t>{})
+                                   : f(rng::bits_sampler<std::uint64_t>{});
 }
 
 }  // namespace troupe::rng

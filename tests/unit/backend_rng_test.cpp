@@ -1,16 +1,16 @@
 // What both backends make random numbers of, against published figures and the C++ library.
 
 #include "backend/cpu/rng/engines.hpp"
-#include "backend/random/continuous_samplers.hpp"
-#include "backend/random/discrete_samplers.hpp"
-#include "backend/random/sobol.hpp"
+#include "backend/rng/continuous_samplers.hpp"
+#include "backend/rng/discrete_samplers.hpp"
+#include "backend/rng/sobol.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace troupe::random {
+namespace troupe::rng {
 namespace {
 
 void expect_block(const words<4>& counter, std::uint64_t key, const words<4>& expected) {
@@ -173,4 +173,4 @@ TEST(Sobol, HasOnePointInEachInterval) {
 }
 
 }  // namespace
-}  // namespace troupe::random
+}  // namespace troupe::rng

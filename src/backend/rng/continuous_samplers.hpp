@@ -1,12 +1,12 @@
 #pragma once
 
-#include "backend/random/real_functions.hpp"
-#include "backend/random/reals.hpp"
+#include "backend/rng/real_functions.hpp"
+#include "backend/rng/reals.hpp"
 #include "ops/rng/budget.hpp"
 
 #include <troupe/ops/rng/continuous.hpp>
 
-namespace troupe::random {
+namespace troupe::rng {
 
 /// A sampler makes the values of one request: `count` random words become one `value`.
 template <class T>
@@ -150,7 +150,7 @@ struct beta_sampler {
   }
 };
 
-}  // namespace troupe::random
+}  // namespace troupe::rng
 
 // Where the requests are, so that they find them.
 namespace troupe::rng {
@@ -164,34 +164,34 @@ auto with_real(const any_tensor& to, Make make, F f) {
 /// Calls `f` with the sampler of a request.
 template <class F>
 auto with_sampler(const uniform& r, F f) {
-  return with_real(r.to, [&]<class T>(T) { return random::uniform_sampler<T>(r); }, f);
+  return with_real(r.to, [&]<class T>(T) { return rng::uniform_sampler<T>(r); }, f);
 }
 template <class F>
 auto with_sampler(const normal& r, F f) {
   return with_real(
-      r.to, [&]<class T>(T) { return random::normal_sampler<T>{r.mean, r.deviation}; }, f);
+      r.to, [&]<class T>(T) { return rng::normal_sampler<T>{r.mean, r.deviation}; }, f);
 }
 template <class F>
 auto with_sampler(const log_normal& r, F f) {
   return with_real(
-      r.to, [&]<class T>(T) { return random::log_normal_sampler<T>{r.mean, r.deviation}; }, f);
+      r.to, [&]<class T>(T) { return rng::log_normal_sampler<T>{r.mean, r.deviation}; }, f);
 }
 template <class F>
 auto with_sampler(const exponential& r, F f) {
-  return with_real(r.to, [&]<class T>(T) { return random::exponential_sampler<T>{r.rate}; }, f);
+  return with_real(r.to, [&]<class T>(T) { return rng::exponential_sampler<T>{r.rate}; }, f);
 }
 template <class F>
 auto with_sampler(const cauchy& r, F f) {
   return with_real(
-      r.to, [&]<class T>(T) { return random::cauchy_sampler<T>{r.location, r.scale}; }, f);
+      r.to, [&]<class T>(T) { return rng::cauchy_sampler<T>{r.location, r.scale}; }, f);
 }
 template <class F>
 auto with_sampler(const gamma& r, F f) {
-  return with_real(r.to, [&]<class T>(T) { return random::gamma_sampler<T>{r.shape, r.scale}; }, f);
+  return with_real(r.to, [&]<class T>(T) { return rng::gamma_sampler<T>{r.shape, r.scale}; }, f);
 }
 template <class F>
 auto with_sampler(const beta& r, F f) {
-  return with_real(r.to, [&]<class T>(T) { return random::beta_sampler<T>{r.a, r.b}; }, f);
+  return with_real(r.to, [&]<class T>(T) { return rng::beta_sampler<T>{r.a, r.b}; }, f);
 }
 
 }  // namespace troupe::rng

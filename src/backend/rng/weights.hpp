@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace troupe::random {
+namespace troupe::rng {
 
 /// Sums of weights, formed in the same order everywhere: within blocks of `block` weights from the
 /// first on, and of the blocks one after the other.
@@ -82,4 +82,4 @@ struct weight_sums {
   }
 };
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "backend/random/real_functions.hpp"
-#include "backend/random/reals.hpp"
-#include "backend/random/weights.hpp"
+#include "backend/rng/real_functions.hpp"
+#include "backend/rng/reals.hpp"
+#include "backend/rng/weights.hpp"
 #include "ops/rng/budget.hpp"
 
 #include <troupe/ops/rng/discrete.hpp>
 
 #include <type_traits>
 
-namespace troupe::random {
+namespace troupe::rng {
 
 /// The upper 64 bits of a product of two numbers of 64.
 constexpr std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) noexcept {
@@ -122,7 +122,7 @@ struct discrete_sampler {
   }
 };
 
-}  // namespace troupe::random
+}  // namespace troupe::rng
 
 // Where the requests are, so that they find them.
 namespace troupe::rng {
@@ -139,13 +139,13 @@ auto with_sampler(const integers& r, F f) {
   const std::uint64_t choices = bits_of(r.high) - least + 1;
   switch (size_of(r.to.type())) {
     case 1:
-      return f(random::integer_sampler<std::uint8_t>{least, choices});
+      return f(rng::integer_sampler<std::uint8_t>{least, choices});
     case 2:
-      return f(random::integer_sampler<std::uint16_t>{least, choices});
+      return f(rng::integer_sampler<std::uint16_t>{least, choices});
     case 4:
-      return f(random::integer_sampler<std::uint32_t>{least, choices});
+      return f(rng::integer_sampler<std::uint32_t>{least, choices});
     default:
-      return f(random::integer_sampler<std::uint64_t>{least, choices});
+      return f(rng::integer_sampler<std::uint64_t>{least, choices});
   }
 }
 template <class F>
@@ -153,31 +153,31 @@ auto with_sampler(const bernoulli& r, F f) {
   switch (r.to.type()) {
     case dtype::boolean:
     case dtype::u8:
-      return f(random::bernoulli_sampler<std::uint8_t>{r.probability});
+      return f(rng::bernoulli_sampler<std::uint8_t>{r.probability});
     case dtype::i32:
-      return f(random::bernoulli_sampler<std::int32_t>{r.probability});
+      return f(rng::bernoulli_sampler<std::int32_t>{r.probability});
     case dtype::f32:
-      return f(random::bernoulli_sampler<float>{r.probability});
+      return f(rng::bernoulli_sampler<float>{r.probability});
     default:
-      return f(random::bernoulli_sampler<double>{r.probability});
+      return f(rng::bernoulli_sampler<double>{r.probability});
   }
 }
 template <class F>
 auto with_sampler(const poisson& r, F f) {
   switch (r.to.type()) {
     case dtype::i32:
-      return f(random::poisson_sampler<std::int32_t>{r.mean});
+      return f(rng::poisson_sampler<std::int32_t>{r.mean});
     case dtype::u32:
-      return f(random::poisson_sampler<std::uint32_t>{r.mean});
+      return f(rng::poisson_sampler<std::uint32_t>{r.mean});
     default:
-      return f(random::poisson_sampler<std::int64_t>{r.mean});
+      return f(rng::poisson_sampler<std::int64_t>{r.mean});
   }
 }
 /// Once the sums of the weights have been formed.
 template <class F>
-auto with_sampler(const discrete& r, const random::weight_sums& sums, F f) {
-  return r.to.type() == dtype::i32 ? f(random::discrete_sampler<std::int32_t>{sums})
-                                   : f(random::discrete_sampler<std::int64_t>{sums});
+auto with_sampler(const discrete& r, const rng::weight_sums& sums, F f) {
+  return r.to.type() == dtype::i32 ? f(rng::discrete_sampler<std::int32_t>{sums})
+                                   : f(rng::discrete_sampler<std::int64_t>{sums});
 }
 
 }  // namespace troupe::rng

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/random/philox.hpp"
+#include "backend/rng/philox.hpp"
 
 #include <troupe/ops/rng/generator.hpp>
 
@@ -11,7 +11,7 @@
 /// that the Gray code of the point's number names. Source: I. A. Antonov, V. M. Saleev, "An
 /// economic method of computing LPτ-sequences", 1979. Direction numbers: S. Joe, F. Y. Kuo,
 /// "Constructing Sobol sequences with better two-dimensional projections", 2008.
-namespace troupe::random {
+namespace troupe::rng {
 
 /// For each dimension a row: the shift of all its coordinates, then a direction number for each bit
 /// of a point's number, the lowest first.
@@ -51,4 +51,4 @@ constexpr words<Count> sobol_words(Integer coordinate) noexcept {
   return made;
 }
 
-}  // namespace troupe::random
+}  // namespace troupe::rng

@@ -1,0 +1,17 @@
+#include <troupe/core/export.hpp>
+#include <troupe/worker/plugin.hpp>
+
+// The entry points that a worker looks for in every plugin, of which each holds a copy of these.
+extern "C" {
+
+TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
+  troupe::plugin_operations::visit([&](auto& add) { add(table); });
+}
+
+TROUPE_EXPORT void troupe_backend_warm_up(troupe::lane_context& lane,
+                                          troupe::result<void>& outcome) {
+  troupe::plugin_warm_up::visit([&](auto& warm_up) {
+    if (outcome) outcome = warm_up(lane);
+  });
+}
+}
