@@ -27,9 +27,9 @@ argument_checks& vector_fits(argument_checks& check, const operand& t, const mat
   check.tensor(t, rank);
   if (!check.good()) return check;
   if (rank == 2) {
-    check.extents(t, {r.d.extent(0), n}, "the epilogue needs");
+    check.extents(t, {r.d.extent(0), n}, "what the epilogue needs");
   } else {
-    check.extents(t, {n}, "the epilogue needs");
+    check.extents(t, {n}, "what the epilogue needs");
   }
   return check.rule(n <= 1 || t.view.stride(rank - 1) == 1, errc::layout_unsupported, [&] {
     return fmt::format("{} must be contiguous, it is {}", t.name, t.view.to_string());
@@ -100,9 +100,9 @@ argument_checks& aux_fits(argument_checks& check, const matmul& r) {
   const std::int64_t rows = p.swapped ? p.n : along;
   const std::int64_t columns = p.swapped ? along : p.n;
   if (r.d.rank() == 3) {
-    check.extents(aux, {p.batch, rows, columns}, "the epilogue needs");
+    check.extents(aux, {p.batch, rows, columns}, "what the epilogue needs");
   } else {
-    check.extents(aux, {rows, columns}, "the epilogue needs");
+    check.extents(aux, {rows, columns}, "what the epilogue needs");
   }
   if (!check.good()) return check;
   const std::int64_t unit = mask ? 16 : 8;

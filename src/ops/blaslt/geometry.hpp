@@ -72,11 +72,14 @@ struct column_major_product {
   return std::nullopt;
 }
 
-/// The order in which an operand is taken if it lies in both: k contiguous where cuBLASLt needs it.
-[[nodiscard]] inline blas::order preferred_order(const matmul& r, bool is_a) noexcept {
-  const bool narrow = size_of(r.a.type()) == 1;
+/// The order in which a factor is taken if it lies in both: k contiguous where cuBLASLt needs it,
+/// and transposed where it is conjugated.
+[[nodiscard]] inline blas::order preferred_order(const matmul& r, bool is_a,
+                                                 blas::order of_d) noexcept {
+  const blas::op op = is_a ? r.op_a : r.op_b;
+  if (is_complex(r.a.type())) return op == blas::op::none ? of_d : blas::other(of_d);
   const bool summed = r.epilogue == (is_a ? epilogue::bgrad_a : epilogue::bgrad_b);
-  const bool k_contiguous = narrow && !summed;
+  const bool k_contiguous = size_of(r.a.type()) == 1 && !summed;
   return k_contiguous == is_a ? blas::order::row_major : blas::order::column_major;
 }
 
@@ -92,7 +95,7 @@ struct column_major_product {
   p.k = r.a.extent(rows + 1);
   p.batch = r.d.rank() == 3 ? r.d.extent(0) : 1;
   const auto factor = [&](const any_tensor& t, bool is_a) {
-    const auto as = blas::layout_of(t, preferred_order(r, is_a));
+    const auto as = blas::layout_of(t, preferred_order(r, is_a, order));
     return stored_matrix{as.ld, distance_of(t), as.order != order};
   };
   p.left = p.swapped ? factor(r.b, false) : factor(r.a, true);

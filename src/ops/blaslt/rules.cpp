@@ -27,8 +27,8 @@ argument_checks& matrices(argument_checks& check, const operand& t, const matmul
                           std::int64_t rows, std::int64_t columns) {
   check.tensor(t, r.d.rank());
   if (!check.good()) return check;
-  if (r.d.rank() == 2) return check.extents(t, {rows, columns}, "the product needs");
-  return check.extents(t, {r.d.extent(0), rows, columns}, "the product needs");
+  if (r.d.rank() == 2) return check.extents(t, {rows, columns}, "what the product needs");
+  return check.extents(t, {r.d.extent(0), rows, columns}, "what the product needs");
 }
 
 bool has_epilogues(const combination& types, epilogue e) noexcept {
@@ -126,6 +126,18 @@ argument_checks& library_takes(argument_checks& check, const matmul& r) {
   check.rule(!relu_backward || p.k > 1, errc::unsupported, [&] {
     return fmt::format("epilogue {} needs k above 1, it is 1", epilogue_name(r.epilogue));
   });
+  const auto conjugated = [&](const operand& t, blas::op op, const stored_matrix& as) {
+    check.rule(op == blas::op::none || !is_complex(t.view.type()) || as.transposed,
+               errc::layout_unsupported, [&] {
+                 return fmt::format(
+                     "cuBLASLt conjugates only what it transposes: {} must be {}-major where d is "
+                     "{}-major, it is {}",
+                     t.name, p.swapped ? "column" : "row", p.swapped ? "row" : "column",
+                     t.view.to_string());
+               });
+  };
+  conjugated({"a", r.a}, r.op_a, p.swapped ? p.right : p.left);
+  conjugated({"b", r.b}, r.op_b, p.swapped ? p.left : p.right);
   const bool fp8 = types->computed == arithmetic::fp8;
   const bool i8 = types->computed == arithmetic::i32 || types->computed == arithmetic::i32_scaled;
   if (!fp8 && !i8) return check;
@@ -174,31 +186,34 @@ argument_checks& library_takes(argument_checks& check, const matmul& r) {
 
 argument_checks& writes_are_apart(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
+  const any_tensor none;
+  const bool aux_is_read = reads_aux(r.epilogue);
   const std::array read{operand{"a", r.a},
                         operand{"b", r.b},
                         operand{"bias", r.bias},
+                        operand{"aux", aux_is_read ? r.aux : none},
                         operand{"scale_a", r.scale_a},
                         operand{"scale_b", r.scale_b},
                         operand{"scale_c", r.scale_c},
                         operand{"scale_d", r.scale_d},
                         operand{"scale_aux", r.scale_aux}};
-  std::array written{operand{"d", r.d}, operand{"aux", r.aux}, operand{"bgrad", r.bgrad},
-                     operand{"amax_d", r.amax_d}, operand{"amax_aux", r.amax_aux}};
+  const std::array written{operand{"d", r.d}, operand{"aux", aux_is_read ? none : r.aux},
+                           operand{"bgrad", r.bgrad}, operand{"amax_d", r.amax_d},
+                           operand{"amax_aux", r.amax_aux}};
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i].view.null()) continue;
-    // aux that is read must be apart from what is written, too.
-    const bool only_read = i == 1 && reads_aux(r.epilogue);
     for (const operand& one : read) {
-      if (!one.view.null() && !only_read) check.apart(written[i], one);
+      if (!one.view.null()) check.apart(written[i], one);
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (!written[j].view.null()) check.apart(written[i], written[j]);
     }
-    if (r.c.null() || only_read) continue;
+    if (r.c.null()) continue;
+    const operand c{"c", r.c};
     if (i == 0) {
-      check.apart_or_same(written[i], {"c", r.c});
+      check.apart_or_same(written[i], c);
     } else {
-      check.apart(written[i], {"c", r.c});
+      check.apart(written[i], c);
     }
   }
   return check;

@@ -42,15 +42,15 @@ argument_checks& factors(argument_checks& check, const operand& t, scaling how, 
   });
   check.type(t, {dtype::f32});
   if (how == scaling::outer_vector) {
-    return check.packed_vector(t).extents(t, {outer}, "the product needs");
+    return check.packed_vector(t).extents(t, {outer}, "what the product needs");
   }
   const bool along_k = how == scaling::block_128x128;  // contiguous there
   const std::int64_t of_outer = along_k ? blocks(outer) : outer;
   check.tensor(t, 2);
   if (is_a) {
-    check.extents(t, {of_outer, blocks(k)}, "the product needs");
+    check.extents(t, {of_outer, blocks(k)}, "what the product needs");
   } else {
-    check.extents(t, {blocks(k), of_outer}, "the product needs");
+    check.extents(t, {blocks(k), of_outer}, "what the product needs");
   }
   const int outer_at = is_a ? 0 : 1;
   const std::int64_t outer_stride = along_k ? round_up(blocks(k), 4) : 1;

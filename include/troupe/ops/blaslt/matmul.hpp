@@ -44,7 +44,7 @@ namespace troupe::blaslt {
 /// Where cuBLASLt has rules of its own, both backends obey them (`unsupported`): k not 0; i8 → i32
 /// and i8: a row-major, b column-major (k contiguous in both), k, d's contiguous extent, leading
 /// dimensions and addresses multiples of 4; fp8: the same with 16, leading dimensions in bytes;
-/// `drelu` with k above 1.
+/// `drelu` with k above 1; a factor that is conjugated (c64, c128) in the other order than d.
 ///
 /// `tuning` and `candidates` (1 to 64) are for a GPU: `timed` runs the candidates for the first
 /// request of a kind, which waits for its lane meanwhile, and keeps the choice, on disk too.

@@ -15,14 +15,14 @@ namespace troupe::cpu {
 template <class Real>
 [[nodiscard]] Real gelu(Real x) noexcept {
   constexpr Real c = std::numbers::sqrt2_v<Real> * std::numbers::inv_sqrtpi_v<Real>;
-  const Real t = std::tanh(c * (x + Real{0.044715} * x * x * x));
+  const Real t = std::tanh(c * (x + static_cast<Real>(0.044715) * x * x * x));
   return Real{0.5} * x * (1 + t);
 }
 /// Its derivative.
 template <class Real>
 [[nodiscard]] Real gelu_slope(Real x) noexcept {
   constexpr Real c = std::numbers::sqrt2_v<Real> * std::numbers::inv_sqrtpi_v<Real>;
-  constexpr Real cubic{0.044715};
+  constexpr auto cubic = static_cast<Real>(0.044715);
   const Real t = std::tanh(c * (x + cubic * x * x * x));
   return Real{0.5} * (1 + t) + Real{0.5} * x * (1 - t * t) * c * (1 + 3 * cubic * x * x);
 }
@@ -72,13 +72,13 @@ struct finished_product {
   /// the epilogue has a gradient of the bias.
   template <class Value>
   void store(Value value, std::span<double> row_sums) {
-    using enum blaslt::epilogue;
     const int rows = r.d.rank() - 2;
     const bool row_major = blaslt::lay_out(r).swapped;
     const bool relu = blaslt::is_relu(r.epilogue);
     const bool forward_aux = blaslt::writes_aux(r.epilogue);
     const bool backward = blaslt::reads_aux(r.epilogue);
-    const bool plain = r.epilogue == none || r.epilogue == bias || blaslt::sums_operand(r.epilogue);
+    const bool plain = r.epilogue == blaslt::epilogue::none ||
+                       r.epilogue == blaslt::epilogue::bias || blaslt::sums_operand(r.epilogue);
     const matrix_place d(r.d, product);
     const matrix_place c = r.c.null() ? matrix_place() : matrix_place(r.c, product);
     const vector_place added = r.bias.null() ? vector_place() : vector_place(r.bias, product);
@@ -95,7 +95,7 @@ struct finished_product {
           kept.set(i, j, scale_aux * x);
         }
         if (backward) {
-          x = relu ? (mask.get(i, j) ? x : 0) : x * gelu_slope(kept.template get<Real>(i, j));
+          x = relu ? (mask.get(i, j) ? x : Real{0}) : x * gelu_slope(kept.template get<Real>(i, j));
           if (!row_sums.empty()) row_sums[static_cast<std::size_t>(j)] += static_cast<double>(x);
         } else if (!plain) {
           x = relu ? std::max(x, Real{0}) : gelu(x);
