@@ -107,8 +107,8 @@ argument_checks& aux_fits(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
   const std::int64_t unit = mask ? 16 : 8;
   const std::int64_t ld = aux_leading_dimension(r.aux, p.swapped, mask);
-  check.rule(ld != 0 && ld % unit == 0 && distance_of(r.aux) % unit == 0, errc::layout_unsupported,
-             [&] {
+  check.rule(r.aux.empty() || (ld != 0 && ld % unit == 0 && distance_of(r.aux) % unit == 0),
+             errc::layout_unsupported, [&] {
                return fmt::format(
                    "aux must be {}-major as d is, its leading dimension and its distance in a "
                    "batch multiples of {}; it is {}",

@@ -5,6 +5,7 @@
 
 #include <troupe/ops/blaslt/matmul.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -106,14 +107,17 @@ struct column_major_product {
   return p;
 }
 
+/// The type of c where cuBLASLt is to be told one: c's own, or what gelu keeps of a d in fp8.
+[[nodiscard]] inline std::optional<dtype> type_of_c(const matmul& r) noexcept {
+  if (!r.c.null()) return r.c.type();
+  if (!is_fp8(r.d.type()) || r.aux.null() || is_relu(r.epilogue)) return std::nullopt;
+  return r.aux.type() == dtype::bf16 ? dtype::bf16 : dtype::f16;
+}
 /// The types of a request.
 [[nodiscard]] inline std::optional<combination> types_of(const matmul& r) noexcept {
-  const auto type_if_given = [](const any_tensor& t) {
-    return t.null() ? std::nullopt : std::optional(t.type());
-  };
-  const any_tensor& bias = has_bias(r.epilogue) ? r.bias : r.bgrad;
-  return combination_of(r.a.type(), r.b.type(), type_if_given(r.c), r.d.type(),
-                        type_if_given(bias));
+  const any_tensor& vector = has_bias(r.epilogue) ? r.bias : r.bgrad;
+  return combination_of(r.a.type(), r.b.type(), type_of_c(r), r.d.type(),
+                        vector.null() ? std::nullopt : std::optional(vector.type()));
 }
 
 [[nodiscard]] constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept {
@@ -130,7 +134,9 @@ struct column_major_product {
   const int outer = row_major ? aux.rank() - 2 : aux.rank() - 1;
   const int inner = row_major ? aux.rank() - 1 : aux.rank() - 2;
   // With one column any will do, and a view's stride says nothing.
-  if (aux.extent(outer) <= 1) return round_up(aux.extent(inner), mask ? 16 : 8);
+  if (aux.extent(outer) <= 1) {
+    return round_up(std::max<std::int64_t>(aux.extent(inner), 1), mask ? 16 : 8);
+  }
   return blas::leading_dimension(aux,
                                  row_major ? blas::order::row_major : blas::order::column_major);
 }
