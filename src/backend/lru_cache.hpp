@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <list>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +17,10 @@ template <std::size_t Capacity>
 class number_key {
  public:
   void add(std::int64_t number) noexcept { numbers_[used_++] = number; }
+
+  [[nodiscard]] std::span<const std::int64_t> numbers() const noexcept {
+    return {numbers_.data(), used_};
+  }
 
   bool operator==(const number_key&) const = default;
 
