@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -123,15 +122,6 @@ argument_checks& aux_fits(argument_checks& check, const matmul& r) {
 }
 
 }  // namespace
-
-std::string_view epilogue_name(epilogue e) noexcept {
-  constexpr std::array<std::string_view, 16> names{
-      "none",        "relu",        "gelu",          "bias",          "relu_bias", "gelu_bias",
-      "relu_aux",    "gelu_aux",    "relu_aux_bias", "gelu_aux_bias", "drelu",     "dgelu",
-      "drelu_bgrad", "dgelu_bgrad", "bgrad_a",       "bgrad_b"};
-  const auto place = static_cast<std::size_t>(e);
-  return place < names.size() ? names[place] : "unknown";
-}
 
 argument_checks& epilogue_fits(argument_checks& check, const matmul& r) {
   const std::string by = fmt::format("epilogue {}", epilogue_name(r.epilogue));

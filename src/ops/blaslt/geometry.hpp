@@ -6,8 +6,10 @@
 #include <troupe/ops/blaslt/matmul.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 /// What a request asks of cuBLASLt. Shared by validation and the backends, so that what is accepted
 /// and what is executed cannot differ.
@@ -37,6 +39,16 @@ namespace troupe::blaslt {
 }
 [[nodiscard]] constexpr bool sums_operand(epilogue e) noexcept {
   return e == epilogue::bgrad_a || e == epilogue::bgrad_b;
+}
+
+/// As a request writes it.
+[[nodiscard]] constexpr std::string_view epilogue_name(epilogue e) noexcept {
+  constexpr std::array<std::string_view, 16> names{
+      "none",        "relu",        "gelu",          "bias",          "relu_bias", "gelu_bias",
+      "relu_aux",    "gelu_aux",    "relu_aux_bias", "gelu_aux_bias", "drelu",     "dgelu",
+      "drelu_bgrad", "dgelu_bgrad", "bgrad_a",       "bgrad_b"};
+  const auto place = static_cast<std::size_t>(e);
+  return place < names.size() ? names[place] : "unknown";
 }
 
 /// A matrix as it is stored, column-major; `transposed` says that it is used the other way round.

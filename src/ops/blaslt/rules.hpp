@@ -4,14 +4,9 @@
 
 #include <troupe/ops/blaslt/matmul.hpp>
 
-#include <string_view>
-
 /// Rules of a product with an epilogue, in the order in which they are checked: each may rely on
 /// those before it.
 namespace troupe::blaslt {
-
-/// As the request writes it.
-[[nodiscard]] std::string_view epilogue_name(epilogue e) noexcept;
 
 /// Matrices, one or a batch, whose extents fit each other.
 argument_checks& shapes_fit(argument_checks& check, const matmul& r);

@@ -42,12 +42,6 @@ std::uint64_t checksum_of(const stored& entry) noexcept {
   return hash_of(std::as_bytes(std::span(&entry, 1)).first(offsetof(stored, checksum)));
 }
 
-error system_failure(const std::string& what, const std::string& path) {
-  return {.code = errc::system_error,
-          .message = fmt::format("{} {}: {}", what, path,
-                                 std::error_code(errno, std::generic_category()).message())};
-}
-
 std::optional<std::vector<std::byte>> read_all(int fd) {
   struct stat is{};
   if (::fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || is.st_uid != ::geteuid()) return {};
@@ -109,14 +103,14 @@ result<tuned_choices> tuned_choices::open(const std::string& folder, const std::
   std::error_code ignored;  // what is missing shows when the folder itself is made
   std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return system_failure("cannot make", folder);
+    return system_failure("mkdir", errno, folder);
   }
   tuned_choices made;
   made.folder_ = os::clear_of_standard_streams(
       os::unique_fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
-  if (!made.folder_) return system_failure("cannot open", folder);
+  if (!made.folder_) return system_failure("open", errno, folder);
   struct stat is{};
-  if (::fstat(made.folder_.get(), &is) != 0) return system_failure("cannot look at", folder);
+  if (::fstat(made.folder_.get(), &is) != 0) return system_failure("fstat", errno, folder);
   if (is.st_uid != ::geteuid() || (is.st_mode & 077) != 0) {
     return error{
         .code = errc::invalid_argument,
