@@ -100,7 +100,7 @@ TEST(BlasltMatmul, TakesEveryShape) {
     for (const epilogue e : {epilogue::none, epilogue::gelu_aux_bias, epilogue::drelu_bgrad}) {
       if (!has_epilogue(types, e)) continue;
       for (const std::int64_t m : {0, 1, 5, 34}) {
-        for (const std::int64_t n : {0, 1, 3, 9}) {
+        for (const std::int64_t n : {0, 1, 3}) {
           for (const std::int64_t k : {1, 4, 19}) {
             matmul_case c = case_of(types, e);
             c.m = m;
@@ -212,7 +212,7 @@ TEST(BlasltMatmul, ScalesRowsColumnsAndBlocks) {
           runs({.types = types,
                 .m = 144,
                 .n = 144,
-                .k = 288,
+                .k = 160,
                 .row_major_d = row_major_d,
                 .c = what,
                 .scaling_a = of_a,
