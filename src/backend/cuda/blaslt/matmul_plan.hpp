@@ -57,15 +57,13 @@ struct plan_counts {
   std::uint64_t restored = 0;  ///< plans whose kernel had been measured before
 };
 
-/// The plans of a lane.
-class matmul_plans;
-/// The plan for requests like `r`, and the library that runs it; valid until the next call. Where
-/// `r` asks for it and it is new, its candidates are run and waited for. \errors as
-/// `matmul_plan::make`
+/// A plan, and the library that runs it; valid until the next one is asked for.
 struct planned {
   matmul_plan* plan = nullptr;
   cublasLtHandle_t library = nullptr;
 };
+/// The lane's plan for requests like `r`. Where `r` asks for it and the plan is new, its candidates
+/// are run and waited for. \errors as `matmul_plan::make`
 [[nodiscard]] result<planned> plan_for(lane& where, const blaslt::matmul& r);
 [[nodiscard]] plan_counts counts_of(lane& where);
 

@@ -45,8 +45,7 @@ tuned_choices open_choices() {
   return opened ? *std::move(opened) : tuned_choices();
 }
 
-}  // namespace
-
+/// The plans of a lane.
 class matmul_plans {
  public:
   explicit matmul_plans(lt_handle library) noexcept : library_(std::move(library)) {}
@@ -89,8 +88,6 @@ class matmul_plans {
   std::uint64_t measured_ = 0;
   std::uint64_t restored_ = 0;
 };
-
-namespace {
 
 result<matmul_plans*> plans_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
