@@ -1,17 +1,18 @@
 # The commands of ./dev that concern machines with a GPU; a part of that script.
 #
 # Such a machine may have no network and not everything that a build needs. `gpu-pack` builds here
-# and puts what is needed there into build/gpu, which finds its parts relative to itself; it is to be
-# brought along. There, `gpu-test` and `gpu-bench` use it if it was built from the sources that lie
+# and puts what is needed there into build/gpu, which finds its parts relative to itself, and that
+# into build/gpu.tar.gz, which is to be brought along. There, `gpu-test` and `gpu-bench` use it if it was built from the sources that lie
 # beside it, and otherwise build from those. Both need nobody at the terminal, keep what they have
 # found so far when they are ended, and say at the end how it went.
 # shellcheck shell=bash disable=SC2154 # root and packages_build are the other's
 
 gpu_stage=$root/build/gpu
+gpu_archive=$root/build/gpu.tar.gz
 gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
 # What travels with a working tree has a limit, and the sources travel too. Most of it is OpenBLAS,
 # for the CPU backend, which conformance asks what there is to test.
-gpu_stage_limit_mib=50
+gpu_archive_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
 gpu_programs=(device_test device_freeze_test rng_stream_test worked_example_test gpu_faults gpu_history
@@ -97,10 +98,12 @@ command_gpu-pack() {
     give_up 'the sources have changed meanwhile; run ./dev gpu-pack again'
   printf 'sources %s\ncommit %s\n' "$sources" "$(gpu_commit)" >"$gpu_stage/MANIFEST"
   local mib
-  mib=$((($(du -sk --apparent-size "$gpu_stage" | cut -f1) + 1023) / 1024))
-  ((mib <= gpu_stage_limit_mib)) ||
-    give_up "build/gpu takes $mib MiB, more than $gpu_stage_limit_mib"
-  verdict "ok, build/gpu, $mib MiB, of sources $sources"
+  step='packing build/gpu.tar.gz'
+  tar -C "$gpu_stage" -czf "$gpu_archive" MANIFEST bin lib libexec benchmarks.txt libraries.txt
+  mib=$((($(stat -c %s "$gpu_archive") + 1048575) / 1048576))
+  ((mib <= gpu_archive_limit_mib)) ||
+    give_up "build/gpu.tar.gz takes $mib MiB, more than $gpu_archive_limit_mib"
+  verdict "ok, build/gpu.tar.gz, $mib MiB, of sources $sources"
 }
 
 # On the machine with a GPU ----------------------------------------------------------------------
@@ -120,11 +123,20 @@ gpu_missing_for_build() {
   compgen -G '/usr/lib/*/libfftw3f.a' >/dev/null || printf 'libfftw3.a and libfftw3f.a (FFTW 3)\n'
 }
 
+# Makes build/gpu of what was brought along, unless it is that already.
+gpu_unpack() {
+  [[ -s $gpu_archive ]] || return 0
+  tar -xzO --occurrence=1 -f "$gpu_archive" MANIFEST | cmp -s - "$gpu_stage/MANIFEST" && return 0
+  rm -rf "$gpu_stage"
+  mkdir -p "$gpu_stage"
+  tar -C "$gpu_stage" -xzf "$gpu_archive"
+}
+
 gpu_manifest() { sed -n "s/^$1 //p" "$gpu_stage/MANIFEST" 2>/dev/null || true; }
 
 # True on a machine with a GPU that has brought along what was built from these sources.
 gpu_is_packed() {
-  type nvidia-smi >/dev/null 2>&1 && [[ -s $gpu_stage/MANIFEST ]] &&
+  type nvidia-smi >/dev/null 2>&1 && gpu_unpack && [[ -s $gpu_stage/MANIFEST ]] &&
     [[ $(gpu_manifest sources) == "$(gpu_fingerprint)" ]]
 }
 
@@ -134,6 +146,7 @@ gpu_prepare() {
   step='looking for the programs'
   local staged missing list
   gpu_sources=$(gpu_fingerprint)
+  gpu_unpack
   staged=$(gpu_manifest sources)
   if [[ $staged == "$gpu_sources" ]]; then
     say "using build/gpu, packed from these sources ($gpu_sources)"
@@ -148,7 +161,7 @@ gpu_prepare() {
     mapfile -t missing < <(gpu_missing_for_build)
     if ((${#missing[@]} > 0)); then
       list=$(printf ', %s' "${missing[@]}")
-      give_up "cannot build here without ${list:2}; run ./dev gpu-pack where they are, and bring build/gpu along"
+      give_up "cannot build here without ${list:2}; run ./dev gpu-pack where they are, and bring build/gpu.tar.gz along"
     fi
     gpu_build
     programs=$(folder_of gpu)

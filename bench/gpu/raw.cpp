@@ -1,27 +1,20 @@
 #include "raw.hpp"
 
 #include "empty_kernel.hpp"
+#include "raw_check.hpp"
 
 #include <cublas_v2.h>
-#include <cuda_runtime_api.h>
 
 #include <limits>
-#include <stdexcept>
 
 namespace troupe::bench::raw {
 namespace {
 
-void check(cudaError_t code, const char* call) {
-  if (code == cudaSuccess) return;
-  throw std::runtime_error(std::string(call) + ": " + cudaGetErrorName(code) + ", " +
-                           cudaGetErrorString(code));
-}
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw std::runtime_error(std::string(call) + ": " + cublasGetStatusName(status));
 }
 
-cudaStream_t of(void* stream) noexcept { return static_cast<cudaStream_t>(stream); }
 cublasHandle_t handle_of(void* handle) noexcept { return static_cast<cublasHandle_t>(handle); }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "worker/built_in.hpp"
 
+#include "os/shared_memory.hpp"
 #include "worker/process_fault.hpp"
 
 #include <troupe/core/deadline.hpp>
@@ -49,6 +50,12 @@ bool given_back(const void* request) {
 
 result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
 
+result<void> withdraw(const any_tensor& t) {
+  static const std::size_t page = os::page_bytes();
+  const auto bytes = static_cast<std::size_t>(t.count() * size_of(t.type()));
+  return os::protect(t.address(), (bytes + page - 1) / page * page, os::protection::none);
+}
+
 result<void> inject(const fault::inject& r, lane_context&) {
   switch (r.what) {
     case fault::kind::segmentation_fault:
@@ -74,6 +81,8 @@ result<void> inject(const fault::inject& r, lane_context&) {
     case fault::kind::stack_overflow:
       (void)descend(std::uint64_t{1} << 40);
       break;
+    case fault::kind::withdraw:
+      return withdraw(r.target);
     case fault::kind::unmapped_address:
     case fault::kind::misaligned_address:
     case fault::kind::failed_assertion:

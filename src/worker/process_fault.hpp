@@ -44,6 +44,7 @@ inline void fault_process(fault::kind what) {
     case fault::kind::misaligned_address:
     case fault::kind::failed_assertion:
     case fault::kind::invalid_launch:
+    case fault::kind::withdraw:
       return;
   }
 }

@@ -115,6 +115,7 @@ void history::strike(const fault_case& what) {
     case way::recovery:
     case way::poison:
     case way::neighbour:
+    case way::library:
     case way::deed:
       injected(what, line);
       break;
@@ -185,7 +186,8 @@ void history::judge(const fault_case& what, result<void> outcome, const any_tens
       (code == errc::protocol_violation || code == errc::aborted || code == errc::device_fault);
   if (code != what.code && !tried_again && !broke_protocol) amiss(outcome.error().to_string());
   if (!what.ends_worker) return;
-  const char* const culprit = what.way == way::deed ? misbehave::name.data() : "fault.inject";
+  const std::string_view culprit =
+      what.way == way::deed ? misbehave::name : gpu_test::culprit_of(what);
   if (auto wrong = subject_.taint_amiss(output, culprit)) amiss(*wrong);
 }
 

@@ -2,6 +2,11 @@
 
 #include "card.hpp"
 
+#include <troupe/ops/blas/level1.hpp>
+#include <troupe/ops/fft/complex_transforms.hpp>
+#include <troupe/ops/rng/bits.hpp>
+#include <troupe/ops/rng/continuous.hpp>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -52,6 +57,31 @@ constexpr fault_case of_all[] = {
     {.name = "standby_killed", .way = way::standby_signal, .signal = SIGKILL, .ends_worker = false},
 };
 
+// In the library's own code or kernels, which nothing here has a hand in.
+constexpr library_request scal{blas::scal::name, dtype::f32,
+                               [](const library_actor& where, const any_tensor& operand) {
+                                 return where.ask(blas::scal{.x = operand, .alpha = 2});
+                               }};
+constexpr library_request c2c{fft::c2c::name, dtype::c64,
+                              [](const library_actor& where, const any_tensor& operand) {
+                                return where.ask(fft::c2c{.in = operand, .out = operand});
+                              }};
+constexpr library_request uniform{rng::uniform::name, dtype::f32,
+                                  [](const library_actor& where, const any_tensor& operand) {
+                                    return where.ask(rng::uniform{.to = operand});
+                                  }};
+constexpr library_request xorwow_bits{
+    rng::bits::name, dtype::u32, [](const library_actor& where, const any_tensor& operand) {
+      return where.ask(rng::bits{.to = operand, .from = {.type = rng::generator_type::xorwow}});
+    }};
+
+constexpr fault_case of_libraries[] = {
+    {.name = "in_blas", .way = way::library, .library = &scal},
+    {.name = "in_fft", .way = way::library, .library = &c2c},
+    {.name = "in_rng", .way = way::library, .library = &uniform},
+    {.name = "in_rng_xorwow", .way = way::library, .library = &xorwow_bits},
+};
+
 // Made of a request whose kind depends on the backend.
 std::vector<fault_case> composed(kind usual) {
   return {{.name = "during_recovery", .way = way::recovery, .kind = usual},
@@ -62,6 +92,10 @@ std::vector<fault_case> composed(kind usual) {
 std::vector<fault_case> all_of(std::span<const fault_case> own, kind usual) {
   std::vector<fault_case> all(own.begin(), own.end());
   all.insert(all.end(), std::begin(of_all), std::end(of_all));
+  // What stands in for a GPU has no libraries.
+  if (plugin_under_test().empty()) {
+    all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
+  }
   const std::vector<fault_case> more = composed(usual);
   all.insert(all.end(), more.begin(), more.end());
   return all;

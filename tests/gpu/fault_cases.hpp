@@ -1,7 +1,9 @@
 #pragma once
 
 #include <troupe/core/error.hpp>
+#include <troupe/core/future.hpp>
 #include <troupe/device/config.hpp>
+#include <troupe/device/library_actor.hpp>
 #include <troupe/device/request_options.hpp>
 #include <troupe/memory/tensor.hpp>
 #include <troupe/ops/fault/inject.hpp>
@@ -22,11 +24,19 @@ enum class way : std::uint8_t {
   recovery,        ///< a request, and a second fault while the standby takes over
   poison,          ///< the same request three times
   neighbour,       ///< a request, while another program uses the device
+  library,         ///< a request of `library`, whose operand the worker has lost
   // Of hostile workers, in tests/chaos.
   deed,           ///< a worker that serves does wrong
   standby_start,  ///< the next standby goes wrong while it starts
   needed_start,   ///< likewise, but no other worker is left
   twice,          ///< `signal` to the worker, and to the next one a moment later
+};
+
+/// A request of a library with one operand.
+struct library_request {
+  std::string_view name;
+  dtype type;  ///< of the operand
+  future<void> (*ask)(const library_actor& where, const any_tensor& operand);
 };
 
 /// One kind of fault, and what is promised of it.
@@ -39,6 +49,7 @@ struct fault_case {
   bool ends_worker = true;         ///< else the worker goes on
   errc code = errc::device_fault;  ///< of the injected request
   std::uint8_t detail = 0;         ///< which `deed` or start
+  const library_request* library = nullptr;
 };
 
 /// The faults that a backend can have, in the order in which they are tried.
@@ -50,6 +61,11 @@ struct fault_case {
 /// A plugin that stands in for CUDA's (TROUPE_TEST_PLUGIN); empty without one.
 [[nodiscard]] std::string plugin_under_test();
 [[nodiscard]] std::string_view name_of(backend_kind backend);
+
+/// The name of the request that is to blame.
+[[nodiscard]] inline std::string_view culprit_of(const fault_case& what) {
+  return what.library != nullptr ? what.library->name : fault::inject::name;
+}
 
 /// How a hang is noticed, where it has begun by then; see `options_of`.
 inline constexpr std::chrono::milliseconds hang_deadline{50};

@@ -252,6 +252,8 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
     case fault::kind::failed_assertion:
       lane.enqueue([&lane] { lane.device().lose(); });
       break;
+    case fault::kind::withdraw:
+      return error{.code = errc::unsupported, .message = "no library's kernels run here"};
   }
   return {};
 }
@@ -289,6 +291,7 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<blas::gemm>(table);
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
+  gpu_test::add<memory::set_bytes>(table);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
 }
 }

@@ -95,22 +95,33 @@ any_tensor subject::fresh_output() {
   return outputs_.slice(0, at, at + 1).value();
 }
 
+any_tensor subject::own_memory(dtype type) {
+  constexpr std::int64_t bytes = std::int64_t{2} << 20;
+  auto made =
+      gpu_.allocate(type, {bytes / size_of(type)}, initial::undefined, placement::own).value();
+  gpu_.ask(memory::set_bytes{.to = made}).get();
+  return made.slice(0, 0, made.count() - next_output_++).value();
+}
+
 std::optional<std::string> subject::taint_amiss(const any_tensor& output,
                                                 std::string_view culprit) {
-  std::vector<float> content(static_cast<std::size_t>(output.count()));
-  auto refused = gpu_.copy(output, std::span(content)).get_result();
+  auto content = gpu_.allocate_host(output.type(), shape(output.extents())).value();
+  auto refused = gpu_.copy(output, content).get_result();
   if (refused) return "what the fault left undefined could be read";
   if (refused.error().code != errc::tainted_buffer) return refused.error().to_string();
   if (refused.error().message.find(culprit) == std::string::npos) {
     return "the taint names another request: " + refused.error().message;
   }
-  if (auto filled = gpu_.ask(memory::fill{.to = output, .value = 7}).get_result(); !filled) {
-    return "a tainted tensor cannot be overwritten: " + filled.error().to_string();
+  constexpr std::uint8_t seven = 7;
+  if (auto set = gpu_.ask(memory::set_bytes{.to = output, .byte = seven}).get_result(); !set) {
+    return "a tainted tensor cannot be overwritten: " + set.error().to_string();
   }
-  if (auto read = gpu_.copy(output, std::span(content)).get_result(); !read) {
+  if (auto read = gpu_.copy(output, content).get_result(); !read) {
     return "overwritten, it is still refused: " + read.error().to_string();
   }
-  const bool right = std::ranges::all_of(content, [](float x) { return x == 7.0F; });
+  const std::span bytes(content.address(),
+                        static_cast<std::size_t>(content.count() * size_of(content.type())));
+  const bool right = std::ranges::all_of(bytes, [](std::byte x) { return x == std::byte{seven}; });
   return right ? std::nullopt : std::optional<std::string>("overwritten, it holds something else");
 }
 

@@ -50,10 +50,13 @@ class subject {
   /// A part of a tensor that no earlier call has answered, so that no two injected requests are the
   /// same bytes: what has ended two workers is never run again.
   [[nodiscard]] any_tensor fresh_output();
+  /// A vector with memory of its own, which holds zeros; of another length each time, like
+  /// `fresh_output`.
+  [[nodiscard]] any_tensor own_memory(dtype type);
   /// A fault was to leave this undefined: it must be refused as such until it is overwritten. What
   /// is amiss, else nothing.
   [[nodiscard]] std::optional<std::string> taint_amiss(const any_tensor& output,
-                                                       std::string_view culprit = "fault.inject");
+                                                       std::string_view culprit);
 
   /// A small question whose answer is known: the sum of `asked_elements` of the frozen tensor.
   [[nodiscard]] future<double> ask_question(const library_actor& where) const;

@@ -90,7 +90,9 @@ std::optional<std::string> trials::end() {
 trial_report trials::run(int number) {
   trial_report report{.kind = std::string(case_.name), .trial = number, .seed = seed_};
   // Who is to blame can be told for sure where all share a lane, and that is asked for there.
-  one_lane_ = number % 2 == 0 || case_.way == way::recovery || case_.way == way::poison;
+  // A request that has lost an operand is as good as any where the next worker has it again.
+  one_lane_ = number % 2 == 0 || case_.way == way::recovery || case_.way == way::poison ||
+              case_.way == way::library;
   report.one_lane = one_lane_;
   device& gpu = subject_.gpu();
   if (!subject_.settle()) {
@@ -137,17 +139,24 @@ void trials::start_load() {
   }
 }
 
+future<void> trials::ask(const library_actor& where, const any_tensor& output,
+                         int earlier_tries) const {
+  if (case_.way == way::library) {
+    where.tell(fault::inject{.what = fault::kind::withdraw, .target = output}).value();
+    return case_.library->ask(where, output);
+  }
+  return where.ask(injection(case_.kind, subject_.frozen(), output),
+                   options_of(case_.kind, earlier_tries));
+}
+
 trials::injected trials::inject(const any_tensor& output, int earlier_tries) {
   injected made;
   made.output = output;
   const library_actor& where = one_lane_ ? subject_.load().one_lane() : fault_lane_;
-  made.done = where
-                  .ask(injection(case_.kind, subject_.frozen(), output),
-                       options_of(case_.kind, earlier_tries))
-                  .then([end = made.end](const result<void>& outcome) {
-                    end->at = clock::now();
-                    if (!outcome) end->why = const_cast<result<void>&>(outcome).error();
-                  });
+  made.done = ask(where, output, earlier_tries).then([end = made.end](const result<void>& outcome) {
+    end->at = clock::now();
+    if (!outcome) end->why = const_cast<result<void>&>(outcome).error();
+  });
   return made;
 }
 
@@ -179,6 +188,7 @@ void trials::strike(trial_report& report) {
   switch (case_.way) {
     case way::request:
     case way::neighbour:
+    case way::library:
       return strike_by_request(report);
     case way::worker_signal:
       ::kill(gpu.worker_pid().value(), case_.signal);
@@ -201,8 +211,10 @@ void trials::strike(trial_report& report) {
 void trials::strike_by_request(trial_report& report) {
   // A hang that the load's own requests kept waiting beyond its deadline is not run at all.
   for (int tries = 0; tries < most_tries; ++tries) {
+    const any_tensor output = case_.library != nullptr ? subject_.own_memory(case_.library->type)
+                                                       : subject_.fresh_output();
     struck_ = clock::now();
-    injected request = inject(subject_.fresh_output(), tries);
+    injected request = inject(output, tries);
     (void)request.done.wait_for(patience);
     const bool late = request.done.ready() && request.end->why &&
                       request.end->why->code == errc::deadline_exceeded;
@@ -301,7 +313,7 @@ void trials::check_memory(trial_report& report) {
   report.intact = !changed;
   if (changed) miss(report, *changed);
   if (!output_.null()) {
-    const auto amiss = subject_.taint_amiss(output_);
+    const auto amiss = subject_.taint_amiss(output_, culprit_of(case_));
     report.tainted = !amiss;
     if (amiss) miss(report, *amiss);
   }

@@ -63,6 +63,8 @@ class trials {
     any_tensor output;
   };
 
+  [[nodiscard]] future<void> ask(const library_actor& where, const any_tensor& output,
+                                 int earlier_tries) const;
   [[nodiscard]] injected inject(const any_tensor& output, int earlier_tries = 0);
   void await(trial_report& report, injected& request, errc expected);
   void strike(trial_report& report);

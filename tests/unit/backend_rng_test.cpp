@@ -103,6 +103,28 @@ TEST(RealFunctions, InvertTheNormalDistribution) {
   EXPECT_EQ(normal_quantile(0.5), 0);
 }
 
+TEST(RealFunctions, QuantilesOfATableAreThoseOfTheFunction) {
+  std::vector<normal_segment> table;
+  for (int i = 0; i < normal_segments; ++i)
+    table.push_back(normal_segment_of(i));
+  const auto expect_quantile = [&](std::uint32_t word) {
+    const double expected = normal_quantile((word + 0.5) * 0x1p-32);
+    const double found = normal_quantile(table.data(), word);
+    const auto nearest = static_cast<float>(std::abs(expected));
+    const double unit = std::nextafter(nearest, 10.0F) - nearest;
+    ASSERT_NEAR(found, expected, std::max(2 * unit, 1e-8)) << word;
+    ASSERT_EQ(found, -normal_quantile(table.data(), ~word)) << word;
+  };
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    expect_quantile(i);
+    expect_quantile(0x7fffffffu - i);
+    expect_quantile(i * 2654435761u);
+    // On both sides of where two cubics meet.
+    expect_quantile((i % 32 + 16) << 26 >> i / 32 % 32);
+    expect_quantile(((i % 32 + 16) << 26 >> i / 32 % 32) - 1);
+  }
+}
+
 TEST(Reals, StayInsideTheirBounds) {
   EXPECT_GT(inner(words<1>{0}), 0);
   EXPECT_LT(inner(words<1>{0xffffffff}), 1);

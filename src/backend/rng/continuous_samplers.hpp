@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/rng/normal_table.hpp"
 #include "backend/rng/real_functions.hpp"
 #include "backend/rng/reals.hpp"
 #include "ops/rng/budget.hpp"
@@ -19,13 +20,15 @@ struct uniform_sampler {
   T least;
   T most;
   bool opens_low;
+  bool is_unit;  ///< from 0 to 1: a product that is exact in f32
 
   explicit uniform_sampler(const rng::uniform& r) noexcept
       : low(r.low),
         span(r.high - r.low),
         least(static_cast<T>(r.low)),
         most(static_cast<T>(r.high)),
-        opens_low(r.interval == rng::bounds::open_closed) {
+        opens_low(r.interval == rng::bounds::open_closed),
+        is_unit(r.low == 0 && r.high == 1) {
     if (opens_low) {
       least = next_above(least);
     } else {
@@ -36,7 +39,9 @@ struct uniform_sampler {
   constexpr T operator()(const words<count>& drawn) const noexcept {
     double unit = 0;
     if constexpr (count == 1) {
-      unit = static_cast<double>((drawn.word[0] >> 8) + (opens_low ? 1u : 0u)) * 0x1p-24;
+      const std::uint32_t k = (drawn.word[0] >> 8) + (opens_low ? 1u : 0u);
+      if (is_unit) return static_cast<T>(k) * static_cast<T>(0x1p-24);
+      unit = static_cast<double>(k) * 0x1p-24;
     } else {
       unit = static_cast<double>((drawn.top64() >> 11) + (opens_low ? 1u : 0u)) * 0x1p-53;
     }
@@ -53,8 +58,27 @@ struct normal_sampler {
   double mean;
   double deviation;
 
+  explicit normal_sampler(const rng::normal& r) noexcept : mean(r.mean), deviation(r.deviation) {}
+
   constexpr T operator()(const words<count>& drawn) const noexcept {
     return static_cast<T>(mean + deviation * normal_quantile(inner(drawn)));
+  }
+};
+
+template <>
+struct normal_sampler<float> {
+  using value = float;
+  static constexpr std::size_t count = rng::budget::real(dtype_of<float>);
+
+  float mean;
+  float deviation;
+  const normal_segment* table = nullptr;  ///< in whatever memory it is to be run
+
+  explicit normal_sampler(const rng::normal& r) noexcept
+      : mean(static_cast<float>(r.mean)), deviation(static_cast<float>(r.deviation)) {}
+
+  constexpr float operator()(const words<count>& drawn) const noexcept {
+    return mean + deviation * normal_quantile(table, drawn.word[0]);
   }
 };
 
@@ -150,11 +174,6 @@ struct beta_sampler {
   }
 };
 
-}  // namespace troupe::rng
-
-// Where the requests are, so that they find them.
-namespace troupe::rng {
-
 /// Calls `f` with `make` of the C++ type of a tensor of f32 or f64.
 template <class Make, class F>
 auto with_real(const any_tensor& to, Make make, F f) {
@@ -168,8 +187,7 @@ auto with_sampler(const uniform& r, F f) {
 }
 template <class F>
 auto with_sampler(const normal& r, F f) {
-  return with_real(
-      r.to, [&]<class T>(T) { return rng::normal_sampler<T>{r.mean, r.deviation}; }, f);
+  return with_real(r.to, [&]<class T>(T) { return rng::normal_sampler<T>(r); }, f);
 }
 template <class F>
 auto with_sampler(const log_normal& r, F f) {

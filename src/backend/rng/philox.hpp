@@ -22,18 +22,30 @@ struct words {
   }
 };
 
+/// The 64 bits of a product, in halves.
+struct wide_product {
+  std::uint32_t low;
+  std::uint32_t high;
+};
+constexpr wide_product multiply_wide(std::uint32_t a, std::uint32_t b) noexcept {
+#ifdef __CUDA_ARCH__
+  return {a * b, __umulhi(a, b)};  // of a product in 64 bits, the compiler adds up the upper halves
+#else
+  const std::uint64_t product = std::uint64_t{a} * b;
+  return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
+#endif
+}
+
 /// Philox4x32-10 of a counter under a key. Source: J. K. Salmon, M. A. Moraes, R. O. Dror,
 /// D. E. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
 constexpr words<4> philox(words<4> counter, std::uint64_t key) noexcept {
   auto low = static_cast<std::uint32_t>(key);
   auto high = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t first = std::uint64_t{0xD2511F53u} * counter.word[0];
-    const std::uint64_t second = std::uint64_t{0xCD9E8D57u} * counter.word[2];
-    counter = {static_cast<std::uint32_t>(second >> 32) ^ counter.word[1] ^ low,
-               static_cast<std::uint32_t>(second),
-               static_cast<std::uint32_t>(first >> 32) ^ counter.word[3] ^ high,
-               static_cast<std::uint32_t>(first)};
+    const wide_product first = multiply_wide(0xD2511F53u, counter.word[0]);
+    const wide_product second = multiply_wide(0xCD9E8D57u, counter.word[2]);
+    counter = {second.high ^ counter.word[1] ^ low, second.low, first.high ^ counter.word[3] ^ high,
+               first.low};
     low += 0x9E3779B9u;
     high += 0xBB67AE85u;
   }

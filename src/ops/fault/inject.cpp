@@ -36,20 +36,24 @@ std::string_view to_string(kind what) noexcept {
       return "failed_assertion";
     case kind::invalid_launch:
       return "invalid_launch";
+    case kind::withdraw:
+      return "withdraw";
   }
   return "unknown kind";
 }
 
 void inject::describe(field_visitor& fields) {
-  fields.option("what", what, kind::invalid_launch);
+  fields.option("what", what, kind::withdraw);
   fields.reads("target", target);
   fields.writes("output", output);
   fields.value("duration_ns", duration_ns);
 }
 
 result<void> inject::validate() const {
-  if (what == kind::write_frozen && (target.null() || target.empty())) {
-    return error{.code = errc::invalid_argument, .message = "write_frozen needs a target"};
+  const bool aimed = what == kind::write_frozen || what == kind::withdraw;
+  if (aimed && (target.null() || target.empty())) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("{} needs a target", to_string(what))};
   }
   if (duration_ns < 0 || duration_ns > longest_spin_ns) {
     return error{.code = errc::invalid_argument,

@@ -22,6 +22,10 @@ enum class kind : std::uint8_t {
   misaligned_address,  ///< a kernel writes a word that begins inside another
   failed_assertion,    ///< an assertion of a kernel fails
   invalid_launch,      ///< launches a kernel that is refused; the worker goes on
+  /// Takes the memory of the tensor `target`, which has it for itself (`placement::own`), from the
+  /// worker, and succeeds: whatever touches the tensor next, in any library, goes wrong as with a
+  /// bad pointer. The next worker has it again.
+  withdraw,
 };
 
 /// The kind's name, such as "misaligned_address".
@@ -37,7 +41,8 @@ struct inject {
   static constexpr std::string_view name = "fault.inject";
 
   kind what = kind::exception;
-  /// Read by the request: says which tensor a `write_frozen` writes to behind everybody's back.
+  /// Read by the request: says which tensor a `write_frozen` writes to behind everybody's back,
+  /// or which one a `withdraw` takes away.
   any_tensor target{};
   /// Written by the request: says what is undefined after the fault.
   any_tensor output{};

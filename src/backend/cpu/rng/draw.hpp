@@ -3,12 +3,14 @@
 #include "backend/cpu/rng/sources.hpp"
 #include "backend/cpu/rng/twister_shelf.hpp"
 #include "backend/elementwise/strided_loops.hpp"
+#include "backend/rng/normal_table.hpp"
 #include "ops/rng/budget.hpp"
 
 #include <troupe/core/result.hpp>
 #include <troupe/memory/tensor.hpp>
 #include <troupe/worker/executor.hpp>
 
+#include <array>
 #include <cstring>
 
 namespace troupe::cpu {
@@ -86,10 +88,24 @@ void draw(const rng::position& from, const any_tensor& to, const Sampler& sample
   }
 }
 
+/// The table of all lanes.
+inline const rng::normal_segment* normal_table() {
+  static const auto table = [] {
+    std::array<rng::normal_segment, rng::normal_segments> made;
+    for (int i = 0; i < rng::normal_segments; ++i)
+      made[static_cast<std::size_t>(i)] = rng::normal_segment_of(i);
+    return made;
+  }();
+  return table.data();
+}
+
 /// The executor of a request whose sampler needs nothing but the request.
 template <request R>
 result<void> draw_request(const R& r, lane_context&) {
-  with_sampler(r, [&](const auto& sampler) { draw(r.from, r.to, sampler); });
+  with_sampler(r, [&]<class Sampler>(Sampler sampler) {
+    if constexpr (rng::has_normal_table<Sampler>) sampler.table = normal_table();
+    draw(r.from, r.to, sampler);
+  });
   return {};
 }
 

@@ -1,3 +1,4 @@
+#include "backend/cuda/driver.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/fault/kernels.hpp"
 #include "worker/process_fault.hpp"
@@ -17,6 +18,22 @@ result<void> with_scratch(result<void> (*kernel)(std::byte*, cudaStream_t), std:
   auto scratch = where.workspace(scratch_bytes);
   if (!scratch) return std::move(scratch).error();
   return kernel(scratch->data() + offset, where.stream());
+}
+
+// The driver wants whole granules of memory, which a tensor with memory of its own has.
+result<void> withdraw(const any_tensor& t) {
+  constexpr std::size_t granule = std::size_t{2} << 20;
+  const auto bytes = static_cast<std::size_t>(t.count() * size_of(t.type()));
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  const driver& cuda = **loaded;
+  CUdevice device = 0;
+  if (auto done = check(cuda.cuCtxGetDevice(&device), "cuCtxGetDevice"); !done) return done;
+  const CUmemAccessDesc nobody{.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                               .flags = CU_MEM_ACCESS_FLAGS_PROT_NONE};
+  return check(cuda.cuMemSetAccess(reinterpret_cast<CUdeviceptr>(t.address()),
+                                   (bytes + granule - 1) / granule * granule, &nobody, 1),
+               "cuMemSetAccess");
 }
 
 result<void> run_inject(const fault::inject& r, lane& where) {
@@ -53,6 +70,8 @@ result<void> run_inject(const fault::inject& r, lane& where) {
       return enqueue_failed_assertion(where.stream());
     case fault::kind::invalid_launch:
       return enqueue_invalid_launch(where.stream());
+    case fault::kind::withdraw:
+      return withdraw(r.target);
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "backend/cuda/rng/curand.hpp"
 
 #include "backend/cuda/failure.hpp"
+#include "backend/rng/philox.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -85,6 +86,14 @@ curandRngType_t vendor_type(rng::generator_type type) noexcept {
   }
 }
 
+/// cuRAND takes 32 bits for mt19937, and nothing says so: the upper ones are mixed in, so that
+/// seeds that differ there are not the same.
+std::uint64_t vendor_seed(rng::generator_type type, std::uint64_t seed) noexcept {
+  if (type != rng::generator_type::mt19937 || seed >> 32 == 0) return seed;
+  const rng::words<4> mixed = rng::philox({}, seed >> 32);
+  return static_cast<std::uint32_t>(seed) ^ mixed.word[0];
+}
+
 bool can_jump(rng::generator_type type) noexcept {
   return type == rng::generator_type::xorwow || type == rng::generator_type::mrg32k3a;
 }
@@ -111,7 +120,7 @@ result<void> begin(stream& made, const lane& where) {
       !done) {
     return done;
   }
-  return check(curandSetPseudoRandomGeneratorSeed(generator, made.seed),
+  return check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
                "curandSetPseudoRandomGeneratorSeed", where);
 }
 

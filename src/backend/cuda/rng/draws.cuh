@@ -4,15 +4,20 @@
 #include "backend/cuda/memory/strided.hpp"
 #include "backend/cuda/rng/curand.hpp"
 #include "backend/cuda/rng/draws.hpp"
+#include "backend/cuda/rng/normal_table.hpp"
 #include "backend/cuda/rng/sobol_tables.hpp"
 #include "backend/rng/philox.hpp"
 #include "backend/rng/sobol.hpp"
 
 #include <cuda_runtime.h>
 
+#include <bit>
+
 /// The definition of `enqueue_draws`, for the files that instantiate it. Their samplers are
 /// compiled with --fmad=false, see philox.hpp.
 namespace troupe::cuda {
+
+inline constexpr int blocks_per_multiprocessor = 32;
 
 // Where an element's words come from. Each is passed to kernels by value.
 
@@ -84,43 +89,81 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// A whole block of philox for each thread, which becomes neighbouring elements: where they lie
-/// packed and none begins in one block and ends in the next. The first block's first `skipped`
-/// elements are none of the request's.
+/// What so many bytes are stored as.
+template <std::size_t Bytes>
+struct store_of;
+template <>
+struct store_of<16> {
+  using type = uint4;
+};
+template <>
+struct store_of<8> {
+  using type = uint2;
+};
+template <>
+struct store_of<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct store_of<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct store_of<1> {
+  using type = std::uint8_t;
+};
+
+/// Whole blocks of philox, which become neighbouring elements: where they lie packed and none
+/// begins in one block and ends in the next. The first block's first `skipped` elements are none of
+/// the request's.
 template <class Sampler>
 __global__ void __launch_bounds__(block_threads)
     draw_blocks(typename Sampler::value* to, std::int64_t count, std::uint64_t first_block,
-                std::int64_t skipped, const __grid_constant__ Sampler sampler, std::uint64_t seed,
+                std::int64_t skipped, const __grid_constant__ Sampler given, std::uint64_t seed,
                 std::uint64_t subsequence) {
-  constexpr std::size_t each = 4 / Sampler::count;
+  constexpr auto each = static_cast<std::int64_t>(4 / Sampler::count);
   using value = typename Sampler::value;
   struct alignas(sizeof(value) * each) neighbours {
     value of[each];
   };
-  const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
-  const std::int64_t first = number * static_cast<std::int64_t>(each) - skipped;
-  if (first >= count) return;
-  const rng::words<4> block =
-      rng::philox_block(seed, subsequence, first_block + static_cast<std::uint64_t>(number));
-  neighbours made;
-#pragma unroll
-  for (std::size_t i = 0; i < each; ++i) {
-    rng::words<Sampler::count> drawn;
-#pragma unroll
-    for (std::size_t j = 0; j < Sampler::count; ++j)
-      drawn.word[j] = block.word[i * Sampler::count + j];
-    made.of[i] = sampler(drawn);
+  Sampler sampler = given;
+  if constexpr (rng::has_normal_table<Sampler>) {
+    // Threads look up at random places.
+    __shared__ rng::normal_segment table[rng::normal_segments];
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < rng::normal_segments; i += block_threads)
+      table[i] = given.table[i];
+    __syncthreads();
+    sampler.table = table;
   }
-  value* const at = to + first;
-  if (first >= 0 && first + static_cast<std::int64_t>(each) <= count &&
-      reinterpret_cast<std::uintptr_t>(at) % alignof(neighbours) == 0) {
-    *reinterpret_cast<neighbours*>(at) = made;
-    return;
-  }
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * block_threads;
+  for (std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;;
+       number += step) {
+    const std::int64_t first = number * each - skipped;
+    if (first >= count) return;
+    const rng::words<4> block =
+        rng::philox_block(seed, subsequence, first_block + static_cast<std::uint64_t>(number));
+    neighbours made;
 #pragma unroll
-  for (std::size_t i = 0; i < each; ++i) {
-    const std::int64_t element = first + static_cast<std::int64_t>(i);
-    if (element >= 0 && element < count) to[element] = made.of[i];
+    for (std::size_t i = 0; i < each; ++i) {
+      rng::words<Sampler::count> drawn;
+#pragma unroll
+      for (std::size_t j = 0; j < Sampler::count; ++j)
+        drawn.word[j] = block.word[i * Sampler::count + j];
+      made.of[i] = sampler(drawn);
+    }
+    value* const at = to + first;
+    if (first >= 0 && first + each <= count &&
+        reinterpret_cast<std::uintptr_t>(at) % alignof(neighbours) == 0) {
+      // An intrinsic: of an assignment the compiler makes a store for each element.
+      using stored = store_of<sizeof(neighbours)>::type;
+      __stcs(reinterpret_cast<stored*>(at), std::bit_cast<stored>(made));
+      continue;
+    }
+#pragma unroll
+    for (std::int64_t i = 0; i < each; ++i) {
+      if (first + i >= 0 && first + i < count) to[first + i] = made.of[i];
+    }
   }
 }
 
@@ -145,8 +188,10 @@ result<void> enqueue_philox(const rng::position& from, const any_tensor& to, con
   }
   const std::int64_t skipped = from.offset % 4 / words;
   const std::int64_t blocks = (map.count + skipped - 1) / (4 / words) + 1;
-  return launch(draw_blocks<Sampler>, (blocks - 1) / block_threads + 1, block_threads,
-                where.stream(), reinterpret_cast<value*>(to.address()), map.count,
+  // Several times as many as run at once: each has the rounds' keys and a table to prepare.
+  const std::int64_t most = std::int64_t{where.multiprocessors()} * blocks_per_multiprocessor;
+  return launch(draw_blocks<Sampler>, std::min(most, (blocks - 1) / block_threads + 1),
+                block_threads, where.stream(), reinterpret_cast<value*>(to.address()), map.count,
                 static_cast<std::uint64_t>(from.offset / 4), skipped, sampler, from.seed,
                 from.subsequence);
 }
@@ -185,8 +230,13 @@ result<void> enqueue_stored(const rng::position& from, const any_tensor& to, con
 }
 
 template <class Sampler>
-result<void> enqueue_draws(const rng::position& from, const any_tensor& to, const Sampler& sampler,
+result<void> enqueue_draws(const rng::position& from, const any_tensor& to, Sampler sampler,
                            std::span<std::byte> scratch, lane& where) {
+  if constexpr (rng::has_normal_table<Sampler>) {
+    auto table = normal_table_on(where);
+    if (!table) return std::move(table).error();
+    sampler.table = *table;
+  }
   // The loops keep the order of what they store into: numbers, as if the elements lay packed.
   const elementwise::strided_loops loops(
       to, any_tensor::unowned(nullptr, dtype::u8, shape(to.extents())));
@@ -213,6 +263,6 @@ result<void> enqueue_draws(const rng::position& from, const any_tensor& to, cons
 }  // namespace troupe::cuda
 
 /// Instantiates `enqueue_draws` for a sampler, in namespace troupe::cuda.
-#define TROUPE_DRAWS_OF(...)                                                   \
-  template result<void> enqueue_draws(const rng::position&, const any_tensor&, \
-                                      const rng::__VA_ARGS__&, std::span<std::byte>, lane&)
+#define TROUPE_DRAWS_OF(...)                                                                     \
+  template result<void> enqueue_draws(const rng::position&, const any_tensor&, rng::__VA_ARGS__, \
+                                      std::span<std::byte>, lane&)

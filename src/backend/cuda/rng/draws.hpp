@@ -26,10 +26,10 @@ inline constexpr std::int64_t words_at_a_time = std::int64_t{1} << 22;
 
 /// Enqueues kernels that fill `to`, in row-major order whatever its strides, with what `sampler`
 /// makes of the words from `from` on. `scratch` has `draw_scratch_bytes`.
-/// \errors those of `check`, `enqueue_words`, `sobol_rows_on`
+/// \errors those of `check`, `enqueue_words`, `sobol_rows_on`, `normal_table_on`
 template <class Sampler>
 [[nodiscard]] result<void> enqueue_draws(const rng::position& from, const any_tensor& to,
-                                         const Sampler& sampler, std::span<std::byte> scratch,
+                                         Sampler sampler, std::span<std::byte> scratch,
                                          lane& where);
 
 /// The executor of a request whose sampler needs nothing but the request.

@@ -18,7 +18,7 @@ result<void> warm_up(lane& where) {
       !done) {
     return done;
   }
-  return enqueue_draws(from, to, rng::normal_sampler<float>{0, 1}, {}, where);
+  return enqueue_draws(from, to, rng::normal_sampler<float>(rng::normal{}), {}, where);
 }
 
 const plugin_warm_up ahead_of_use([](lane_context& where) {

@@ -1,0 +1,159 @@
+// What Fourier transforms cost through Troupe, beside cuFFT called directly on the same data with a
+// plan made before; and whether both give the same numbers.
+
+#include "random_numbers.hpp"
+#include "raw_fft.hpp"
+#include "side_by_side.hpp"
+
+#include <troupe/ops/fft/complex_transforms.hpp>
+#include <troupe/ops/fft/real_transforms.hpp>
+#include <troupe/ops/lane/marker.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+
+struct transform_case {
+  std::string name;
+  raw::fft_plan::kind kind;
+  std::vector<int> extents;  // of one transform
+  int batch;
+  std::size_t loop;  // transforms of a pipelined run
+};
+
+/// The data of both sides. Real numbers; two make a complex one.
+class operands {
+ public:
+  operands(const device& gpu, raw::stream& stream, const transform_case& what)
+      : gpu_(gpu), complex_(what.kind == raw::fft_plan::kind::complex_to_complex) {
+    std::vector<std::int64_t> there(what.extents.begin(), what.extents.end());
+    there.insert(there.begin(), what.batch);
+    std::vector<std::int64_t> transformed = there;
+    if (!complex_) transformed.back() = transformed.back() / 2 + 1;
+    const dtype of_input = complex_ ? dtype::c64 : dtype::f32;
+    in = gpu_.allocate(of_input, shape(there)).value();
+    out = gpu_.allocate(dtype::c64, shape(transformed)).value();
+    const auto floats = static_cast<std::size_t>(in.count()) * (complex_ ? 2 : 1);
+    const std::vector<float> data = random_numbers<float>(floats);
+    raw_in = std::make_unique<raw::memory>(raw::memory::place::device, floats * sizeof(float));
+    raw_out = std::make_unique<raw::memory>(raw::memory::place::device, bytes_of_output());
+    stream.copy(raw_in->address(), data.data(), floats * sizeof(float));
+    stream.synchronize();
+    if (complex_) {
+      std::vector<std::complex<float>> pairs(floats / 2);
+      std::memcpy(static_cast<void*>(pairs.data()), data.data(), floats * sizeof(float));
+      gpu_.copy(std::span(std::as_const(pairs)), in).get();
+    } else {
+      gpu_.copy(std::span(data), in).get();
+    }
+  }
+
+  /// The largest difference of the two results, as a part of the largest coefficient.
+  [[nodiscard]] double difference(raw::stream& stream) {
+    const auto count = static_cast<std::size_t>(out.count());
+    std::vector<std::complex<float>> theirs(count);
+    std::vector<std::complex<float>> ours(count);
+    stream.copy(theirs.data(), raw_out->address(), bytes_of_output());
+    stream.synchronize();
+    gpu_.copy(out, std::span(ours)).get();
+    double largest = 0;
+    double apart = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double difference = std::abs(theirs[i] - ours[i]);
+      if (!std::isfinite(difference)) return INFINITY;
+      largest = std::max<double>(largest, std::abs(theirs[i]));
+      apart = std::max(apart, difference);
+    }
+    return apart / largest;
+  }
+
+ private:
+  [[nodiscard]] std::size_t bytes_of_output() const {
+    return static_cast<std::size_t>(out.count()) * sizeof(std::complex<float>);
+  }
+
+  device gpu_;
+  bool complex_;
+
+ public:
+  std::unique_ptr<raw::memory> raw_in;
+  std::unique_ptr<raw::memory> raw_out;
+  any_tensor in;
+  any_tensor out;
+};
+
+void measure(report& out, const device& gpu, const transform_case& what) {
+  raw::stream stream;
+  raw::fft_plan plan(stream, what.kind, what.extents, what.batch);
+  // Several, so that where one of them lies in memory decides nothing.
+  std::vector<std::unique_ptr<operands>> sets;
+  for (int i = 0; i < 4; ++i)
+    sets.push_back(std::make_unique<operands>(gpu, stream, what));
+  const auto rank = static_cast<std::int64_t>(what.extents.size());
+  const library_actor lane = gpu.library("fft");
+  auto times = take_in_turn(
+      {.blocks = 30, .warm_up = 1, .per_block = 2},
+      [&] {
+        for (std::size_t i = 0; i < what.loop; ++i)
+          plan.run(sets[i % 4]->raw_in->address(), sets[i % 4]->raw_out->address());
+        stream.synchronize();
+      },
+      [&] {
+        for (std::size_t i = 0; i < what.loop; ++i) {
+          const operands& o = *sets[i % 4];
+          if (what.kind == raw::fft_plan::kind::complex_to_complex) {
+            lane.tell(fft::c2c{.in = o.in, .out = o.out, .rank = rank}).value();
+          } else {
+            lane.tell(fft::r2c{.in = o.in, .out = o.out, .rank = rank}).value();
+          }
+        }
+        lane.ask(troupe::lane::marker{}).get();
+      });
+  add_rate(out, times, static_cast<double>(what.loop),
+           {.name = what.name,
+            .reference = "cuFFT in a loop",
+            .unit = "1/s",
+            .median = ratio_at_least(0.99)});
+  out.add({what.name + ", largest relative difference",
+           sets.front()->difference(stream),
+           "",
+           "",
+           {},
+           at_most(1e-5)});
+}
+
+}  // namespace
+
+int main() {
+  report out("gpu_fft: Fourier transforms through Troupe, beside cuFFT called directly");
+  section(out, "everything", [&] {
+    fmt::print("{}\n", raw::open_device());
+    troupe::system system;
+    const device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
+    wait_until_settled(gpu, true);
+    using enum raw::fft_plan::kind;
+    for (const transform_case& one : {
+             transform_case{"c2c 2^20", complex_to_complex, {1 << 20}, 1, 2'000},
+             transform_case{"c2c 1 024 x 4 096", complex_to_complex, {4096}, 1024, 2'000},
+             transform_case{"c2c 256^3", complex_to_complex, {256, 256, 256}, 1, 200},
+             transform_case{"r2c 2^20", real_to_complex, {1 << 20}, 1, 2'000},
+             transform_case{"r2c 1 024 x 4 096", real_to_complex, {4096}, 1024, 2'000},
+             transform_case{"r2c 256^3", real_to_complex, {256, 256, 256}, 1, 200},
+         }) {
+      section(out, one.name, [&] { measure(out, gpu, one); });
+    }
+  });
+  return out.finish();
+}
