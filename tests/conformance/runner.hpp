@@ -24,6 +24,10 @@ class runner {
   virtual void upload(const any_tensor& to, std::span<const std::byte> bytes) = 0;
   virtual void download(const any_tensor& from, std::span<std::byte> bytes) = 0;
 
+  /// True where a vendor's library decides what it has a kernel for, which nobody knows before it
+  /// has been asked: on a GPU.
+  [[nodiscard]] virtual bool library_decides() const { return false; }
+
   /// Runs `r` and answers its reply.
   template <request R>
   result<reply_of<R>> operator()(R r) {

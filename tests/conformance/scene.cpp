@@ -286,7 +286,8 @@ void scene::refused(std::string_view name, const error* refusal, errc code, std:
 }
 
 void scene::refused_by_library(std::string_view name, const error& refusal) {
-  if (refusal.code == errc::unsupported && refusal.message.starts_with("not offered: ")) {
+  if (runner_.library_decides() && refusal.code == errc::unsupported &&
+      refusal.message.starts_with("not offered: ")) {
     std::printf("%s\n", refusal.message.c_str());
     return;
   }

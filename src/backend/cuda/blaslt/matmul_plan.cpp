@@ -253,13 +253,14 @@ bool matmul_plan::choose(cublasLtHandle_t library, const tuned_choices::choice& 
 result<void> matmul_plan::run(cublasLtHandle_t library, const matmul& r, const lt_kernel& kernel,
                               std::byte* d, std::byte* workspace, cudaStream_t stream) {
   const sides s(r);
-  const cudaDataType factors = scale_type(*blaslt::types_of(r));
-  const host_factor alpha(r.alpha, factors);
-  const host_factor beta(r.beta, factors);
+  const auto types = blaslt::types_of(r).value();
+  const host_factor alpha(r.alpha, scale_type(types));
+  const host_factor beta(r.beta, scale_type(types));
   lt_calls calls(stream);
   set_addresses(calls, what_.get(), s, r);
-  // Where beta is zero nothing is read there, but there has to be an address.
-  const std::byte* const c = r.c.null() ? d : r.c.address();
+  // Where beta is zero nothing is read there. d is described like c, but for fp8.
+  const std::byte* const unread = types.c == types.d ? d : nullptr;
+  const std::byte* const c = r.c.null() ? unread : r.c.address();
   calls.make("cublasLtMatmul", [&] {
     return cublasLtMatmul(library, what_.get(), alpha.address(), s.left.address(), left_.get(),
                           s.right.address(), right_.get(), beta.address(), c, c_.get(), d, d_.get(),
