@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -132,6 +133,20 @@ TEST(BlasltPlans, AreNotMeasuredAgainByWhoComesNext) {
   EXPECT_EQ(seen().last_kernel, emulated_cublaslt::fastest);
   EXPECT_EQ(counts_of(next).measured, 0u);
   EXPECT_EQ(counts_of(next).restored, 1u);
+}
+
+TEST(BlasltPlans, AreMeasuredWithoutAddingMoreThanOnce) {
+  const own_cache folder;
+  emulated_lane lane;
+  product p(3);
+  std::fill_n(p.request.d.data<float>(), p.request.d.count(), 1.F);
+  p.request.c = p.request.d;
+  p.request.beta = 2;
+  p.request.tuning = blaslt::tuning::timed;
+  ASSERT_TRUE(run(p.request, lane));
+  EXPECT_EQ(counts_of(lane).measured, 1u);
+  for (std::int64_t i = 0; i < p.request.d.count(); ++i)
+    ASSERT_EQ(p.request.d.data<float>()[i], 2.F);
 }
 
 TEST(BlasltPlans, AreMeasuredWhereNothingCanBeKept) {
