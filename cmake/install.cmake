@@ -1,9 +1,10 @@
 # What an install holds, and the package that `find_package(troupe COMPONENTS …)` finds:
 #   core   the library and its headers (always there)
-#   worker the worker process, in libexec/troupe
+#   worker the worker process and the compiler of kernels, in libexec/troupe
 #   cpu    the CPU backend, a plugin in lib/troupe
 #   cuda   the CUDA backend, several plugins there: its own and one for each vendor library
-# and the program bin/troupe, which says what of all this a machine lacks.
+# the function `troupe_add_plugin` for plugins of one's own, and the program bin/troupe, which says
+# what of all this a machine lacks.
 # A component is there when its target was built. The layout is fixed, so that the library finds
 # its worker and the worker its plugins relative to itself, wherever the tree is moved.
 
@@ -17,8 +18,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/troupe DESTINATION include FILES
         PATTERN "*.hpp")
 if(TARGET troupe-worker)
   list(APPEND TROUPE_COMPONENTS worker)
-  set_target_properties(troupe-worker PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
-  install(TARGETS troupe-worker RUNTIME DESTINATION libexec/troupe)
+  set_target_properties(troupe-worker troupe-compiler PROPERTIES INSTALL_RPATH "$ORIGIN/../../lib")
+  install(TARGETS troupe-worker troupe-compiler RUNTIME DESTINATION libexec/troupe)
 endif()
 set_target_properties(troupe-info PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 install(TARGETS troupe-info RUNTIME DESTINATION bin)
@@ -45,4 +46,7 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/troupeConfig.cmake
-              ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake DESTINATION ${troupe_package_dir})
+              ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/troupe_add_plugin.cmake
+              ${PROJECT_SOURCE_DIR}/src/backend/plugin.cpp
+              ${PROJECT_SOURCE_DIR}/src/backend/plugin.map DESTINATION ${troupe_package_dir})

@@ -5,7 +5,7 @@
   README.md.
 - `./dev NAME` in a page names a command of the script, and `./dev help` tells of each.
 - A block after `<!-- region: FILE#NAME -->` is the text between `// region: NAME` and
-  `// endregion: NAME` of that compiled file. `--write` copies it into the page.
+  `// endregion: NAME` of that compiled file (`# region: NAME` in one of CMake). `--write` copies it into the page.
 - docs/guide/errors.md has one row for each errc, in the order of the header, with cause and remedy.
 - docs/adr/ files are NNNN-title.md, no number twice, with the four headings.
 """
@@ -108,12 +108,12 @@ def region_text(file, name):
     """The dedented text of a region; None when the file or the region is missing."""
     if not (ROOT / file).is_file():
         return None
-    match = re.search(rf"^[^\n]*// region: {re.escape(name)}\n(.*?)^[^\n]*// endregion: "
+    match = re.search(rf"^[^\n]*(?://|#) region: {re.escape(name)}\n(.*?)^[^\n]*(?://|#) endregion: "
                       rf"{re.escape(name)}\n", read(file), re.DOTALL | re.MULTILINE)
     if not match:
         return None
     # Regions may lie within others.
-    return textwrap.dedent(re.sub(r"^ *// (end)?region: .*\n", "", match[1], flags=re.MULTILINE))
+    return textwrap.dedent(re.sub(r"^ *(?://|#) (end)?region: .*\n", "", match[1], flags=re.MULTILINE))
 
 
 def check_regions(page, text):

@@ -15,8 +15,8 @@ gpu_results=$(realpath -m "${OUT:-$root/build/gpu-results}")
 gpu_archive_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
-gpu_programs=(device_test device_freeze_test rng_stream_test worked_example_test gpu_faults gpu_history
-              gpu_lease hello digits troupe)
+gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
+              gpu_history gpu_lease hello digits example_plugin troupe)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
 gpu_sanitizer_memory='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
@@ -81,15 +81,16 @@ command_gpu-pack() {
   step='staging build/gpu'
   say 'staging build/gpu'
   rm -rf "$gpu_stage"
-  mkdir -p "$gpu_stage"/{bin,lib/troupe,libexec/troupe}
+  mkdir -p "$gpu_stage"/{bin,lib/plugins,lib/troupe,libexec/troupe}
   mapfile -t names < <(gpu_names "$from")
   for name in "${names[@]}"; do
     cp "$from/bin/$name" "$gpu_stage/bin/"
   done
   cp "$from"/lib/libtroupe.so.0 "$gpu_stage/lib/" # the one name that programs ask for
   cp "$from"/lib/troupe/*.so "$gpu_stage/lib/troupe/"
-  cp "$from/libexec/troupe/troupe-worker" "$gpu_stage/libexec/troupe/"
-  gpu_needed_libraries "$gpu_stage"/{bin,libexec/troupe,lib/troupe}/* "$gpu_stage"/lib/*.so* |
+  cp "$from"/lib/plugins/*.so "$gpu_stage/lib/plugins/" # as users have them
+  cp "$from"/libexec/troupe/troupe-{worker,compiler} "$gpu_stage/libexec/troupe/"
+  gpu_needed_libraries "$gpu_stage"/{bin,libexec/troupe,lib/plugins,lib/troupe}/* "$gpu_stage"/lib/*.so* |
     xargs -r cp -L -t "$gpu_stage/lib/"
   find "$gpu_stage" -type f -exec strip --strip-unneeded {} +
   { gpu_benchmarks "$from" && printf 'faults\n'; } >"$gpu_stage/benchmarks.txt"
@@ -114,7 +115,7 @@ gpu_missing_for_build() {
     type "$tool" >/dev/null 2>&1 || printf '%s\n' "$tool"
   done
   type g++ >/dev/null 2>&1 || return 0
-  for header in boost/random/sobol.hpp fmt/core.h gtest/gtest.h zlib.h; do
+  for header in boost/random/sobol.hpp fmt/core.h gtest/gtest.h openssl/sha.h zlib.h; do
     g++ -E -x c++ -include "$header" /dev/null >/dev/null 2>&1 || printf '%s\n' "$header"
   done
   compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||
@@ -334,6 +335,8 @@ export -f gpu_in_thirds
 gpu_test_device() {
   gpu_run device_test 590 bash -c 'gpu_in_thirds "$@"' thirds "$programs/bin/device_test" --gtest_brief=1
   gpu_run device_freeze_test 60 "$programs/bin/device_freeze_test" --gtest_brief=1
+  gpu_run plugin_test 240 "$programs/bin/plugin_test" --gtest_brief=1
+  gpu_run example_plugin 60 "$programs/bin/example_plugin" "$programs/lib/plugins/libimage.so"
   gpu_run rng_stream_test 120 "$programs/bin/rng_stream_test" --gtest_brief=1
   [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run lease 60 "$programs/bin/gpu_lease"
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
@@ -344,6 +347,8 @@ gpu_test_faults() {
   local trials=${1:-3}
   gpu_run --live faults $((120 + trials * 60)) "$programs/bin/gpu_faults" --trials "$trials" \
     --keep-going --json "$gpu_results/faults.jsonl"
+  gpu_run "faults of a plugin" $((60 + trials * 20)) "$programs/bin/plugin_test" --gtest_brief=1 \
+    --gtest_filter="*CrashFailsItsRequestAndNoOther/${TROUPE_BACKEND^}" --gtest_repeat="$trials"
 }
 
 gpu_test_history() {

@@ -1,8 +1,12 @@
 #include <troupe/core/export.hpp>
 #include <troupe/worker/plugin.hpp>
+#include <troupe/worker/plugin_stamp.hpp>
 
 // The entry points that a worker looks for in every plugin, of which each holds a copy of these.
 extern "C" {
+
+TROUPE_EXPORT extern constinit const troupe::plugin_stamp troupe_backend_stamp;
+constinit const troupe::plugin_stamp troupe_backend_stamp = troupe::plugin_stamp::of_this_build();
 
 TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   troupe::plugin_operations::visit([&](auto& add) { add(table); });

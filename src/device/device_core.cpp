@@ -3,6 +3,7 @@
 #include "os/event.hpp"
 #include "os/memory_limit.hpp"
 #include "wire/codec.hpp"
+#include "wire/control.hpp"
 
 #include <troupe/device/device.hpp>
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <limits>
 
 namespace troupe {
@@ -28,6 +30,24 @@ unsigned crew_size() noexcept {
   return std::min(std::thread::hardware_concurrency() * 3 / 4, enough);
 }
 
+// Workers may be in another folder, and the program may go to another one before the next starts.
+result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& plugins) {
+  std::vector<std::string> paths;
+  for (const std::string& plugin : plugins) {
+    std::error_code failed;
+    paths.push_back(std::filesystem::absolute(plugin, failed).lexically_normal().string());
+    if (plugin.empty() || failed || plugin.find('\0') != std::string::npos) {
+      return error{.code = errc::invalid_argument,
+                   .message = fmt::format("plugins: \"{}\" is no path", plugin)};
+    }
+  }
+  wire::configure_message message;
+  if (wire::list_paths(paths, message.plugins)) return paths;
+  return error{.code = errc::invalid_argument,
+               .message = fmt::format("plugins: the paths of {} take more than {} bytes",
+                                      paths.size(), sizeof(message.plugins))};
+}
+
 }  // namespace
 
 device_core::device_core(std::int32_t ordinal, device_config config,
@@ -40,7 +60,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                          const device_config& asked,
                                                          std::shared_ptr<memory_pool> host_memory,
                                                          std::span<const std::string> in_use) {
-  const device_config& config = asked;
+  device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
@@ -53,12 +73,15 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         largest_mailbox_bytes),
                  .device = ordinal};
   }
-  auto backend = choose_backend(ordinal, config, in_use);
-  if (!backend) {
-    error why = std::move(backend).error();
+  const auto of_device = [ordinal](error why) {
     why.device = ordinal;
     return why;
-  }
+  };
+  auto plugins = absolute_paths(config.plugins);
+  if (!plugins) return of_device(std::move(plugins).error());
+  config.plugins = *std::move(plugins);
+  auto backend = choose_backend(ordinal, config, in_use);
+  if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
                      surroundings::real());
 }

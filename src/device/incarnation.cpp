@@ -105,7 +105,8 @@ result<void> incarnation::start_threads() {
                                 .fault_injection = plan_.config->fault_injection,
                                 .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
                                 .in_process = false,
-                                .add_own = plan_.config->own_operations});
+                                .add_own = plan_.config->own_operations,
+                                .user_plugins = plan_.config->plugins});
   if (!backend) return std::move(backend).error();
   missing_ = (*backend)->missing();
   report_ = std::make_shared<thread_report>();
@@ -314,10 +315,13 @@ result<void> incarnation::configure() {
   message.warm_first = plan_.warm_first ? 1 : 0;
   const std::string libraries = enabled_libraries(*plan_.config);
   if (plan_.plugin.size() >= sizeof(message.plugin) ||
-      libraries.size() >= sizeof(message.libraries)) {
+      libraries.size() >= sizeof(message.libraries) ||
+      !wire::list_paths(plan_.config->plugins, message.plugins)) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("a path of {} or a list of libraries of {} characters",
-                                        plan_.plugin.size(), libraries.size())};
+                 .message = fmt::format("a path of {}, a list of libraries of {} characters, or {} "
+                                        "plugins",
+                                        plan_.plugin.size(), libraries.size(),
+                                        plan_.config->plugins.size())};
   }
   plan_.plugin.copy(message.plugin, sizeof(message.plugin) - 1);
   libraries.copy(message.libraries, sizeof(message.libraries) - 1);

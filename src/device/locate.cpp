@@ -30,6 +30,10 @@ std::string worker_executable(const device_config& config) {
   return in_root("libexec/troupe/troupe-worker").lexically_normal();
 }
 
+std::string compiler_program() {
+  return in_root("libexec/troupe/troupe-compiler").lexically_normal();
+}
+
 std::string backend_plugin(std::string_view backend) {
   return in_root(fmt::format("lib/troupe/libtroupe-{}.so", backend)).lexically_normal();
 }

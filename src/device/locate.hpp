@@ -18,4 +18,7 @@ namespace troupe {
 /// The plugin of a backend, by its name ("cpu", "cuda").
 [[nodiscard]] TROUPE_EXPORT std::string backend_plugin(std::string_view backend);
 
+/// The program that compiles kernels.
+[[nodiscard]] TROUPE_EXPORT std::string compiler_program();
+
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "device/supervisor.hpp"
 
 #include "device/locate.hpp"
+#include "worker/user_plugins.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -144,6 +145,14 @@ error supervisor::why_unknown(const request_type& type) const {
                    .message = fmt::format("library {} is not loaded: {}", library, one.why),
                    .library = library};
     }
+  }
+  if (!worker::is_own_library(library)) {
+    return error{
+        .code = errc::unsupported,
+        .message = fmt::format(
+            "this worker does not know the operation: none of the {} plugins of the device "
+            "brings it, nor does the program",
+            parts_.config.plugins.size())};
   }
   // A device's libraries have plugins of their own.
   namespace fs = std::filesystem;

@@ -43,10 +43,14 @@ void show_environment() {
 }
 
 void show_files() {
-  const std::string worker = worker_executable({});
-  const bool there = ::access(worker.c_str(), X_OK) == 0;
-  fmt::print("  {:<11} {}{}\n", "worker", worker, there ? "" : ": missing");
-  if (!there) what_to_do("install Troupe anew; without it only isolation::thread works");
+  const auto show_file = [](std::string_view name, const std::string& file,
+                            std::string_view without) {
+    const bool there = ::access(file.c_str(), X_OK) == 0;
+    fmt::print("  {:<11} {}{}\n", name, file, there ? "" : ": missing");
+    if (!there) what_to_do(fmt::format("install Troupe anew; without it {}", without));
+  };
+  show_file("worker", worker_executable({}), "only isolation::thread works");
+  show_file("compiler", compiler_program(), "jit::compiler compiles nothing");
 }
 
 void show_plugins(const std::vector<plugin>& all) {
@@ -103,7 +107,9 @@ void show_devices() {
 void show_vendor_libraries(const std::vector<plugin>& plugins) {
   fmt::print("\nVendor libraries\n  {:<11} {:<11} {:<11}\n", "", "built for", "found");
   for (const vendor_library& one : vendor_libraries()) {
-    const bool used = std::ranges::find(plugins, one.used_by, &plugin::name) != plugins.end();
+    const bool by_compiler = one.used_by == compiler_of_kernels;
+    const bool used =
+        by_compiler || std::ranges::find(plugins, one.used_by, &plugin::name) != plugins.end();
     const vendor_finding finding = look_for(one);
     const std::string_view built_for = one.built_for.empty() ? "-" : one.built_for;
     fmt::print("  {:<11} {:<11} {:<11} {}{}\n", one.name, built_for,
@@ -114,9 +120,10 @@ void show_vendor_libraries(const std::vector<plugin>& plugins) {
     fmt::print("              {}\n", *finding.problem);
     if (finding.found.empty()) {
       what_to_do(
-          fmt::format("install {}, or put the folder of {} into LD_LIBRARY_PATH; until then "
-                      "the plugin {} is not loaded",
-                      one.name, one.soname, one.used_by));
+          fmt::format("install {}, or put the folder of {} into LD_LIBRARY_PATH; until then {}",
+                      one.name, one.soname,
+                      by_compiler ? "jit::compiler looks for it in the folders of a toolkit"
+                                  : fmt::format("the plugin {} is not loaded", one.used_by)));
     }
   }
 }

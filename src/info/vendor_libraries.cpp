@@ -86,8 +86,9 @@ std::span<const vendor_library> vendor_libraries() {
                      &properties<cusparse>},
       vendor_library{"cuTENSOR", "libcutensor.so.2", "cuda-tensor_ops", built_for.cutensor,
                      &of_cutensor},
-      vendor_library{"NVRTC", "libnvrtc.so.13", "cuda-jit", built_for.toolkit, &pair<nvrtc>},
-      vendor_library{"nvJitLink", "libnvJitLink.so.13", "cuda-jit", built_for.toolkit,
+      vendor_library{"NVRTC", "libnvrtc.so.13", compiler_of_kernels, built_for.toolkit,
+                     &pair<nvrtc>},
+      vendor_library{"nvJitLink", "libnvJitLink.so.13", compiler_of_kernels, built_for.toolkit,
                      &pair<nvjitlink>},
       vendor_library{"NCCL", "libnccl.so.2", "cuda-nccl", built_for.nccl, &of_nccl},
   };

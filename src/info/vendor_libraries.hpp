@@ -9,11 +9,14 @@ namespace troupe::info {
 
 class found_library;
 
+/// What uses NVRTC and nvJitLink, instead of a plugin.
+inline constexpr std::string_view compiler_of_kernels = "compiler";
+
 /// A library of NVIDIA's that Troupe has, or will have, a plugin for.
 struct vendor_library {
   std::string_view name;
   std::string_view soname;     ///< exactly what is loaded: another major version is another library
-  std::string_view used_by;    ///< the plugin, such as "cuda-blas"
+  std::string_view used_by;    ///< the plugin, such as "cuda-blas", or `compiler_of_kernels`
   std::string_view built_for;  ///< "" where this build has not seen its headers
   /// Asks the library itself; nothing where it does not say.
   std::optional<std::string> (*version)(const found_library& library);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe::wire {
 namespace {
 
@@ -34,6 +36,28 @@ std::size_t bytes_of(control kind) noexcept {
 }
 
 }  // namespace
+
+bool list_paths(std::span<const std::string> paths, std::span<char> room) noexcept {
+  std::ranges::fill(room, '\0');
+  for (const std::string& path : paths) {
+    if (path.empty() || path.find('\0') != std::string::npos || path.size() >= room.size()) {
+      return false;
+    }
+    path.copy(room.data(), path.size());
+    room = room.subspan(path.size() + 1);
+  }
+  return true;
+}
+
+std::vector<std::string> listed_paths(std::span<const char> room) {
+  std::vector<std::string> paths;
+  while (!room.empty() && room.front() != '\0') {
+    const auto end = std::ranges::find(room, '\0');
+    paths.emplace_back(room.begin(), end);
+    room = room.subspan(std::min(paths.back().size() + 1, room.size()));
+  }
+  return paths;
+}
 
 result<void> check_whole(const any_message& message, std::size_t received_bytes) {
   if (received_bytes < sizeof(control)) {

@@ -3,6 +3,9 @@
 #include "wire/layout.hpp"
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 /// Messages of the control socket between the supervisor and one worker: everything that is rare.
 /// In order: the worker says hello; the program configures it, gives it all memory, protects what
@@ -52,6 +55,7 @@ struct configure_message {
   char plugin[1024]{};           ///< the backend's path
   char device[64]{};      ///< which device of the backend; empty where it has none of its own
   char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
+  char plugins[4096]{};   ///< paths of the user's plugins, each ended by a zero
 };
 inline constexpr std::size_t configure_descriptors = 4;
 
@@ -101,6 +105,12 @@ union any_message {
   missing_message missing;
   any_message() : kind{} {}
 };
+
+/// Writes paths into the room of a message, each ended by a zero, and zeroes the rest. False where
+/// they find no room, or one is empty or has a zero in it.
+[[nodiscard]] bool list_paths(std::span<const std::string> paths, std::span<char> room) noexcept;
+/// The paths that are there. Of any bytes: one that no zero ends is cut where the room ends.
+[[nodiscard]] std::vector<std::string> listed_paths(std::span<const char> room);
 
 /// Checks that what was received is a message of a known kind and no shorter or longer than that,
 /// so that every field of it may be read.

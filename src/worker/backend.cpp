@@ -1,8 +1,8 @@
 #include "worker/backend.hpp"
 
 #include "worker/built_in.hpp"
+#include "worker/plugin_library.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,42 +24,6 @@ bool listed(std::string_view libraries, std::string_view name) noexcept {
   }
   return false;
 }
-
-/// A plugin, never unloaded: executors and their libraries keep threads and caches of their own.
-class plugin_library {
- public:
-  static result<plugin_library> open(const std::string& path) {
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return missing("dlopen");
-    return plugin_library(handle);
-  }
-
-  /// The entry point of that name, or null.
-  template <class Function>
-  [[nodiscard]] Function* find(const char* name) const {
-    return reinterpret_cast<Function*>(::dlsym(handle_, name));
-  }
-
-  result<void> add_operations(operation_table& operations) const {
-    auto* add = find<void(operation_table&)>("troupe_backend_operations");
-    if (add == nullptr) return missing("dlsym(troupe_backend_operations)");
-    add(operations);
-    return {};
-  }
-
- private:
-  explicit plugin_library(void* handle) noexcept : handle_(handle) {}
-
-  // With the loader's own words.
-  static error missing(std::string_view call) {
-    const char* words = ::dlerror();
-    return error{.code = errc::library_missing,
-                 .message = words != nullptr ? words : "the loader does not say why",
-                 .call = std::string(call)};
-  }
-
-  void* handle_;
-};
 
 // The plugins of vendor libraries beside a backend's: <stem>-<library>.so.
 std::vector<std::string> companions_of(const std::string& plugin, std::string_view libraries) {
@@ -107,6 +71,7 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
     return of_backend(std::move(added).error());
   }
   made.warm_up = backend->find<warm_up_lane>("troupe_backend_warm_up");
+  if (auto* const name = backend->find<const char*()>("troupe_backend_name")) made.name = name();
   std::vector<result<plugin_library>> companions = opened.get();
   for (std::size_t i = 0; i < paths.size(); ++i) {
     result<plugin_library>& library = companions[i];

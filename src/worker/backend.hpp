@@ -19,6 +19,8 @@ struct loaded_backend {
   warm_up_lane* warm_up = nullptr;                   ///< its own; null where it brings none
   std::vector<warm_up_lane*> library_warm_ups;       ///< of the libraries beside it
   std::vector<missing_library> missing;              ///< of those beside it
+  std::string
+      name;  ///< which part of a user's plugin it loads ("cuda"); empty for the plugin itself
 };
 
 /// Loads a backend plugin for the rest of the process's life, makes its accelerator where it brings

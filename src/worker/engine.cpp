@@ -1,6 +1,7 @@
 #include "worker/engine.hpp"
 
 #include "worker/backend.hpp"
+#include "worker/user_plugins.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@ namespace troupe::worker {
 result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
   std::unique_ptr<engine> made(new engine(c));
   operation_table all;
+  std::string part;
   if (!c.plugin.empty()) {
     const wire::address_range& memory = c.ranges[static_cast<std::size_t>(memory_space::device)];
     auto loaded = load_backend(c.plugin,
@@ -26,8 +28,12 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
     made->warm_up_ = loaded->warm_up;
     made->library_warm_ups_ = std::move(loaded->library_warm_ups);
     made->missing_ = std::move(loaded->missing);
+    part = std::move(loaded->name);
   }
   if (c.add_own != nullptr) c.add_own(all);
+  auto brought = load_user_plugins(c.user_plugins, part, all);
+  if (!brought) return std::move(brought).error();
+  made->library_warm_ups_.insert(made->library_warm_ups_.end(), brought->begin(), brought->end());
   made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
   return made;
 }

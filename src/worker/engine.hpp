@@ -32,10 +32,11 @@ class engine {
     /// A process of its own maps what it is given; in the program it is mapped already.
     bool in_process = true;
     void (*add_own)(operation_table&) = nullptr;
+    std::vector<std::string> user_plugins{};  ///< absolute paths
   };
 
   /// Loads the plugin and, where it brings one, makes its accelerator.
-  /// \errors `library_missing`; those of the accelerator
+  /// \errors `library_missing`; those of the accelerator and of `load_user_plugins`
   [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
 
   /// Maps a piece of memory at its place.

@@ -214,7 +214,8 @@ class worker_process {
         .libraries = std::string(text(message.libraries, sizeof(message.libraries))),
         .fault_injection = message.fault_injection != 0,
         .in_process = true,
-        .add_own = add_};
+        .add_own = add_,
+        .user_plugins = wire::listed_paths(message.plugins)};
     for (std::size_t space = 0; space < config.ranges.size(); ++space) {
       const wire::shared_range& range = message.ranges[space];
       config.ranges[space] = {reinterpret_cast<std::byte*>(range.base), range.bytes};

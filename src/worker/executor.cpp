@@ -1,11 +1,14 @@
 #include <troupe/worker/executor.hpp>
 
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
 struct operation_table::index {
   std::vector<operation> operations;
+  std::vector<operation> replaced;
   std::unordered_map<std::uint64_t, std::size_t> by_id;
 };
 
@@ -20,7 +23,7 @@ void operation_table::insert(operation added) {
   if (fresh) {
     index_->operations.push_back(added);
   } else {
-    index_->operations[place->second] = added;
+    index_->replaced.push_back(std::exchange(index_->operations[place->second], added));
   }
 }
 
@@ -32,5 +35,7 @@ const operation* operation_table::find(std::uint64_t id) const noexcept {
 std::size_t operation_table::size() const noexcept { return index_->operations.size(); }
 
 std::span<const operation> operation_table::all() const noexcept { return index_->operations; }
+
+std::span<const operation> operation_table::replaced() const noexcept { return index_->replaced; }
 
 }  // namespace troupe

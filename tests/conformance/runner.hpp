@@ -24,9 +24,8 @@ class runner {
   virtual void upload(const any_tensor& to, std::span<const std::byte> bytes) = 0;
   virtual void download(const any_tensor& from, std::span<std::byte> bytes) = 0;
 
-  /// True where a vendor's library decides what it has a kernel for, which nobody knows before it
-  /// has been asked: on a GPU.
-  [[nodiscard]] virtual bool library_decides() const { return false; }
+  /// The device that requests are sent to; null where there is none.
+  [[nodiscard]] virtual device* its_device() { return nullptr; }
 
   /// Runs `r` and answers its reply.
   template <request R>

@@ -1,7 +1,7 @@
 # Installs Troupe into a prefix of the test's own, moves the tree, and builds and runs against it the
-# consumer and the worked example, word for word as CONTRIBUTING.md has it. In: BUILD (Troupe's build
-# tree), SOURCE (this folder), SCRATCH, GENERATOR, COMPILER, COMPONENTS (those of this build, with
-# commas).
+# consumer, the worked example, word for word as CONTRIBUTING.md has it, and the example of a plugin.
+# In: BUILD (Troupe's build tree), SOURCE (this folder), SCRATCH, GENERATOR, COMPILER, COMPONENTS
+# (those of this build, with commas).
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
@@ -38,3 +38,10 @@ run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${CMAKE_COMMAND} -E env --unset=TROUPE_WORKER ${SCRATCH}/build/consumer)
 run(${CMAKE_COMMAND} -E env TROUPE_BACKEND=cpu ${SCRATCH}/build/worked_example)
 run(${SCRATCH}/moved/bin/troupe info)
+
+# The plugin of examples/plugin, as a project by itself.
+run(${CMAKE_COMMAND} -S ${SOURCE}/../../examples/plugin -B ${SCRATCH}/plugin -G ${GENERATOR}
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${SCRATCH}/moved)
+run(${CMAKE_COMMAND} --build ${SCRATCH}/plugin)
+run(${CMAKE_COMMAND} -E env --unset=TROUPE_WORKER TROUPE_BACKEND=cpu ${SCRATCH}/plugin/example_plugin
+    ${SCRATCH}/plugin/libimage.so)

@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::conformance {
@@ -43,9 +45,13 @@ class emulated_lane final : public cuda::lane {
   }
   result<void> check() override { return {}; }
   result<void> finish() override { return {}; }
-  cudaStream_t stream() const noexcept override { return nullptr; }
+  cuda::native_stream stream() const noexcept override { return cuda::native_stream(nullptr); }
   std::shared_ptr<void>& attachment(const void* key) override { return attached_[key]; }
   int multiprocessors() const noexcept override { return 1; }
+  result<void> outcome_of(int code, std::string_view call) const override {
+    if (code == 0) return {};
+    return error{.code = errc::library_error, .call = std::string(call), .vendor_code = code};
+  }
 
  private:
   blocks workspace_;

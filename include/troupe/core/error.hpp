@@ -45,9 +45,9 @@ enum class errc : std::uint16_t {
   device_unavailable,  ///< it could not be brought up
   device_condemned,    ///< a sticky fault in `isolation::thread`; the process should end
   worker_not_found,    ///< no worker executable at the given or any known path
-  version_mismatch,    ///< worker and library do not speak the same version
+  version_mismatch,    ///< worker, library or a plugin are not of the same version
   protocol_violation,  ///< bytes from the other side that break the protocol
-  library_missing,     ///< the vendor library is not enabled or not installed
+  library_missing,     ///< a vendor library, or a plugin, is not enabled or not installed
   library_error,       ///< the vendor library refused; `library`, `call`, `code` say how
   numerical,           ///< a numerical outcome (singular, not converged)
   system_error,        ///< the operating system refused; `code` is errno

@@ -104,6 +104,15 @@ struct device_config {
   std::string worker_path{};
   /// Path of the backend plugin; empty looks beside the library.
   std::string backend_path{};
+  /// Plugins of the user's own operations, made by `troupe_add_plugin`: the file for the CPU; with
+  /// CUDA, `libmy_ops-cuda.so` beside `libmy_ops.so` is loaded. Every worker loads them all, or the
+  /// device does not start. A path that is not absolute begins in the folder that the program is in
+  /// when the device is made.
+  /// \errors when the device starts: `library_missing` for a file that is not there, cannot be
+  /// loaded or is no plugin; `version_mismatch` for one that was built for another Troupe;
+  /// `invalid_argument` for an operation whose name is taken or is of one of Troupe's own
+  /// libraries.
+  std::vector<std::string> plugins{};
   /// Operations of the program's own; it must then call `worker_entry` with the same function, and
   /// is its own worker unless `worker_path` says otherwise.
   void (*own_operations)(operation_table&) = nullptr;

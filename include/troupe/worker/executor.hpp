@@ -80,6 +80,8 @@ class TROUPE_EXPORT operation_table {
   [[nodiscard]] std::size_t size() const noexcept;
   /// Every operation, in the order added.
   [[nodiscard]] std::span<const operation> all() const noexcept;
+  /// Those that another one of the same request has replaced.
+  [[nodiscard]] std::span<const operation> replaced() const noexcept;
 
  private:
   struct index;

@@ -8,6 +8,9 @@
 // are built together, and refuse each other by version where they are not.
 extern "C" {
 
+// Which part of a user's plugin is for this backend.
+TROUPE_EXPORT const char* troupe_backend_name() { return "cuda"; }
+
 // In the program.
 
 TROUPE_EXPORT void troupe_backend_devices(std::vector<troupe::device_description>& found,

@@ -26,6 +26,7 @@ namespace troupe::cuda {
   each(cuDevicePrimaryCtxRetain) \
   each(cuCtxGetDevice) \
   each(cuCtxSetCurrent) \
+  each(cuCtxGetCurrent) \
   each(cuMemGetAllocationGranularity) \
   each(cuMemCreate) \
   each(cuMemRelease) \
@@ -41,6 +42,19 @@ namespace troupe::cuda {
   each(cuMemAllocAsync) \
   each(cuMemFreeAsync) \
   each(cuLaunchKernel) \
+  each(cuLaunchKernelEx) \
+  each(cuModuleLoadDataEx) \
+  each(cuModuleUnload) \
+  each(cuModuleGetFunction) \
+  each(cuFuncLoad) \
+  each(cuFuncGetAttribute) \
+  each(cuFuncSetAttribute) \
+  each(cuFuncGetParamInfo) \
+  each(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  each(cuOccupancyMaxPotentialBlockSize) \
+  each(cuOccupancyMaxPotentialClusterSize) \
+  each(cuOccupancyMaxActiveClusters) \
+  each(cuTensorMapEncodeTiled) \
   each(cuStreamCreateWithPriority) \
   each(cuStreamDestroy) \
   each(cuStreamQuery) \

@@ -71,6 +71,10 @@ result<void> stream_lane::check() {
   return cuda::check(code, "cuStreamQuery");
 }
 
+result<void> stream_lane::outcome_of(int code, std::string_view call) const {
+  return cuda::check(static_cast<cudaError_t>(code), call);
+}
+
 result<void> stream_lane::finish() {
   return cuda::check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize");
 }

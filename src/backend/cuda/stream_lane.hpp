@@ -24,11 +24,12 @@ class stream_lane final : public lane {
   [[nodiscard]] result<void> check() override;
   [[nodiscard]] result<void> finish() override;
 
-  [[nodiscard]] cudaStream_t stream() const noexcept override { return stream_; }
+  [[nodiscard]] native_stream stream() const noexcept override { return native_stream(stream_); }
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {
     return attachments_[key];
   }
   [[nodiscard]] int multiprocessors() const noexcept override { return multiprocessors_; }
+  [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override;
 
  private:
   stream_lane(const driver& d, int number, int multiprocessors) noexcept

@@ -1,0 +1,33 @@
+#pragma once
+
+// region: requests
+#include <troupe/ops/request.hpp>
+
+/// Operations on images of f32[height, width] in any layout: what program and workers know of them.
+namespace image {
+
+/// The mean of each pixel and its neighbours, up to nine. Reads x, writes y, of x's extents.
+struct blur {
+  static constexpr std::string_view name = "image.blur";
+  using reply = void;
+
+  troupe::any_tensor x{};
+  troupe::any_tensor y{};
+
+  void describe(troupe::field_visitor& fields);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// An operation with a mistake in it: it writes where nothing is, and y it never writes.
+struct faulty {
+  static constexpr std::string_view name = "image.faulty";
+  using reply = void;
+
+  troupe::any_tensor y{};
+
+  void describe(troupe::field_visitor& fields);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+}  // namespace image
+// endregion: requests

@@ -1,0 +1,22 @@
+#include "backend/cpu/jit/no_kernels.hpp"
+
+#include <troupe/ops/jit/attributes.hpp>
+#include <troupe/worker/plugin.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+result<jit::kernel_attributes> ask_attributes(const jit::attributes&, lane_context&) {
+  return no_kernels();
+}
+result<jit::kernel_occupancy> ask_occupancy(const jit::occupancy&, lane_context&) {
+  return no_kernels();
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<jit::attributes>(ask_attributes, effort::by_size);
+  table.add<jit::occupancy>(ask_occupancy, effort::by_size);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

@@ -1,0 +1,18 @@
+// Brings an operation whose name has no library.
+
+#include <troupe/worker/plugin.hpp>
+
+namespace {
+
+struct alone {
+  static constexpr std::string_view name = "alone";
+  using reply = void;
+  void describe(troupe::field_visitor&) {}
+  [[nodiscard]] troupe::result<void> validate() const { return {}; }
+};
+
+const troupe::plugin_operations operations([](troupe::operation_table& table) {
+  table.add<alone>([](const alone&, troupe::lane_context&) -> troupe::result<void> { return {}; });
+});
+
+}  // namespace

@@ -1,0 +1,19 @@
+// Brings an operation of a library of Troupe's own.
+
+#include <troupe/worker/plugin.hpp>
+
+namespace {
+
+struct usurped {
+  static constexpr std::string_view name = "blas.of_mine";
+  using reply = void;
+  void describe(troupe::field_visitor&) {}
+  [[nodiscard]] troupe::result<void> validate() const { return {}; }
+};
+
+const troupe::plugin_operations operations([](troupe::operation_table& table) {
+  table.add<usurped>(
+      [](const usurped&, troupe::lane_context&) -> troupe::result<void> { return {}; });
+});
+
+}  // namespace
