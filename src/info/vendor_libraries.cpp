@@ -74,7 +74,7 @@ std::span<const vendor_library> vendor_libraries() {
   static const std::array libraries{
       vendor_library{"cuBLAS", "libcublas.so.13", "cuda-blas", built_for.cublas,
                      &properties<cublas>},
-      vendor_library{"cuBLASLt", "libcublasLt.so.13", "cuda-blas", built_for.cublas,
+      vendor_library{"cuBLASLt", "libcublasLt.so.13", "cuda-blaslt", built_for.cublas,
                      &properties<cublas_lt>},
       vendor_library{"cuDNN", "libcudnn.so.9", "cuda-dnn", built_for.cudnn, &properties<cudnn>},
       vendor_library{"cuFFT", "libcufft.so.12", "cuda-fft", built_for.cufft, &properties<cufft>},

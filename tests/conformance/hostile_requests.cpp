@@ -110,7 +110,7 @@ TEST(HostileRequests, AreRefusedWithoutUndefinedBehaviour) {
   std::size_t passed = 0;
   for (const operation& o : all_operations()) {
     for (int round = 0; round < 2000; ++round) {
-      alignas(64) std::byte place[2048];
+      alignas(64) std::byte place[4096];
       ASSERT_LE(o.type->bytes, sizeof place);
       o.type->construct(place);
       saboteur fields(s.generator());

@@ -85,6 +85,21 @@ class scene {
     }
   }
 
+  /// Runs `r`, which a GPU's library may not offer: then the line that says so is printed, and the
+  /// answer is false. Any other failure fails the test.
+  template <request R>
+    requires std::is_void_v<reply_of<R>>
+  bool run_if_offered(R r) {
+    before(request_type_of<R>(), &r);
+    const auto answer = runner_(r);
+    if (answer) {
+      after();
+      return true;
+    }
+    refused_by_library(R::name, answer.error());
+    return false;
+  }
+
   /// Runs `r` where a failure is what is looked at.
   template <request R>
   result<reply_of<R>> attempt(R r) {
@@ -125,6 +140,7 @@ class scene {
   void before(const request_type& type, void* request);
   void after();
   void refused(std::string_view name, const error* refusal, errc code, std::string_view text);
+  void refused_by_library(std::string_view name, const error& refusal);
   test_tensor& place(dtype type, const extents& size, const extents& strides);
 
   runner& runner_;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+/// Choices of a matrix product with an epilogue.
+namespace troupe::blaslt {
+
+/// What is done to the product before it is stored, in the same pass. With
+/// x = alpha · op_a(a) · op_b(b) + beta · c, element by element:
+///
+/// relu(x) = max(x, 0), gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
+///
+/// `bias` adds `bias` to x first, along d's last extent. `aux` also stores what the backward pass
+/// needs: relu the signs of x as bits, gelu x itself. `drelu` and `dgelu` are that backward pass:
+/// they read `aux` and multiply x by the derivative there. `bgrad` also sums what comes out over
+/// all rows, which is the gradient of the bias. `bgrad_a` and `bgrad_b` sum an operand over k.
+enum class epilogue : std::uint8_t {
+  none,
+  relu,
+  gelu,
+  bias,
+  relu_bias,
+  gelu_bias,
+  relu_aux,
+  gelu_aux,
+  relu_aux_bias,
+  gelu_aux_bias,
+  drelu,
+  dgelu,
+  drelu_bgrad,
+  dgelu_bgrad,
+  bgrad_a,
+  bgrad_b,
+};
+
+/// What one factor of an fp8 operand's scale belongs to.
+enum class scaling : std::uint8_t {
+  tensor,         ///< the whole operand: one factor
+  outer_vector,   ///< a row of a, a column of b: [m] and [n]
+  block_128,      ///< 128 neighbours along k: [m, ⌈k/128⌉] and [⌈k/128⌉, n], m and n contiguous
+  block_128x128,  ///< 128 by 128: [⌈m/128⌉, ⌈k/128⌉] and [⌈k/128⌉, ⌈n/128⌉], k contiguous
+};
+
+/// How the kernel is chosen, once for requests of one kind: the library's first proposal, or the
+/// fastest of its `candidates` first ones, measured.
+enum class tuning : std::uint8_t { heuristic, timed };
+
+}  // namespace troupe::blaslt

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "backend/cuda/blaslt/cublaslt.hpp"
+#include "backend/cuda/blaslt/tuned_choices.hpp"
+#include "backend/cuda/lane.hpp"
+#include "ops/blaslt/geometry.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A kernel of cuBLASLt's and what it needs to run.
+struct lt_kernel {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace_bytes = 0;
+};
+
+/// cuBLASLt's descriptions of a product with its epilogue, and the kernel that runs it. Good for
+/// every request of the same key.
+class matmul_plan {
+ public:
+  /// Describes `r` and asks cuBLASLt for kernels. \errors `unsupported`, beginning with "not
+  /// offered: ", where it has none; `out_of_memory`; `library_error`
+  [[nodiscard]] static result<matmul_plan> make(cublasLtHandle_t library, const blaslt::matmul& r,
+                                                cudaStream_t stream);
+
+  /// What cuBLASLt proposes, the best guess first: never empty.
+  [[nodiscard]] const std::vector<lt_kernel>& candidates() const noexcept { return candidates_; }
+  [[nodiscard]] const lt_kernel& chosen() const noexcept { return chosen_; }
+  void choose(const lt_kernel& kernel) noexcept { chosen_ = kernel; }
+  /// Chooses a kernel that was chosen before, perhaps by another process; false where cuBLASLt does
+  /// not take it for this.
+  [[nodiscard]] bool choose(cublasLtHandle_t library, const tuned_choices::choice& kept) noexcept;
+
+  /// Enqueues `r`, whose key is this plan's, with `kernel`; its result goes to `d`, which is r.d or
+  /// lies like it. `workspace` is as large as the kernel says.
+  [[nodiscard]] result<void> run(cublasLtHandle_t library, const blaslt::matmul& r,
+                                 const lt_kernel& kernel, std::byte* d, std::byte* workspace,
+                                 cudaStream_t stream);
+
+ private:
+  matmul_plan() = default;
+
+  lt_operation what_;
+  lt_layout left_, right_, c_, d_;
+  std::vector<lt_kernel> candidates_;
+  lt_kernel chosen_;
+};
+
+/// What the plans of a lane have come to.
+struct plan_counts {
+  std::uint64_t found = 0;     ///< requests that had a plan
+  std::uint64_t made = 0;      ///< requests for which one was looked for and not found
+  std::uint64_t measured = 0;  ///< plans for which the candidates were run
+  std::uint64_t restored = 0;  ///< plans whose kernel had been measured before
+};
+
+/// A plan, and the library that runs it; valid until the next one is asked for.
+struct planned {
+  matmul_plan* plan = nullptr;
+  cublasLtHandle_t library = nullptr;
+};
+/// The lane's plan for requests like `r`. Where `r` asks for it and the plan is new, its candidates
+/// are run and waited for. \errors as `matmul_plan::make`
+[[nodiscard]] result<planned> plan_for(lane& where, const blaslt::matmul& r);
+[[nodiscard]] plan_counts counts_of(lane& where);
+
+/// Runs the candidates on the lane and chooses the fastest.
+[[nodiscard]] result<void> measure(matmul_plan& plan, cublasLtHandle_t library,
+                                   const blaslt::matmul& r, lane& where);
+
+}  // namespace troupe::cuda

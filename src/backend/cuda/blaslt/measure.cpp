@@ -1,0 +1,130 @@
+#include "backend/cuda/blaslt/matmul_plan.hpp"
+#include "backend/cuda/failure.hpp"
+#include "backend/cuda/pieces.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int rounds = 3;            // candidates take turns, so that all see the same clocks
+constexpr int runs = 5;              // of a candidate in a round
+constexpr float long_run_ms = 20.F;  // of those one in a round is enough
+// A guess is kept where another is not faster by more than measuring errs.
+constexpr float worth_changing = 0.99F;
+
+struct destroy_event {
+  void operator()(cudaEvent_t held) const noexcept { (void)cudaEventDestroy(held); }
+};
+using event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy_event>;
+
+result<event> make_event() {
+  cudaEvent_t made = nullptr;
+  if (auto done = check(cudaEventCreate(&made), "cudaEventCreate"); !done) {
+    return std::move(done).error();
+  }
+  return event(made);
+}
+
+/// Runs candidates of one plan, whose result goes where it harms nothing.
+class stopwatch {
+ public:
+  stopwatch(matmul_plan& plan, cublasLtHandle_t library, const blaslt::matmul& r, std::byte* d,
+            std::byte* workspace, cudaStream_t stream, event begin, event end) noexcept
+      : plan_(plan),
+        library_(library),
+        request_(r),
+        d_(d),
+        workspace_(workspace),
+        stream_(stream),
+        begin_(std::move(begin)),
+        end_(std::move(end)) {}
+
+  /// Milliseconds of one run, the mean of `count`; infinity for a kernel that does not run.
+  [[nodiscard]] result<float> time(const lt_kernel& kernel, int count) {
+    if (auto done = check(cudaEventRecord(begin_.get(), stream_), "cudaEventRecord"); !done) {
+      return std::move(done).error();
+    }
+    for (int i = 0; i < count; ++i) {
+      auto done = plan_.run(library_, request_, kernel, d_, workspace_, stream_);
+      if (done) continue;
+      if (done.error().code == errc::device_fault) return std::move(done).error();
+      return std::numeric_limits<float>::infinity();
+    }
+    if (auto done = check(cudaEventRecord(end_.get(), stream_), "cudaEventRecord"); !done) {
+      return std::move(done).error();
+    }
+    if (auto done = check(cudaEventSynchronize(end_.get()), "cudaEventSynchronize"); !done) {
+      return std::move(done).error();
+    }
+    float all = 0;
+    if (auto done =
+            check(cudaEventElapsedTime(&all, begin_.get(), end_.get()), "cudaEventElapsedTime");
+        !done) {
+      return std::move(done).error();
+    }
+    return all / static_cast<float>(count);
+  }
+
+ private:
+  matmul_plan& plan_;
+  cublasLtHandle_t library_;
+  const blaslt::matmul& request_;
+  std::byte* d_;
+  std::byte* workspace_;
+  cudaStream_t stream_;
+  event begin_;
+  event end_;
+};
+
+}  // namespace
+
+result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const blaslt::matmul& r,
+                     lane& where) {
+  const auto& all = plan.candidates();
+  const std::size_t count = std::min(all.size(), static_cast<std::size_t>(r.candidates));
+  if (count < 2) return {};
+  pieces room;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    most = std::max(most, all[i].workspace_bytes);
+  const std::size_t workspace_at = room.add(static_cast<std::int64_t>(most));
+  // A request that adds to what is there may run once only: its candidates write elsewhere. All
+  // else that it writes it overwrites each time.
+  const bool in_place = !r.c.null() && r.c.same_view(r.d);
+  const auto beyond = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.d.address()) %
+                                                256);  // aligned as d is
+  const std::size_t d_at = room.add(in_place ? r.d.reach().end + beyond : 0);
+  auto memory = where.workspace(std::max<std::size_t>(room.bytes(), 256));
+  if (!memory) return std::move(memory).error();
+  auto begin = make_event();
+  if (!begin) return std::move(begin).error();
+  auto end = make_event();
+  if (!end) return std::move(end).error();
+  stopwatch watch(plan, library, r, in_place ? memory->data() + d_at + beyond : r.d.address(),
+                  memory->data() + workspace_at, where.stream(), *std::move(begin),
+                  *std::move(end));
+
+  std::vector<float> best(count, std::numeric_limits<float>::infinity());
+  std::vector<int> repeated(count, runs);
+  for (int round = -1; round < rounds; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      // The first one loads the kernel, and says how long it takes.
+      auto time = watch.time(all[i], round < 0 ? 1 : repeated[i]);
+      if (!time) return std::move(time).error();
+      if (round < 0) {
+        if (*time > long_run_ms) repeated[i] = 1;
+      } else {
+        best[i] = std::min(best[i], *time);
+      }
+    }
+  }
+  const auto fastest = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
+  if (best[fastest] < worth_changing * best[0]) plan.choose(all[fastest]);
+  return {};
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,136 @@
+#include "ops/blaslt/geometry.hpp"
+#include "ops/blaslt/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe::blaslt {
+namespace {
+
+argument_checks& given_where(argument_checks& check, bool wanted, const operand& t,
+                             std::string_view by) {
+  return check.rule(wanted != t.view.null(), errc::invalid_argument, [&] {
+    return wanted ? fmt::format("{} is not given but {} needs it", t.name, by)
+                  : fmt::format("{} is given but {} has no use for it", t.name, by);
+  });
+}
+
+/// [n], or [batch, n] where d is a batch and `one_each` or the rank says so; contiguous.
+argument_checks& vector_fits(argument_checks& check, const operand& t, const matmul& r,
+                             std::int64_t n, bool one_each) {
+  const bool batched = r.d.rank() == 3;
+  const int rank = batched && (one_each || t.view.rank() == 2) ? 2 : 1;
+  check.tensor(t, rank);
+  if (!check.good()) return check;
+  if (rank == 2) {
+    check.extents(t, {r.d.extent(0), n}, "what the epilogue needs");
+  } else {
+    check.extents(t, {n}, "what the epilogue needs");
+  }
+  return check.rule(n <= 1 || t.view.stride(rank - 1) == 1, errc::layout_unsupported, [&] {
+    return fmt::format("{} must be contiguous, it is {}", t.name, t.view.to_string());
+  });
+}
+
+argument_checks& row_major(argument_checks& check, const matmul& r) {
+  return check.rule(!check.good() || lay_out(r).swapped, errc::layout_unsupported, [&] {
+    return fmt::format(
+        "epilogue {} works along d's last extent, so d must be row-major, it is {}; for a bias "
+        "along the other one transpose a, b, c and d and exchange a and b",
+        epilogue_name(r.epilogue), r.d.to_string());
+  });
+}
+
+argument_checks& bias_fits(argument_checks& check, const matmul& r) {
+  const bool along_d = has_bias(r.epilogue) || sums_rows(r.epilogue);
+  const operand vector = has_bias(r.epilogue) ? operand{"bias", r.bias} : operand{"bgrad", r.bgrad};
+  if (vector.view.null() || !check.good()) return check;
+  const int rows = r.d.rank() - 2;
+  const std::int64_t n = r.epilogue == epilogue::bgrad_a ? r.d.extent(rows) : r.d.extent(rows + 1);
+  vector_fits(check, vector, r, n, !has_bias(r.epilogue));
+  check.rule(types_of(r).has_value(), errc::type_mismatch, [&] {
+    return fmt::format("{} is {}, which cuBLASLt does not take for a {}, b {}, d {}{}", vector.name,
+                       to_string(vector.view.type()), to_string(r.a.type()), to_string(r.b.type()),
+                       to_string(r.d.type()),
+                       r.c.null() ? "" : fmt::format(", c {}", to_string(r.c.type())));
+  });
+  if (along_d) return row_major(check, r);
+  const bool of_a = r.epilogue == epilogue::bgrad_a;
+  const any_tensor& summed = of_a ? r.a : r.b;
+  const auto wanted = of_a ? blas::order::column_major : blas::order::row_major;
+  return check.rule(!check.good() || blas::leading_dimension(summed, wanted) != 0,
+                    errc::layout_unsupported, [&] {
+                      return fmt::format("epilogue {} needs {} {}, it is {}",
+                                         epilogue_name(r.epilogue), of_a ? "a" : "b",
+                                         of_a ? "column-major" : "row-major", summed.to_string());
+                    });
+}
+
+/// Where d is fp8, what gelu keeps is in c's type; e4m3 only of two e4m3 and where c is f16.
+/// Source: cuBLAS documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE.
+argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
+  const operand aux{"aux", r.aux};
+  if (is_relu(r.epilogue)) return check.type(aux, {dtype::u8});
+  if (!is_fp8(r.d.type())) return check.same_type(aux, {"d", r.d});
+  const bool pure = r.a.type() == dtype::e4m3 && r.b.type() == dtype::e4m3;
+  check.rule(pure && r.d.type() == dtype::e4m3, errc::unsupported, [&] {
+    return fmt::format(
+        "cuBLASLt keeps gelu's input for d in fp8 only where a, b and d are e4m3: a "
+        "{}, b {}, d {}",
+        to_string(r.a.type()), to_string(r.b.type()), to_string(r.d.type()));
+  });
+  if (!check.good()) return check;
+  if (types_of(r)->c == dtype::f16) return check.type(aux, {dtype::f16, dtype::e4m3});
+  return check.type(aux, {dtype::bf16});
+}
+
+argument_checks& aux_fits(argument_checks& check, const matmul& r) {
+  const operand aux{"aux", r.aux};
+  if (r.aux.null() || !check.good()) return check;
+  check.tensor(aux, r.d.rank());
+  aux_type_fits(check, r);
+  if (!check.good()) return check;
+  const bool mask = is_relu(r.epilogue);
+  const column_major_product p = lay_out(r);
+  const std::int64_t along = mask ? mask_bytes(p.m) : p.m;
+  const std::int64_t rows = p.swapped ? p.n : along;
+  const std::int64_t columns = p.swapped ? along : p.n;
+  if (r.d.rank() == 3) {
+    check.extents(aux, {p.batch, rows, columns}, "what the epilogue needs");
+  } else {
+    check.extents(aux, {rows, columns}, "what the epilogue needs");
+  }
+  if (!check.good()) return check;
+  const std::int64_t unit = mask ? 16 : 8;
+  const std::int64_t ld = aux_leading_dimension(r.aux, p.swapped, mask);
+  check.rule(r.aux.empty() || (ld != 0 && ld % unit == 0 && distance_of(r.aux) % unit == 0),
+             errc::layout_unsupported, [&] {
+               return fmt::format(
+                   "aux must be {}-major as d is, its leading dimension and its distance in a "
+                   "batch multiples of {}; it is {}",
+                   p.swapped ? "row" : "column", unit, r.aux.to_string());
+             });
+  check.rule(
+      reinterpret_cast<std::uintptr_t>(r.aux.address()) % 16 == 0, errc::layout_unsupported, [&] {
+        return fmt::format("aux must begin at a multiple of 16 bytes, its address ends in {}",
+                           reinterpret_cast<std::uintptr_t>(r.aux.address()) % 16);
+      });
+  return writes_aux(r.epilogue) ? check.written(aux) : check;
+}
+
+}  // namespace
+
+argument_checks& epilogue_fits(argument_checks& check, const matmul& r) {
+  const std::string by = fmt::format("epilogue {}", epilogue_name(r.epilogue));
+  given_where(check, has_bias(r.epilogue), {"bias", r.bias}, by);
+  given_where(check, has_aux(r.epilogue), {"aux", r.aux}, by);
+  given_where(check, sums_rows(r.epilogue) || sums_operand(r.epilogue), {"bgrad", r.bgrad}, by);
+  bias_fits(check, r);
+  if (!r.bgrad.null()) check.written({"bgrad", r.bgrad});
+  return aux_fits(check, r);
+}
+
+}  // namespace troupe::blaslt

@@ -1,0 +1,156 @@
+#pragma once
+
+#include "ops/blas/layout.hpp"
+#include "ops/blaslt/combinations.hpp"
+
+#include <troupe/ops/blaslt/matmul.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// What a request asks of cuBLASLt. Shared by validation and the backends, so that what is accepted
+/// and what is executed cannot differ.
+namespace troupe::blaslt {
+
+[[nodiscard]] constexpr bool has_bias(epilogue e) noexcept {
+  return e == epilogue::bias || e == epilogue::relu_bias || e == epilogue::gelu_bias ||
+         e == epilogue::relu_aux_bias || e == epilogue::gelu_aux_bias;
+}
+[[nodiscard]] constexpr bool writes_aux(epilogue e) noexcept {
+  return e == epilogue::relu_aux || e == epilogue::gelu_aux || e == epilogue::relu_aux_bias ||
+         e == epilogue::gelu_aux_bias;
+}
+[[nodiscard]] constexpr bool reads_aux(epilogue e) noexcept {
+  return e == epilogue::drelu || e == epilogue::dgelu || e == epilogue::drelu_bgrad ||
+         e == epilogue::dgelu_bgrad;
+}
+[[nodiscard]] constexpr bool has_aux(epilogue e) noexcept { return writes_aux(e) || reads_aux(e); }
+/// Relu or its derivative.
+[[nodiscard]] constexpr bool is_relu(epilogue e) noexcept {
+  return e == epilogue::relu || e == epilogue::relu_bias || e == epilogue::relu_aux ||
+         e == epilogue::relu_aux_bias || e == epilogue::drelu || e == epilogue::drelu_bgrad;
+}
+/// The gradient of a bias that was added along d's last extent.
+[[nodiscard]] constexpr bool sums_rows(epilogue e) noexcept {
+  return e == epilogue::drelu_bgrad || e == epilogue::dgelu_bgrad;
+}
+[[nodiscard]] constexpr bool sums_operand(epilogue e) noexcept {
+  return e == epilogue::bgrad_a || e == epilogue::bgrad_b;
+}
+
+/// As a request writes it.
+[[nodiscard]] constexpr std::string_view epilogue_name(epilogue e) noexcept {
+  constexpr std::array<std::string_view, 16> names{
+      "none",        "relu",        "gelu",          "bias",          "relu_bias", "gelu_bias",
+      "relu_aux",    "gelu_aux",    "relu_aux_bias", "gelu_aux_bias", "drelu",     "dgelu",
+      "drelu_bgrad", "dgelu_bgrad", "bgrad_a",       "bgrad_b"};
+  const auto place = static_cast<std::size_t>(e);
+  return place < names.size() ? names[place] : "unknown";
+}
+
+/// A matrix as it is stored, column-major; `transposed` says that it is used the other way round.
+struct stored_matrix {
+  std::int64_t ld = 0;        ///< 0: it cannot be taken
+  std::int64_t distance = 0;  ///< from one product's to the next one's
+  bool transposed = false;
+};
+
+/// A product as cuBLASLt takes it: d [m, n] column-major. A row-major d is a column-major one the
+/// other way round, with b and a in the places of a and b.
+struct column_major_product {
+  bool swapped = false;  ///< d is row-major: the left factor is b
+  std::int64_t m = 0;    ///< d's contiguous extent
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+  stored_matrix left, right, c, d;
+
+  [[nodiscard]] bool empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
+};
+
+/// From one matrix of a batch to the next, in elements.
+[[nodiscard]] inline std::int64_t distance_of(const any_tensor& t) noexcept {
+  return t.rank() == 3 && t.extent(0) > 1 ? t.stride(0) : 0;
+}
+/// The order of d, which c has too: row-major where both orders would do. Nothing where neither
+/// does.
+[[nodiscard]] inline std::optional<blas::order> order_of_d(const matmul& r) noexcept {
+  for (const auto o : {blas::order::row_major, blas::order::column_major}) {
+    if (blas::leading_dimension(r.d, o) == 0) continue;
+    if (r.c.null() || blas::leading_dimension(r.c, o) != 0) return o;
+  }
+  return std::nullopt;
+}
+
+/// The order in which a factor is taken if it lies in both: k contiguous where cuBLASLt needs it,
+/// and transposed where it is conjugated.
+[[nodiscard]] inline blas::order preferred_order(const matmul& r, bool is_a,
+                                                 blas::order of_d) noexcept {
+  const blas::op op = is_a ? r.op_a : r.op_b;
+  if (is_complex(r.a.type())) return op == blas::op::none ? of_d : blas::other(of_d);
+  const bool summed = r.epilogue == (is_a ? epilogue::bgrad_a : epilogue::bgrad_b);
+  const bool k_contiguous = size_of(r.a.type()) == 1 && !summed;
+  return k_contiguous == is_a ? blas::order::row_major : blas::order::column_major;
+}
+
+/// How cuBLASLt takes a request whose shapes fit; an operand that it cannot take has no leading
+/// dimension.
+[[nodiscard]] inline column_major_product lay_out(const matmul& r) noexcept {
+  const int rows = r.d.rank() - 2;
+  const auto order = order_of_d(r).value_or(blas::order::row_major);
+  column_major_product p;
+  p.swapped = order == blas::order::row_major;
+  p.m = r.d.extent(p.swapped ? rows + 1 : rows);
+  p.n = r.d.extent(p.swapped ? rows : rows + 1);
+  p.k = r.a.extent(rows + 1);
+  p.batch = r.d.rank() == 3 ? r.d.extent(0) : 1;
+  const auto factor = [&](const any_tensor& t, bool is_a) {
+    const auto as = blas::layout_of(t, preferred_order(r, is_a, order));
+    return stored_matrix{as.ld, distance_of(t), as.order != order};
+  };
+  p.left = p.swapped ? factor(r.b, false) : factor(r.a, true);
+  p.right = p.swapped ? factor(r.a, true) : factor(r.b, false);
+  p.d = {blas::leading_dimension(r.d, order), distance_of(r.d), false};
+  p.c = r.c.null() ? p.d
+                   : stored_matrix{blas::leading_dimension(r.c, order), distance_of(r.c), false};
+  return p;
+}
+
+/// The type of c where cuBLASLt is to be told one: c's own, or what gelu keeps of a d in fp8.
+[[nodiscard]] inline std::optional<dtype> type_of_c(const matmul& r) noexcept {
+  if (!r.c.null()) return r.c.type();
+  if (!is_fp8(r.d.type()) || r.aux.null() || is_relu(r.epilogue)) return std::nullopt;
+  return r.aux.type() == dtype::bf16 ? dtype::bf16 : dtype::f16;
+}
+/// The types of a request.
+[[nodiscard]] inline std::optional<combination> types_of(const matmul& r) noexcept {
+  const any_tensor& vector = has_bias(r.epilogue) ? r.bias : r.bgrad;
+  return combination_of(r.a.type(), r.b.type(), type_of_c(r), r.d.type(),
+                        vector.null() ? std::nullopt : std::optional(vector.type()));
+}
+
+[[nodiscard]] constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) noexcept {
+  return (n + to - 1) / to * to;
+}
+/// Bytes of one column of relu's mask, for `p` elements. Source: cuBLAS documentation,
+/// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.
+[[nodiscard]] constexpr std::int64_t mask_bytes(std::int64_t p) noexcept {
+  return round_up(p, 128) / 8;
+}
+/// Leading dimension of aux in its own elements, in d's order.
+[[nodiscard]] inline std::int64_t aux_leading_dimension(const any_tensor& aux, bool row_major,
+                                                        bool mask) noexcept {
+  const int outer = row_major ? aux.rank() - 2 : aux.rank() - 1;
+  const int inner = row_major ? aux.rank() - 1 : aux.rank() - 2;
+  // With one column any will do, and a view's stride says nothing.
+  if (aux.extent(outer) <= 1) {
+    return round_up(std::max<std::int64_t>(aux.extent(inner), 1), mask ? 16 : 8);
+  }
+  return blas::leading_dimension(aux,
+                                 row_major ? blas::order::row_major : blas::order::column_major);
+}
+
+}  // namespace troupe::blaslt

@@ -1,0 +1,222 @@
+#include "ops/blaslt/rules.hpp"
+
+#include "ops/blas/rules.hpp"
+#include "ops/blaslt/geometry.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace troupe::blaslt {
+namespace {
+
+constexpr std::int64_t most_products = std::numeric_limits<std::int32_t>::max();
+
+std::string type_names(const matmul& r) {
+  std::string names = fmt::format("a {}, b {}, d {}", to_string(r.a.type()), to_string(r.b.type()),
+                                  to_string(r.d.type()));
+  if (!r.c.null()) names += fmt::format(", c {}", to_string(r.c.type()));
+  return names;
+}
+
+/// The matrices of an operand: [rows, columns], or the same for each product of a batch.
+argument_checks& matrices(argument_checks& check, const operand& t, const matmul& r,
+                          std::int64_t rows, std::int64_t columns) {
+  check.tensor(t, r.d.rank());
+  if (!check.good()) return check;
+  if (r.d.rank() == 2) return check.extents(t, {rows, columns}, "what the product needs");
+  return check.extents(t, {r.d.extent(0), rows, columns}, "what the product needs");
+}
+
+bool has_epilogues(const combination& types, epilogue e) noexcept {
+  switch (types.computed) {
+    case arithmetic::f64:
+    case arithmetic::f32:
+      return true;
+    case arithmetic::fp8:
+      return !sums_operand(e);
+    case arithmetic::i32_scaled:
+      return !has_aux(e) && !sums_operand(e);
+    case arithmetic::complex:
+    case arithmetic::i32:
+    case arithmetic::i8_f32:
+      return e == epilogue::none;
+  }
+  return false;
+}
+
+}  // namespace
+
+argument_checks& shapes_fit(argument_checks& check, const matmul& r) {
+  check.tensor({"d", r.d}).tensor({"a", r.a}).tensor({"b", r.b});
+  check.rule(r.d.rank() == 2 || r.d.rank() == 3, errc::shape_mismatch, [&] {
+    return fmt::format("d must have 2 dimensions, or 3 for a batch; it is {}", r.d.to_string());
+  });
+  for (const operand& t : {operand{"a", r.a}, operand{"b", r.b}})
+    check.tensor(t, r.d.rank());
+  if (!check.good()) return check;
+  const int rows = r.d.rank() - 2;
+  const std::int64_t m = r.d.extent(rows);
+  const std::int64_t n = r.d.extent(rows + 1);
+  matrices(check, {"a", r.a}, r, m, r.a.extent(rows + 1));
+  matrices(check, {"b", r.b}, r, r.a.extent(rows + 1), n);
+  check.rule(r.c.null() == r.beta.is_zero(), errc::invalid_argument, [&] {
+    return r.c.null() ? "c is not given but beta is not zero"
+                      : "c is given but beta is zero: it would not be read";
+  });
+  if (!r.c.null()) matrices(check, {"c", r.c}, r, m, n);
+  return check.rule(r.d.rank() == 2 || r.d.extent(0) <= most_products, errc::unsupported, [&] {
+    return fmt::format("a batch has at most {} products, not {}", most_products, r.d.extent(0));
+  });
+}
+
+argument_checks& types_fit(argument_checks& check, const matmul& r) {
+  if (!check.good()) return check;
+  // The bias is judged with the epilogue: here it may be anything.
+  const auto types =
+      combination_of(r.a.type(), r.b.type(), r.c.null() ? std::nullopt : std::optional(r.c.type()),
+                     r.d.type(), {});
+  check.rule(types.has_value(), errc::type_mismatch, [&] {
+    return fmt::format("cuBLASLt does not multiply these types: {}", type_names(r));
+  });
+  if (!check.good()) return check;
+  blas::product_factor(check, "alpha", r.alpha, r.d.type());
+  blas::product_factor(check, "beta", r.beta, r.d.type());
+  blas::math_fits(check, r.math, r.a.type());
+  check.rule(!r.fast_accumulation || types->computed == arithmetic::fp8, errc::invalid_argument,
+             [&] {
+               return fmt::format("fast_accumulation is for e4m3 and e5m2, a is {}",
+                                  to_string(r.a.type()));
+             });
+  check.rule(r.candidates >= 1 && r.candidates <= 64, errc::invalid_argument,
+             [&] { return fmt::format("candidates is {}, not 1 to 64", r.candidates); });
+  return check.rule(has_epilogues(*types, r.epilogue), errc::unsupported, [&] {
+    return fmt::format("cuBLASLt has no epilogue {} for these types: {}", epilogue_name(r.epilogue),
+                       type_names(r));
+  });
+}
+
+argument_checks& layouts_fit(argument_checks& check, const matmul& r) {
+  const int rank = r.d.rank();
+  check.matrix({"a", r.a}, rank).matrix({"b", r.b}, rank).matrix({"d", r.d}, rank);
+  if (!r.c.null()) check.matrix({"c", r.c}, rank);
+  check.rule(!check.good() || order_of_d(r).has_value(), errc::layout_unsupported, [&] {
+    return fmt::format("c and d must both be row-major or both column-major: c is {}, d is {}",
+                       r.c.to_string(), r.d.to_string());
+  });
+  return check.written({"d", r.d});
+}
+
+argument_checks& library_takes(argument_checks& check, const matmul& r) {
+  if (!check.good()) return check;
+  const auto types = types_of(r);
+  const column_major_product p = lay_out(r);
+  const bool answers_more = !r.bgrad.null() || !r.amax_d.null() || !r.amax_aux.null();
+  check.rule(!p.empty() || !answers_more, errc::shape_mismatch, [&] {
+    return fmt::format("d has no elements, so there is no gradient and no largest one: {}",
+                       r.d.to_string());
+  });
+  if (!check.good() || p.empty()) return check;
+  check.rule(p.k > 0, errc::unsupported,
+             [] { return std::string("k is 0: cuBLASLt has no product of nothing"); });
+  const bool relu_backward = r.epilogue == epilogue::drelu || r.epilogue == epilogue::drelu_bgrad;
+  check.rule(!relu_backward || p.k > 1, errc::unsupported, [&] {
+    return fmt::format("epilogue {} needs k above 1, it is 1", epilogue_name(r.epilogue));
+  });
+  const auto conjugated = [&](const operand& t, blas::op op, const stored_matrix& as) {
+    check.rule(op == blas::op::none || !is_complex(t.view.type()) || as.transposed,
+               errc::layout_unsupported, [&] {
+                 return fmt::format(
+                     "cuBLASLt conjugates only what it transposes: {} must be {}-major where d is "
+                     "{}-major, it is {}",
+                     t.name, p.swapped ? "column" : "row", p.swapped ? "row" : "column",
+                     t.view.to_string());
+               });
+  };
+  conjugated({"a", r.a}, r.op_a, p.swapped ? p.right : p.left);
+  conjugated({"b", r.b}, r.op_b, p.swapped ? p.left : p.right);
+  const bool fp8 = types->computed == arithmetic::fp8;
+  const bool i8 = types->computed == arithmetic::i32 || types->computed == arithmetic::i32_scaled;
+  if (!fp8 && !i8) return check;
+
+  const std::int64_t unit = fp8 ? 16 : 4;
+  const std::string_view what = fp8 ? "fp8" : "i8";
+  check.rule(p.left.transposed && !p.right.transposed, errc::layout_unsupported, [&] {
+    return fmt::format(
+        "products of {} need k contiguous in both factors, a row-major and b column-major: a is "
+        "{}, b is {}",
+        what, r.a.to_string(), r.b.to_string());
+  });
+  check.rule(p.k % unit == 0, errc::unsupported, [&] {
+    return fmt::format("k must be a multiple of {} for {}, it is {}", unit, what, p.k);
+  });
+  check.rule(p.m % unit == 0, errc::unsupported, [&] {
+    return fmt::format("d's contiguous extent must be a multiple of {} for {}, it is {}: {}", unit,
+                       what, p.m, r.d.to_string());
+  });
+  const auto aligned = [&](std::string_view name, const any_tensor& t, const stored_matrix& as) {
+    // fp8 counts bytes, i8 elements.
+    const std::int64_t size = fp8 ? size_of(t.type()) : 1;
+    check.rule(as.ld * size % unit == 0 && as.distance * size % unit == 0, errc::layout_unsupported,
+               [&] {
+                 return fmt::format(
+                     "{}'s leading dimension and its distance in a batch must be multiples of {}{} "
+                     "for {}: {}",
+                     name, unit, fp8 ? " bytes" : "", what, t.to_string());
+               });
+    check.rule(
+        reinterpret_cast<std::uintptr_t>(t.address()) % static_cast<std::uintptr_t>(unit) == 0,
+        errc::layout_unsupported, [&] {
+          return fmt::format(
+              "{} must begin at a multiple of {} bytes for {}, its address "
+              "ends in {}",
+              name, unit, what,
+              reinterpret_cast<std::uintptr_t>(t.address()) % static_cast<std::uintptr_t>(unit));
+        });
+  };
+  aligned("a", r.a, p.swapped ? p.right : p.left);
+  aligned("b", r.b, p.swapped ? p.left : p.right);
+  aligned("d", r.d, p.d);
+  if (!r.c.null()) aligned("c", r.c, p.c);
+  return check;
+}
+
+argument_checks& writes_are_apart(argument_checks& check, const matmul& r) {
+  if (!check.good()) return check;
+  const any_tensor none;
+  const bool aux_is_read = reads_aux(r.epilogue);
+  const std::array read{operand{"a", r.a},
+                        operand{"b", r.b},
+                        operand{"bias", r.bias},
+                        operand{"aux", aux_is_read ? r.aux : none},
+                        operand{"scale_a", r.scale_a},
+                        operand{"scale_b", r.scale_b},
+                        operand{"scale_c", r.scale_c},
+                        operand{"scale_d", r.scale_d},
+                        operand{"scale_aux", r.scale_aux}};
+  const std::array written{operand{"d", r.d}, operand{"aux", aux_is_read ? none : r.aux},
+                           operand{"bgrad", r.bgrad}, operand{"amax_d", r.amax_d},
+                           operand{"amax_aux", r.amax_aux}};
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].view.null()) continue;
+    for (const operand& one : read) {
+      if (!one.view.null()) check.apart(written[i], one);
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!written[j].view.null()) check.apart(written[i], written[j]);
+    }
+    if (r.c.null()) continue;
+    const operand c{"c", r.c};
+    if (i == 0) {
+      check.apart_or_same(written[i], c);
+    } else {
+      check.apart(written[i], c);
+    }
+  }
+  return check;
+}
+
+}  // namespace troupe::blaslt

@@ -1,0 +1,123 @@
+#include "ops/blaslt/geometry.hpp"
+#include "ops/blaslt/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace troupe::blaslt {
+namespace {
+
+constexpr std::int64_t block = 128;
+
+constexpr std::int64_t blocks(std::int64_t n) noexcept { return (n + block - 1) / block; }
+
+std::string_view name_of(scaling s) noexcept {
+  constexpr std::array<std::string_view, 4> names{"tensor", "outer_vector", "block_128",
+                                                  "block_128x128"};
+  const auto place = static_cast<std::size_t>(s);
+  return place < names.size() ? names[place] : "unknown";
+}
+
+/// An f32 that belongs to a whole operand.
+argument_checks& one_factor(argument_checks& check, const operand& t, bool allowed,
+                            std::string_view where) {
+  if (t.view.null()) return check;
+  check.rule(allowed, errc::invalid_argument,
+             [&] { return fmt::format("{} is given but is only for {}", t.name, where); });
+  return check.one_element(t).type(t, {dtype::f32});
+}
+
+/// The layout that blocks have: extents, and strides that the library does not let one choose.
+/// Source: cuBLAS documentation, "Scaling factors layouts".
+argument_checks& factors(argument_checks& check, const operand& t, scaling how, bool is_a,
+                         std::int64_t outer, std::int64_t k) {
+  if (how == scaling::tensor) {
+    return one_factor(check, t, true, {});
+  }
+  check.rule(!t.view.null(), errc::invalid_argument, [&] {
+    return fmt::format("{} is not given but its scaling is {}", t.name, name_of(how));
+  });
+  check.type(t, {dtype::f32});
+  if (how == scaling::outer_vector) {
+    return check.packed_vector(t).extents(t, {outer}, "what the product needs");
+  }
+  const bool along_k = how == scaling::block_128x128;  // contiguous there
+  const std::int64_t of_outer = along_k ? blocks(outer) : outer;
+  check.tensor(t, 2);
+  if (is_a) {
+    check.extents(t, {of_outer, blocks(k)}, "what the product needs");
+  } else {
+    check.extents(t, {blocks(k), of_outer}, "what the product needs");
+  }
+  const int outer_at = is_a ? 0 : 1;
+  const std::int64_t outer_stride = along_k ? round_up(blocks(k), 4) : 1;
+  const std::int64_t k_stride = along_k ? 1 : outer;
+  check.rule(!check.good() || ((of_outer <= 1 || t.view.stride(outer_at) == outer_stride) &&
+                               (blocks(k) <= 1 || t.view.stride(1 - outer_at) == k_stride)),
+             errc::layout_unsupported, [&] {
+               return fmt::format(
+                   "{} in scaling {} needs strides of {} along {} and {} along k, it "
+                   "is {}",
+                   t.name, name_of(how), outer_stride, is_a ? "m" : "n", k_stride,
+                   t.view.to_string());
+             });
+  check.rule(outer % 4 == 0, errc::unsupported, [&] {
+    return fmt::format("{} must be a multiple of 4 where {} is in blocks, it is {}",
+                       is_a ? "m" : "n", t.name, outer);
+  });
+  return check.rule(
+      reinterpret_cast<std::uintptr_t>(t.view.address()) % 16 == 0, errc::layout_unsupported, [&] {
+        return fmt::format("{} must begin at a multiple of 16 bytes, its address ends in {}",
+                           t.name, reinterpret_cast<std::uintptr_t>(t.view.address()) % 16);
+      });
+}
+
+bool go_together(scaling a, scaling b) noexcept {
+  const auto in_blocks = [](scaling s) {
+    return s == scaling::block_128 || s == scaling::block_128x128;
+  };
+  if (a == b) return a != scaling::block_128x128;
+  return in_blocks(a) && in_blocks(b);
+}
+
+}  // namespace
+
+argument_checks& scales_fit(argument_checks& check, const matmul& r) {
+  if (!check.good()) return check;
+  const bool fp8 = is_fp8(r.a.type());
+  const bool by_tensor = r.scaling_a == scaling::tensor && r.scaling_b == scaling::tensor;
+  check.rule(
+      fp8 || (by_tensor && r.scale_a.null() && r.scale_b.null()), errc::invalid_argument, [&] {
+        return fmt::format("scale_a, scale_b and their scaling are for e4m3 and e5m2, a is {}",
+                           to_string(r.a.type()));
+      });
+  check.rule(go_together(r.scaling_a, r.scaling_b), errc::unsupported, [&] {
+    return fmt::format("cuBLASLt does not scale a by {} and b by {}", name_of(r.scaling_a),
+                       name_of(r.scaling_b));
+  });
+  check.rule(by_tensor || !is_fp8(r.d.type()), errc::unsupported, [&] {
+    return fmt::format("d must be f16, bf16 or f32 where a and b are scaled by {} and {}, it is {}",
+                       name_of(r.scaling_a), name_of(r.scaling_b), to_string(r.d.type()));
+  });
+  check.rule(by_tensor || r.d.rank() == 2, errc::unsupported, [&] {
+    return fmt::format("a batch is scaled by tensor only, not by {} and {}", name_of(r.scaling_a),
+                       name_of(r.scaling_b));
+  });
+  if (!check.good()) return check;
+  const int rows = r.d.rank() - 2;
+  const std::int64_t k = r.a.extent(rows + 1);
+  factors(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
+  factors(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
+  const bool aux_fp8 = writes_aux(r.epilogue) && is_fp8(r.aux.type());
+  const bool d_fp8 = is_fp8(r.d.type());
+  one_factor(check, {"scale_c", r.scale_c}, fp8 && !r.c.null(), "c of a product of fp8");
+  one_factor(check, {"scale_d", r.scale_d}, d_fp8, "d in e4m3 or e5m2");
+  one_factor(check, {"scale_aux", r.scale_aux}, aux_fp8, "aux that is written in e4m3");
+  one_factor(check, {"amax_d", r.amax_d}, d_fp8, "d in e4m3 or e5m2");
+  return one_factor(check, {"amax_aux", r.amax_aux}, aux_fp8, "aux that is written in e4m3");
+}
+
+}  // namespace troupe::blaslt

@@ -1,0 +1,41 @@
+#include "backend/cuda/blaslt/status.hpp"
+
+#include <cublasLt.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace troupe::cuda {
+namespace {
+
+struct vendor_status {
+  int number;
+  std::string_view name;
+};
+
+#define STATUS(name) \
+  vendor_status { name, #name }
+constexpr vendor_status vendor_statuses[] = {
+    STATUS(CUBLAS_STATUS_NOT_INITIALIZED), STATUS(CUBLAS_STATUS_ALLOC_FAILED),
+    STATUS(CUBLAS_STATUS_INVALID_VALUE),   STATUS(CUBLAS_STATUS_ARCH_MISMATCH),
+    STATUS(CUBLAS_STATUS_MAPPING_ERROR),   STATUS(CUBLAS_STATUS_EXECUTION_FAILED),
+    STATUS(CUBLAS_STATUS_INTERNAL_ERROR),  STATUS(CUBLAS_STATUS_NOT_SUPPORTED),
+    STATUS(CUBLAS_STATUS_LICENSE_ERROR),
+};
+#undef STATUS
+
+TEST(CublasLtStatus, HasTheVendorsNumbersAndNames) {
+  for (const vendor_status& vendor : vendor_statuses) {
+    const auto ours = std::ranges::find(cublaslt_statuses, vendor.number, &cublaslt_status::number);
+    ASSERT_NE(ours, cublaslt_statuses.end()) << vendor.name;
+    EXPECT_EQ(ours->name, vendor.name);
+  }
+  EXPECT_EQ(std::size(vendor_statuses), cublaslt_statuses.size());
+  // Whoever builds with a newer header is told to look at what it brings.
+  EXPECT_EQ(CUBLAS_VER_MAJOR, 13);
+  EXPECT_EQ(CUBLASLT_MATMUL_MATRIX_SCALE_END, 6);
+}
+
+}  // namespace
+}  // namespace troupe::cuda

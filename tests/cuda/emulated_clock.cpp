@@ -1,0 +1,59 @@
+// As much of CUDA's runtime as executors call that time what they run: events on a clock that only
+// emulated kernels advance, and a device of compute capability 9.0.
+
+#include "emulated_clock.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+namespace {
+double now_ms = 0;
+}
+
+namespace troupe {
+void advance_emulated_clock(double ms) noexcept { now_ms += ms; }
+}  // namespace troupe
+
+extern "C" {
+
+cudaError_t cudaEventCreate(cudaEvent_t* made) {
+  *made = reinterpret_cast<cudaEvent_t>(new double(0));
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t held) {
+  delete reinterpret_cast<double*>(held);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t held, cudaStream_t) {
+  *reinterpret_cast<double*>(held) = now_ms;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float* passed, cudaEvent_t from, cudaEvent_t to) {
+  *passed = static_cast<float>(*reinterpret_cast<double*>(to) - *reinterpret_cast<double*>(from));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "Emulated");
+  properties->major = 9;
+  return cudaSuccess;
+}
+const char* cudaGetErrorName(cudaError_t) { return "emulated"; }
+const char* cudaGetErrorString(cudaError_t) { return "emulated"; }
+}

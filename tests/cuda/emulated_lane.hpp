@@ -1,0 +1,61 @@
+#pragma once
+
+#include "backend/cuda/lane.hpp"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::conformance {
+
+/// Memory, aligned as a device's is.
+class blocks {
+ public:
+  std::byte* take(std::size_t bytes) {
+    taken_.emplace_back(static_cast<std::byte*>(::operator new(bytes, alignment)));
+    return taken_.back().get();
+  }
+  void give_back() { taken_.clear(); }
+
+ private:
+  static constexpr std::align_val_t alignment{256};
+  struct deleter {
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::vector<std::unique_ptr<std::byte, deleter>> taken_;
+};
+
+/// A lane whose work is done when it is enqueued.
+class emulated_lane final : public cuda::lane {
+ public:
+  int lane() const noexcept override { return 0; }
+  result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    workspace_.give_back();
+    return std::span(workspace_.take(bytes), bytes);
+  }
+  result<void> wait_for(accelerator_lane&) override { return {}; }
+  result<void> mark(std::uint64_t* where, std::uint64_t value) override {
+    *where = value;
+    return {};
+  }
+  result<void> check() override { return {}; }
+  result<void> finish() override { return {}; }
+  cuda::native_stream stream() const noexcept override { return cuda::native_stream(nullptr); }
+  std::shared_ptr<void>& attachment(const void* key) override { return attached_[key]; }
+  int multiprocessors() const noexcept override { return 1; }
+  result<void> outcome_of(int code, std::string_view call) const override {
+    if (code == 0) return {};
+    return error{.code = errc::library_error, .call = std::string(call), .vendor_code = code};
+  }
+
+ private:
+  blocks workspace_;
+  std::map<const void*, std::shared_ptr<void>> attached_;
+};
+
+}  // namespace troupe::conformance
