@@ -71,6 +71,21 @@ CUresult launch(const CUlaunchConfig* config, CUfunction f, void** parameters, v
   if (kernel_of(f).run) kernel_of(f).run(parameters);
   return CUDA_SUCCESS;
 }
+CUresult plain_launch(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      CUstream stream, void** parameters, void** extra) {
+  const CUlaunchConfig config{.gridDimX = grid_x,
+                              .gridDimY = grid_y,
+                              .gridDimZ = grid_z,
+                              .blockDimX = block_x,
+                              .blockDimY = block_y,
+                              .blockDimZ = block_z,
+                              .sharedMemBytes = shared_bytes,
+                              .hStream = stream,
+                              .attrs = nullptr,
+                              .numAttrs = 0};
+  return launch(&config, f, parameters, extra);
+}
 CUresult get_context(CUcontext* current) {
   *current = state().current;
   return CUDA_SUCCESS;
@@ -133,6 +148,7 @@ result<const driver*> driver::load() {
     d.cuFuncGetAttribute = &emulated::get_attribute;
     d.cuFuncSetAttribute = &emulated::set_attribute;
     d.cuFuncGetParamInfo = &emulated::get_parameter;
+    d.cuLaunchKernel = &emulated::plain_launch;
     d.cuLaunchKernelEx = &emulated::launch;
     d.cuCtxGetCurrent = &emulated::get_context;
     d.cuCtxSetCurrent = &emulated::set_context;

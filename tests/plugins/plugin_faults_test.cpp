@@ -122,7 +122,7 @@ TEST_P(PluginFault, ThatIsAnErrorOrAnExceptionCostsNoWorker) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::library_error) << refused.error().to_string();
   if (on_gpu()) {
-    EXPECT_EQ(refused.error().code_name, "cudaErrorInvalidConfiguration");
+    EXPECT_EQ(refused.error().code_name, "cudaErrorInvalidValue");
     EXPECT_EQ(refused.error().call, "write_nowhere");
   }
   auto x = vector_of(gpu, {1});

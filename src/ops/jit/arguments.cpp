@@ -103,6 +103,8 @@ argument tile_of(const any_tensor& t, access role, const tile& how) {
 
 arguments::arguments(std::initializer_list<argument> list) {
   codes_.reserve(list.size());
+  values_.reserve(list.size());
+  tensors_.reserve(list.size());
   for (const argument& one : list)
     add(one);
 }

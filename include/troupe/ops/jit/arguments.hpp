@@ -140,6 +140,8 @@ class TROUPE_EXPORT arguments {
       f(*one);
   }
   [[nodiscard]] bool empty() const noexcept { return codes_.empty(); }
+  /// Kind, role, type and size of each: what fits one list fits every list with the same.
+  [[nodiscard]] std::span<const std::int64_t> codes() const noexcept { return codes_; }
 
   /// Reads them one by one; says where they are none.
   class TROUPE_EXPORT reader {

@@ -7,13 +7,15 @@
 #include <troupe/ops/jit/kernel.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace troupe::cuda {
 
-/// A kernel as one lane knows it: loaded, with all that is checked before a launch.
+/// A kernel as one lane knows it: loaded, with all that is checked before a launch. The thread that
+/// has the lane has it.
 struct launchable {
   struct parameter {
     std::size_t offset = 0;
@@ -29,6 +31,15 @@ struct launchable {
   int most_dynamic_shared_bytes = 0;  ///< that it may be allowed
   bool shared_is_raised = false;      ///< it has been allowed that
   bool clusters_are_raised = false;   ///< of more than 8 blocks
+
+  // Of the launch before, for the next one.
+  std::vector<std::int64_t> fitting{};  ///< `arguments::codes` that were found to fit
+  struct parameter_values {
+    std::vector<void*> pointers{};
+    std::vector<std::byte*> addresses{};
+    std::vector<CUtensorMap> maps{};
+  };
+  parameter_values values{};
 };
 
 /// The kernel of a request: one that the lane knows, or loaded now. An image is loaded once for all
