@@ -186,6 +186,13 @@ TEST(BlasltRefusals, EpiloguesThatTheTypesDoNotHave) {
   refuse_epilogue(types(i8, i8, f32, f32), epilogue::gelu, "no epilogue gelu");
   refuse_epilogue(i8_to_i8, epilogue::relu_aux, "no epilogue relu_aux");
   refuse_epilogue(fp8_to_bf16, epilogue::bgrad_b, "no epilogue bgrad_b");
+  for (const epilogue e : {epilogue::drelu, epilogue::drelu_bgrad})
+    refuse_epilogue(types(e4m3, e4m3, bf16, e4m3), e, "no epilogue drelu");
+  for (const epilogue e : {epilogue::gelu_aux_bias, epilogue::drelu_bgrad, epilogue::dgelu_bgrad}) {
+    refuse_epilogue(types(e4m3, e5m2, f32, f32), e, "no epilogue");
+  }
+  refuse({.types = fp8_to_fp8, .epilogue = epilogue::gelu_aux, .c = added::another}, nothing,
+         errc::unsupported, "c is bf16: a e4m3, b e4m3, d e4m3, c f16");
   refuse({.types = types(e4m3, e5m2, bf16, e5m2), .epilogue = epilogue::gelu_aux}, nothing,
          errc::unsupported, "only where a, b and d are e4m3");
 }

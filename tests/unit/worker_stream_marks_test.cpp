@@ -21,10 +21,10 @@ class WorkerStreamMarks : public WorkerStreamLanes {
 };
 
 TEST_F(WorkerStreamMarks, AreSharedByRequestsThatNobodyWaitsFor) {
-  for (int i = 0; i < 40; ++i)
+  for (int i = 0; i < 56; ++i)
     stage_.tell({.reads = stage_.kib(0, 1), .writes = stage_.kib(2, 1), .number = 1}, 0);
-  EXPECT_EQ(marks_for(0, 40), 2) << "32, and the rest";
-  EXPECT_EQ(enqueued[0], 40);
+  EXPECT_EQ(marks_for(0, 56), 2) << "48, and the rest";
+  EXPECT_EQ(enqueued[0], 56);
 }
 
 TEST_F(WorkerStreamMarks, ComeWithEachRequestThatSomebodyWaitsFor) {

@@ -69,22 +69,22 @@ argument_checks& bias_fits(argument_checks& check, const matmul& r) {
                     });
 }
 
-/// Where d is fp8, what gelu keeps is in c's type; e4m3 only of two e4m3 and where c is f16.
-/// Source: cuBLAS documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE.
+/// Where d is fp8, gelu keeps its input where all are e4m3 and c is bf16. Source: cuBLAS
+/// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and what cuBLASLt 13.0 offers.
 argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
   const operand aux{"aux", r.aux};
   if (is_relu(r.epilogue)) return check.type(aux, {dtype::u8});
   if (!is_fp8(r.d.type())) return check.same_type(aux, {"d", r.d});
   const bool pure = r.a.type() == dtype::e4m3 && r.b.type() == dtype::e4m3;
-  check.rule(pure && r.d.type() == dtype::e4m3, errc::unsupported, [&] {
+  const dtype c = types_of(r)->c;
+  check.rule(pure && r.d.type() == dtype::e4m3 && c == dtype::bf16, errc::unsupported, [&] {
     return fmt::format(
-        "cuBLASLt keeps gelu's input for d in fp8 only where a, b and d are e4m3: a "
-        "{}, b {}, d {}",
-        to_string(r.a.type()), to_string(r.b.type()), to_string(r.d.type()));
+        "cuBLASLt keeps gelu's input for d in fp8 only where a, b and d are e4m3 and c is bf16: a "
+        "{}, b {}, d {}, c {}",
+        to_string(r.a.type()), to_string(r.b.type()), to_string(r.d.type()), to_string(c));
   });
   if (!check.good()) return check;
-  if (types_of(r)->c == dtype::f16) return check.type(aux, {dtype::f16, dtype::e4m3});
-  return check.type(aux, {dtype::bf16});
+  return check.type(aux, {dtype::bf16, dtype::e4m3});
 }
 
 argument_checks& aux_fits(argument_checks& check, const matmul& r) {

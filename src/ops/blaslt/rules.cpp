@@ -31,13 +31,21 @@ argument_checks& matrices(argument_checks& check, const operand& t, const matmul
   return check.extents(t, {r.d.extent(0), rows, columns}, "what the product needs");
 }
 
+/// Of products of fp8: what cuBLASLt 13.0 finds an algorithm for on compute capability 9.0.
+bool offers(dtype d, epilogue e) noexcept {
+  if (sums_operand(e)) return false;
+  if (is_fp8(d)) return e != epilogue::drelu && e != epilogue::drelu_bgrad;
+  if (d != dtype::f32) return true;
+  return e != epilogue::gelu_aux_bias && e != epilogue::drelu_bgrad && e != epilogue::dgelu_bgrad;
+}
+
 bool has_epilogues(const combination& types, epilogue e) noexcept {
   switch (types.computed) {
     case arithmetic::f64:
     case arithmetic::f32:
       return true;
     case arithmetic::fp8:
-      return !sums_operand(e);
+      return offers(types.d, e);
     case arithmetic::i32_scaled:
       return !has_aux(e) && !sums_operand(e);
     case arithmetic::complex:

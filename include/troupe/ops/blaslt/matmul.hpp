@@ -29,7 +29,7 @@ namespace troupe::blaslt {
 /// - `aux` of relu: u8, in d's order, the extent of d's contiguous dimension, p, replaced by
 ///   16 · ⌈p/128⌉ bytes: bit p mod 8 of byte p/8 says that the element was positive. Leading
 ///   dimension and distance of matrices are multiples of 16. Bits beyond p are zero or not.
-/// - `aux` of gelu: d's extents, order and type (where d is fp8: c's type, or e4m3 where c is f16),
+/// - `aux` of gelu: d's extents, order and type (where d is fp8: bf16 or e4m3),
 ///   leading dimension and distance multiples of 8.
 /// - `bgrad`: of `drelu_bgrad` and `dgelu_bgrad` as `bias`; of `bgrad_a` [m], a column-major; of
 ///   `bgrad_b` [n], b row-major; all with [batch, …] for several products, contiguous.
