@@ -69,22 +69,20 @@ argument_checks& bias_fits(argument_checks& check, const matmul& r) {
                     });
 }
 
-/// Where d is fp8, gelu keeps its input where all are e4m3 and c is bf16. Source: cuBLAS
+/// Where d is fp8, gelu keeps its input in c's type, where all others are e4m3. Source: cuBLAS
 /// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and what cuBLASLt 13.0 offers.
 argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
   const operand aux{"aux", r.aux};
   if (is_relu(r.epilogue)) return check.type(aux, {dtype::u8});
   if (!is_fp8(r.d.type())) return check.same_type(aux, {"d", r.d});
   const bool pure = r.a.type() == dtype::e4m3 && r.b.type() == dtype::e4m3;
-  const dtype c = types_of(r)->c;
-  check.rule(pure && r.d.type() == dtype::e4m3 && c == dtype::bf16, errc::unsupported, [&] {
+  check.rule(pure && r.d.type() == dtype::e4m3, errc::unsupported, [&] {
     return fmt::format(
-        "cuBLASLt keeps gelu's input for d in fp8 only where a, b and d are e4m3 and c is bf16: a "
-        "{}, b {}, d {}, c {}",
-        to_string(r.a.type()), to_string(r.b.type()), to_string(r.d.type()), to_string(c));
+        "cuBLASLt keeps gelu's input for d in fp8 only where a, b and d are e4m3: a {}, b {}, d {}",
+        to_string(r.a.type()), to_string(r.b.type()), to_string(r.d.type()));
   });
-  if (!check.good()) return check;
-  return check.type(aux, {dtype::bf16, dtype::e4m3});
+  check.type(aux, {dtype::f16, dtype::bf16});
+  return r.c.null() ? check : check.same_type(aux, {"c", r.c});
 }
 
 argument_checks& aux_fits(argument_checks& check, const matmul& r) {

@@ -119,11 +119,16 @@ struct column_major_product {
   return p;
 }
 
+/// The type of c where cuBLASLt is to be told one: c's own, or what gelu keeps of a d in fp8.
+[[nodiscard]] inline std::optional<dtype> type_of_c(const matmul& r) noexcept {
+  if (!r.c.null()) return r.c.type();
+  if (!is_fp8(r.d.type()) || r.aux.null() || is_relu(r.epilogue)) return std::nullopt;
+  return r.aux.type();
+}
 /// The types of a request.
 [[nodiscard]] inline std::optional<combination> types_of(const matmul& r) noexcept {
   const any_tensor& vector = has_bias(r.epilogue) ? r.bias : r.bgrad;
-  return combination_of(r.a.type(), r.b.type(),
-                        r.c.null() ? std::nullopt : std::optional(r.c.type()), r.d.type(),
+  return combination_of(r.a.type(), r.b.type(), type_of_c(r), r.d.type(),
                         vector.null() ? std::nullopt : std::optional(vector.type()));
 }
 
