@@ -3,7 +3,10 @@
 #include "card.hpp"
 
 #include <troupe/ops/blas/level1.hpp>
+#include <troupe/ops/blaslt/matmul.hpp>
 #include <troupe/ops/fft/complex_transforms.hpp>
+#include <troupe/ops/jit/compiler.hpp>
+#include <troupe/ops/jit/launch.hpp>
 #include <troupe/ops/rng/bits.hpp>
 #include <troupe/ops/rng/continuous.hpp>
 
@@ -59,24 +62,63 @@ constexpr fault_case of_all[] = {
 
 // In the library's own code or kernels, which nothing here has a hand in.
 constexpr library_request scal{blas::scal::name, dtype::f32,
-                               [](const library_actor& where, const any_tensor& operand) {
+                               [](device&, const library_actor& where, const any_tensor& operand) {
                                  return where.ask(blas::scal{.x = operand, .alpha = 2});
                                }};
 constexpr library_request c2c{fft::c2c::name, dtype::c64,
-                              [](const library_actor& where, const any_tensor& operand) {
+                              [](device&, const library_actor& where, const any_tensor& operand) {
                                 return where.ask(fft::c2c{.in = operand, .out = operand});
                               }};
-constexpr library_request uniform{rng::uniform::name, dtype::f32,
-                                  [](const library_actor& where, const any_tensor& operand) {
-                                    return where.ask(rng::uniform{.to = operand});
-                                  }};
+constexpr library_request uniform{
+    rng::uniform::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(rng::uniform{.to = operand});
+    }};
 constexpr library_request xorwow_bits{
-    rng::bits::name, dtype::u32, [](const library_actor& where, const any_tensor& operand) {
+    rng::bits::name, dtype::u32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
       return where.ask(rng::bits{.to = operand, .from = {.type = rng::generator_type::xorwow}});
     }};
 
+constexpr library_request matmul{
+    blaslt::matmul::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      constexpr std::int64_t side = 64;
+      // Elsewhere for an operand of another length, so that it is another request.
+      const std::int64_t begin = operand.count() % 1024 * side;
+      const auto part = [&](std::int64_t i) {
+        return operand.slice(0, begin + i * side * side, begin + (i + 1) * side * side)
+            .value()
+            .reshape({side, side})
+            .value();
+      };
+      return where.ask(blaslt::matmul{.a = part(0), .b = part(1), .d = part(2)});
+    }};
+
+// A kernel of the user's own, whose pointer is the one that has gone bad.
+future<void> launch_own_kernel(device& gpu, const library_actor& where, const any_tensor& operand) {
+  static const jit::kernel add_one = [&] {
+    jit::compiler compiler({.disk_cache = false});
+    const auto made = compiler
+                          .compile({.text = "template <class T> __global__ void add_one(T* x) "
+                                            "{ x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }",
+                                    .names = {"add_one<float>"},
+                                    .architecture = jit::architecture_of(gpu).value()})
+                          .get();
+    return jit::load(gpu, made).value().kernel("add_one<float>").value();
+  }();
+  return where.ask(jit::launch{.kernel = add_one,
+                               .grid = {.x = 16},
+                               .block = {.x = 256},
+                               .arguments = {jit::updates(operand)}});
+}
+constexpr library_request own_kernel{jit::launch::name, dtype::f32, launch_own_kernel};
+
+constexpr fault_case in_own_kernel{.name = "in_jit", .way = way::library, .library = &own_kernel};
+
 constexpr fault_case of_libraries[] = {
     {.name = "in_blas", .way = way::library, .library = &scal},
+    {.name = "in_blaslt", .way = way::library, .library = &matmul},
     {.name = "in_fft", .way = way::library, .library = &c2c},
     {.name = "in_rng", .way = way::library, .library = &uniform},
     {.name = "in_rng_xorwow", .way = way::library, .library = &xorwow_bits},
@@ -95,6 +137,7 @@ std::vector<fault_case> all_of(std::span<const fault_case> own, kind usual) {
   // What stands in for a GPU has no libraries.
   if (plugin_under_test().empty()) {
     all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
+    if (own.data() == std::begin(of_kernels)) all.push_back(in_own_kernel);
   }
   const std::vector<fault_case> more = composed(usual);
   all.insert(all.end(), more.begin(), more.end());

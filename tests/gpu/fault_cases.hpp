@@ -3,7 +3,7 @@
 #include <troupe/core/error.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/device/config.hpp>
-#include <troupe/device/library_actor.hpp>
+#include <troupe/device/device.hpp>
 #include <troupe/device/request_options.hpp>
 #include <troupe/memory/tensor.hpp>
 #include <troupe/ops/fault/inject.hpp>
@@ -36,7 +36,7 @@ enum class way : std::uint8_t {
 struct library_request {
   std::string_view name;
   dtype type;  ///< of the operand
-  future<void> (*ask)(const library_actor& where, const any_tensor& operand);
+  future<void> (*ask)(device& gpu, const library_actor& where, const any_tensor& operand);
 };
 
 /// One kind of fault, and what is promised of it.

@@ -69,6 +69,9 @@ std::optional<std::string> trials::begin() {
     if (subject_.ask_question(*lane).get() != subject_.answer()) return "a wrong first answer";
   }
   if (auto amiss = subject_.checksum_amiss()) return amiss;
+  if (case_.library != nullptr) {  // it is sound, and loaded or compiled now
+    case_.library->ask(subject_.gpu(), probe_lane_, subject_.own_memory(case_.library->type)).get();
+  }
   if (neighbour_) {
     for (int i = 0; i < 2; ++i) {  // the first answer only says where it stands
       auto amiss = neighbour_->amiss();
@@ -139,11 +142,10 @@ void trials::start_load() {
   }
 }
 
-future<void> trials::ask(const library_actor& where, const any_tensor& output,
-                         int earlier_tries) const {
+future<void> trials::ask(const library_actor& where, const any_tensor& output, int earlier_tries) {
   if (case_.way == way::library) {
     where.tell(fault::inject{.what = fault::kind::withdraw, .target = output}).value();
-    return case_.library->ask(where, output);
+    return case_.library->ask(subject_.gpu(), where, output);
   }
   return where.ask(injection(case_.kind, subject_.frozen(), output),
                    options_of(case_.kind, earlier_tries));

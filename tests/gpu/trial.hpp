@@ -64,7 +64,7 @@ class trials {
   };
 
   [[nodiscard]] future<void> ask(const library_actor& where, const any_tensor& output,
-                                 int earlier_tries) const;
+                                 int earlier_tries);
   [[nodiscard]] injected inject(const any_tensor& output, int earlier_tries = 0);
   void await(trial_report& report, injected& request, errc expected);
   void strike(trial_report& report);

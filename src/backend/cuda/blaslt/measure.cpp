@@ -10,11 +10,16 @@
 namespace troupe::cuda {
 namespace {
 
-constexpr int rounds = 3;            // candidates take turns, so that all see the same clocks
-constexpr int runs = 5;              // of a candidate in a round
-constexpr float long_run_ms = 20.F;  // of those one in a round is enough
-// A guess is kept where another is not faster by more than measuring errs.
-constexpr float worth_changing = 0.99F;
+constexpr int rounds = 3;  // candidates take turns, so that all see the same clocks
+// A candidate's runs in a round: for so long, that neither the launches nor the events' resolution
+// count, and no more than that many.
+constexpr float round_ms = 0.5F;
+constexpr float most_runs = 50.F;
+// The fastest against the guess, in turns. The guess is kept where the other is not clearly faster:
+// which of two is, depends by some percent on where operands lie and what the caches hold.
+constexpr int duels = 7;
+constexpr int duels_to_win = 6;
+constexpr float worth_changing = 0.97F;
 
 struct destroy_event {
   void operator()(cudaEvent_t held) const noexcept { (void)cudaEventDestroy(held); }
@@ -109,21 +114,27 @@ result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const blaslt::
                   *std::move(end));
 
   std::vector<float> best(count, std::numeric_limits<float>::infinity());
-  std::vector<int> repeated(count, runs);
-  for (int round = -1; round < rounds; ++round) {
+  std::vector<int> repeated(count, 1);
+  // The first round loads the kernels, the second one says how long they take.
+  for (int round = -2; round < rounds; ++round) {
     for (std::size_t i = 0; i < count; ++i) {
-      // The first one loads the kernel, and says how long it takes.
-      auto time = watch.time(all[i], round < 0 ? 1 : repeated[i]);
+      auto time = watch.time(all[i], repeated[i]);
       if (!time) return std::move(time).error();
-      if (round < 0) {
-        if (*time > long_run_ms) repeated[i] = 1;
-      } else {
-        best[i] = std::min(best[i], *time);
-      }
+      if (round == -1) repeated[i] = static_cast<int>(std::clamp(round_ms / *time, 1.F, most_runs));
+      if (round >= 0) best[i] = std::min(best[i], *time);
     }
   }
   const auto fastest = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
-  if (best[fastest] < worth_changing * best[0]) plan.choose(all[fastest]);
+  if (!(best[fastest] < worth_changing * best[0])) return {};
+  int won = 0;
+  for (int duel = 0; duel < duels; ++duel) {
+    auto guess = watch.time(all[0], repeated[0]);
+    if (!guess) return std::move(guess).error();
+    auto other = watch.time(all[fastest], repeated[fastest]);
+    if (!other) return std::move(other).error();
+    if (*other < worth_changing * *guess) ++won;
+  }
+  if (won >= duels_to_win) plan.choose(all[fastest]);
   return {};
 }
 
