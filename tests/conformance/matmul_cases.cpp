@@ -30,7 +30,8 @@ double gelu_slope(double x) {
 /// - each of the k products and sums rounds once, to the type they are computed in, in any order:
 ///   4 (k + 8) ε, as for other sums;
 /// - tf32 rounds, or cuts, both factors to 10 bits: 2 · 2⁻¹⁰ more;
-/// - what a bias in f16 or bf16 is added to may have been rounded to its type (`before_bias`);
+/// - what a bias in f16 or bf16 is added to may have been rounded to its type, and what an epilogue
+///   of i8 begins with to an integer (`before_epilogue`);
 /// - fp8 is summed in tensor cores in accumulators of some 14 bits, for 32 products at a time, or
 ///   for all of them when that is allowed: 2⁻¹¹ more.
 double sum_error(const matmul_case& c) {
@@ -82,9 +83,7 @@ bool has_epilogue(const blaslt::combination& types, epilogue e) {
                                     e == epilogue::dgelu_bgrad)) {
         return false;
       }
-      if (blaslt::is_fp8(types.d) && (e == epilogue::drelu || e == epilogue::drelu_bgrad)) {
-        return false;
-      }
+      if (blaslt::is_fp8(types.d) && blaslt::reads_aux(e)) return false;
       return !of_operand;
     }
     case arithmetic::i32_scaled:
@@ -218,10 +217,6 @@ void matmul_under_test::place_scales() {
     give(request.scale_d, scale_d_ = &factor(2));
     give(request.amax_d, amax_d_ = &factor(0));
   }
-  if (blaslt::writes_aux(what_.epilogue) && blaslt::is_fp8(request.aux.type())) {
-    give(request.scale_aux, scale_aux_ = &factor(0.5));
-    give(request.amax_aux, amax_aux_ = &factor(0));
-  }
 }
 
 number matmul_under_test::scale(const test_tensor* t, scaling how, bool is_a, std::int64_t i,
@@ -254,7 +249,6 @@ bool matmul_under_test::run() {
     expect(dtype::f32, s.elements_now(*t)[0].real(), expected, largest_limit_, name);
   };
   largest(amax_d_, largest_d_, "amax_d");
-  largest(amax_aux_, largest_aux_, "amax_aux");
   return true;
 }
 
@@ -291,7 +285,6 @@ void matmul_under_test::compare(std::int64_t product) {
   const matrix now = s.now(*d, product);
   const double error = sum_error(what_);
   const double scale_d = scale_d_ != nullptr ? scale_d_->values[0].real() : 1;
-  const double scale_aux = scale_aux_ != nullptr ? scale_aux_->values[0].real() : 1;
   const std::int64_t bias_first = bias != nullptr && bias->view.rank() == 2 ? product * what_.n : 0;
   const bool relu = blaslt::is_relu(e);
   matrix kept;
@@ -312,14 +305,16 @@ void matmul_under_test::compare(std::int64_t product) {
         x += beta * old(i, j);
         limit += 2 * std::abs(beta * old(i, j));
       }
-      double before_bias = 0;  // its rounding, where that comes first
+      // Its rounding to the type of a bias or of d, where that comes first.
+      double before_epilogue = what_.types.d == dtype::i8 && e != epilogue::none ? 0.5 : 0;
       if (bias != nullptr) {
-        if (size_of(what_.types.bias) == 2) before_bias = epsilon(what_.types.bias) * std::abs(x);
+        if (size_of(what_.types.bias) == 2)
+          before_epilogue = epsilon(what_.types.bias) * std::abs(x);
         const number one = bias->values[static_cast<std::size_t>(bias_first + j)];
         x += one;
         limit += std::abs(one);
       }
-      limit = limit * error + before_bias;
+      limit = limit * error + before_epilogue;
       if (is_complex(what_.types.d) || is_integer(what_.types.d)) {
         if (what_.types.computed == arithmetic::i32) {
           EXPECT_EQ(now(i, j), x) << where << s.note();
@@ -335,9 +330,7 @@ void matmul_under_test::compare(std::int64_t product) {
         // The sign of what may be zero is not looked at.
         EXPECT_TRUE(std::abs(y) <= limit || bit(i, j) == (y > 0)) << "mask " << where << s.note();
       } else if (blaslt::writes_aux(e)) {
-        expect(aux->view.type(), kept(i, j).real(), scale_aux * y, scale_aux * limit,
-               "aux " + where);
-        largest_aux_ = std::max(largest_aux_, std::abs(y));
+        expect(aux->view.type(), kept(i, j).real(), y, limit, "aux " + where);
       }
       if (blaslt::reads_aux(e)) {
         const double slope = relu ? (bit(i, j) ? 1 : 0) : gelu_slope(kept(i, j).real());

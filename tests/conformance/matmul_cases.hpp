@@ -88,11 +88,8 @@ class matmul_under_test {
   test_tensor* scale_b_ = nullptr;
   test_tensor* scale_c_ = nullptr;
   test_tensor* scale_d_ = nullptr;
-  test_tensor* scale_aux_ = nullptr;
   test_tensor* amax_d_ = nullptr;
-  test_tensor* amax_aux_ = nullptr;
   double largest_d_ = 0;
-  double largest_aux_ = 0;
   double largest_limit_ = 0;
 };
 

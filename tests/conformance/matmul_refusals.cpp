@@ -186,8 +186,10 @@ TEST(BlasltRefusals, EpiloguesThatTheTypesDoNotHave) {
   refuse_epilogue(types(i8, i8, f32, f32), epilogue::gelu, "no epilogue gelu");
   refuse_epilogue(i8_to_i8, epilogue::relu_aux, "no epilogue relu_aux");
   refuse_epilogue(fp8_to_bf16, epilogue::bgrad_b, "no epilogue bgrad_b");
-  for (const epilogue e : {epilogue::drelu, epilogue::drelu_bgrad})
-    refuse_epilogue(types(e4m3, e4m3, bf16, e4m3), e, "no epilogue drelu");
+  for (const epilogue e :
+       {epilogue::drelu, epilogue::drelu_bgrad, epilogue::dgelu, epilogue::dgelu_bgrad}) {
+    refuse_epilogue(types(e4m3, e4m3, bf16, e4m3), e, "no epilogue d");
+  }
   for (const epilogue e : {epilogue::gelu_aux_bias, epilogue::drelu_bgrad, epilogue::dgelu_bgrad}) {
     refuse_epilogue(types(e4m3, e5m2, f32, f32), e, "no epilogue");
   }

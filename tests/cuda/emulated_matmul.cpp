@@ -112,13 +112,8 @@ std::vector<number> factors(const matmul_call& call, bool is_a, const void* firs
   return values;
 }
 
-struct largest_magnitudes {
-  double d = 0;
-  double aux = 0;
-};
-
 void run_product(const matmul_call& call, number alpha, const void* a, const void* b, number beta,
-                 const void* c, void* d, std::int64_t product, largest_magnitudes& largest) {
+                 const void* c, void* d, std::int64_t product, double& largest) {
   const std::uint64_t e = call.epilogue();
   const std::vector<number> left = factors(call, true, a, product, true);
   const std::vector<number> right = factors(call, false, b, product, true);
@@ -133,7 +128,6 @@ void run_product(const matmul_call& call, number alpha, const void* a, const voi
       static_cast<std::int64_t>(call.what.get(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE));
   const double scale_c = factor_at(call, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER);
   const double scale_d = factor_at(call, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER);
-  const double scale_aux = factor_at(call, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER);
   std::vector<double> row_sums(static_cast<std::size_t>(call.m()));
   for (std::int64_t j = 0; j < call.n(); ++j) {
     for (std::int64_t i = 0; i < call.m(); ++i) {
@@ -152,15 +146,14 @@ void run_product(const matmul_call& call, number alpha, const void* a, const voi
       if (has(e, aux_bit) && has(e, relu_bit)) {
         aux[kept_at / 8] = (aux[kept_at / 8] & ~bit) | (x.real() > 0 ? bit : std::byte{});
       } else if (has(e, aux_bit) && has(e, gelu_bit)) {
-        largest.aux = std::max(largest.aux, std::abs(x.real()));
-        store(call.aux_type(), aux, kept_at, scale_aux * x);
+        store(call.aux_type(), aux, kept_at, x);
       }
       if (has(e, relu_bit)) x = std::max(x.real(), 0.0);
       if (has(e, gelu_bit)) x = gelu(x.real());
       if (has(e, drelu_bit)) x *= (aux[kept_at / 8] & bit) != std::byte{} ? 1 : 0;
       if (has(e, dgelu_bit)) x *= gelu_slope(load(call.aux_type(), aux, kept_at).real());
       row_sums[static_cast<std::size_t>(i)] += x.real();
-      largest.d = std::max(largest.d, std::abs(x.real()));
+      largest = std::max(largest, std::abs(x.real()));
       store(call.d.type, d, product * call.d.distance + j * call.d.ld + i, scale_d * x);
     }
   }
@@ -247,14 +240,12 @@ bool matmul_call::scales_fit() const {
 }
 void matmul_call::run(number alpha, const void* a_first, const void* b_first, number beta,
                       const void* c_first, void* d_first) const {
-  largest_magnitudes largest;
+  double largest = 0;
   for (std::int64_t p = 0; p < d.batch; ++p)
     run_product(*this, alpha, a_first, b_first, beta, c_first, d_first, p, largest);
-  const auto answer = [&](cublasLtMatmulDescAttributes_t which, double value) {
-    if (auto* const at = what.address<float>(which)) *at = static_cast<float>(value);
-  };
-  answer(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, largest.d);
-  answer(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, largest.aux);
+  if (auto* const at = what.address<float>(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER)) {
+    *at = static_cast<float>(largest);
+  }
 }
 
 }  // namespace troupe::emulated_cublaslt

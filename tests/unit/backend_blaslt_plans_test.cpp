@@ -38,14 +38,12 @@ matmul full_request() {
           .beta = 1,
           .epilogue = blaslt::epilogue::gelu_aux_bias,
           .bias = tensor(dtype::f16, {48}, {1}),
-          .aux = row_major(dtype::e4m3, 32, 48),
+          .aux = row_major(dtype::f16, 32, 48),
           .scale_a = factor(),
           .scale_b = factor(),
           .scale_c = factor(),
           .scale_d = factor(),
-          .scale_aux = factor(),
-          .amax_d = factor(),
-          .amax_aux = factor()};
+          .amax_d = factor()};
 }
 
 TEST(BlasltPlanKey, TellsApartAllThatAChoiceDependsOn) {
@@ -57,22 +55,20 @@ TEST(BlasltPlanKey, TellsApartAllThatAChoiceDependsOn) {
         r.c = row_major(dtype::bf16, 32, 48), r.bias = tensor(dtype::bf16, {48}, {1});
       },
       [](matmul& r) { r.d = row_major(dtype::f16, 32, 48); },
-      [](matmul& r) { r.aux = row_major(dtype::f16, 32, 48); },
+      [](matmul& r) { r.aux = row_major(dtype::bf16, 32, 48); },
       [](matmul& r) { r.a = tensor(dtype::e4m3, {32, 64}, {80, 1}); },
       [](matmul& r) { r.b = tensor(dtype::e4m3, {64, 48}, {1, 80}); },
       [](matmul& r) { r.c = tensor(dtype::f16, {32, 48}, {64, 1}); },
       [](matmul& r) { r.d = tensor(dtype::e4m3, {32, 48}, {64, 1}); },
-      [](matmul& r) { r.aux = tensor(dtype::e4m3, {32, 48}, {64, 1}); },
+      [](matmul& r) { r.aux = tensor(dtype::f16, {32, 48}, {64, 1}); },
       [](matmul& r) { r.a = row_major(dtype::e4m3, 64, 32).transpose(); },
-      [](matmul& r) { r.epilogue = blaslt::epilogue::gelu_bias, r.aux = {}, r.scale_aux = {}; },
+      [](matmul& r) { r.epilogue = blaslt::epilogue::gelu_bias, r.aux = {}; },
       [](matmul& r) { r.epilogue = blaslt::epilogue::gelu_aux, r.bias = {}; },
       [](matmul& r) { r.scale_a = {}; },
       [](matmul& r) { r.scale_b = {}; },
       [](matmul& r) { r.scale_c = {}; },
       [](matmul& r) { r.scale_d = {}; },
-      [](matmul& r) { r.scale_aux = {}; },
       [](matmul& r) { r.amax_d = {}; },
-      [](matmul& r) { r.amax_aux = {}; },
       [](matmul& r) { r.scaling_a = blaslt::scaling::block_128; },
       [](matmul& r) { r.scaling_b = blaslt::scaling::block_128; },
       [](matmul& r) { r.math = blas::math_mode::tf32; },

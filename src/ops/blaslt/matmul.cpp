@@ -24,11 +24,9 @@ void matmul::describe(field_visitor& f) {
   f.reads("scale_b", scale_b);
   f.reads("scale_c", scale_c);
   f.reads("scale_d", scale_d);
-  f.reads("scale_aux", scale_aux);
   f.option("scaling_a", scaling_a, scaling::block_128x128);
   f.option("scaling_b", scaling_b, scaling::block_128x128);
   f.writes("amax_d", amax_d);
-  f.writes("amax_aux", amax_aux);
   f.option("math", math, blas::math_mode::bf16x9);
   f.value("fast_accumulation", fast_accumulation);
   f.option("tuning", tuning, tuning::timed);

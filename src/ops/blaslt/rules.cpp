@@ -34,7 +34,7 @@ argument_checks& matrices(argument_checks& check, const operand& t, const matmul
 /// Of products of fp8: what cuBLASLt 13.0 finds an algorithm for on compute capability 9.0.
 bool offers(dtype d, epilogue e) noexcept {
   if (sums_operand(e)) return false;
-  if (is_fp8(d)) return e != epilogue::drelu && e != epilogue::drelu_bgrad;
+  if (is_fp8(d)) return !reads_aux(e);
   if (d != dtype::f32) return true;
   return e != epilogue::gelu_aux_bias && e != epilogue::drelu_bgrad && e != epilogue::dgelu_bgrad;
 }
@@ -122,7 +122,7 @@ argument_checks& library_takes(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
   const auto types = types_of(r);
   const column_major_product p = lay_out(r);
-  const bool answers_more = !r.bgrad.null() || !r.amax_d.null() || !r.amax_aux.null();
+  const bool answers_more = !r.bgrad.null() || !r.amax_d.null();
   check.rule(!p.empty() || !answers_more, errc::shape_mismatch, [&] {
     return fmt::format("d has no elements, so there is no gradient and no largest one: {}",
                        r.d.to_string());
@@ -203,11 +203,9 @@ argument_checks& writes_are_apart(argument_checks& check, const matmul& r) {
                         operand{"scale_a", r.scale_a},
                         operand{"scale_b", r.scale_b},
                         operand{"scale_c", r.scale_c},
-                        operand{"scale_d", r.scale_d},
-                        operand{"scale_aux", r.scale_aux}};
+                        operand{"scale_d", r.scale_d}};
   const std::array written{operand{"d", r.d}, operand{"aux", aux_is_read ? none : r.aux},
-                           operand{"bgrad", r.bgrad}, operand{"amax_d", r.amax_d},
-                           operand{"amax_aux", r.amax_aux}};
+                           operand{"bgrad", r.bgrad}, operand{"amax_d", r.amax_d}};
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (written[i].view.null()) continue;
     for (const operand& one : read) {

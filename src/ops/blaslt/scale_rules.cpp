@@ -111,13 +111,10 @@ argument_checks& scales_fit(argument_checks& check, const matmul& r) {
   const std::int64_t k = r.a.extent(rows + 1);
   factors(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
   factors(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
-  const bool aux_fp8 = writes_aux(r.epilogue) && is_fp8(r.aux.type());
   const bool d_fp8 = is_fp8(r.d.type());
   one_factor(check, {"scale_c", r.scale_c}, fp8 && !r.c.null(), "c of a product of fp8");
   one_factor(check, {"scale_d", r.scale_d}, d_fp8, "d in e4m3 or e5m2");
-  one_factor(check, {"scale_aux", r.scale_aux}, aux_fp8, "aux that is written in e4m3");
-  one_factor(check, {"amax_d", r.amax_d}, d_fp8, "d in e4m3 or e5m2");
-  return one_factor(check, {"amax_aux", r.amax_aux}, aux_fp8, "aux that is written in e4m3");
+  return one_factor(check, {"amax_d", r.amax_d}, d_fp8, "d in e4m3 or e5m2");
 }
 
 }  // namespace troupe::blaslt

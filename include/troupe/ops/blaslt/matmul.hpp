@@ -21,7 +21,7 @@ namespace troupe::blaslt {
 /// e4m3, and e5m2 where it is one of the operands. All is computed in f32, or a wider type where an
 /// operand is; results in e4m3 and e5m2 saturate.
 ///
-/// Epilogues: all for f64, f32, f16, bf16; for fp8 all but `bgrad_a` and `bgrad_b`; for i8 → i8
+/// Epilogues: all for f64, f32, f16, bf16; for fp8 those of docs/libraries/blaslt.md; for i8 → i8
 /// those without aux and gradients; otherwise `none`. Exactly the operands of the epilogue are
 /// given:
 /// - `bias` [n], or [batch, n], contiguous; d row-major. In d's type, for i8 in f32, for fp8 in
@@ -29,17 +29,17 @@ namespace troupe::blaslt {
 /// - `aux` of relu: u8, in d's order, the extent of d's contiguous dimension, p, replaced by
 ///   16 · ⌈p/128⌉ bytes: bit p mod 8 of byte p/8 says that the element was positive. Leading
 ///   dimension and distance of matrices are multiples of 16. Bits beyond p are zero or not.
-/// - `aux` of gelu: d's extents, order and type (where d is fp8: bf16 or e4m3),
+/// - `aux` of gelu: d's extents, order and type (where d is fp8: c's),
 ///   leading dimension and distance multiples of 8.
 /// - `bgrad`: of `drelu_bgrad` and `dgelu_bgrad` as `bias`; of `bgrad_a` [m], a column-major; of
 ///   `bgrad_b` [n], b row-major; all with [batch, …] for several products, contiguous.
 ///
 /// Scales are for fp8 alone, f32: x = alpha · scale_a · scale_b · a · b + beta · scale_c · c, and d
-/// = scale_d · epilogue(x), aux = scale_aux · x, where d or aux is fp8. An operand that is not
-/// given is 1. `scaling_a` and `scaling_b` say what `scale_a` and `scale_b` hold: both a factor for
-/// the `tensor` (one element); both an `outer_vector`; or one of them `block_128` and the other
-/// that or `block_128x128`, whose contiguous rows are ⌈k/128⌉ rounded up to 4 apart. `amax_d` and
-/// `amax_aux` receive the largest magnitude before scale_d and scale_aux: f32, one element.
+/// = scale_d · epilogue(x) where d is fp8. An operand that is not given is 1. `scaling_a` and
+/// `scaling_b` say what `scale_a` and `scale_b` hold: both a factor for the `tensor` (one element);
+/// both an `outer_vector`; or one of them `block_128` and the other that or `block_128x128`, whose
+/// contiguous rows are ⌈k/128⌉ rounded up to 4 apart. `amax_d` receives the largest magnitude
+/// before scale_d: f32, one element.
 ///
 /// Where cuBLASLt has rules of its own, both backends obey them (`unsupported`): k not 0; i8 → i32
 /// and i8: a row-major, b column-major (k contiguous in both), k, d's contiguous extent, leading
@@ -74,11 +74,9 @@ struct TROUPE_EXPORT matmul {
   any_tensor scale_b{};
   any_tensor scale_c{};
   any_tensor scale_d{};
-  any_tensor scale_aux{};
   scaling scaling_a = scaling::tensor;
   scaling scaling_b = scaling::tensor;
   any_tensor amax_d{};
-  any_tensor amax_aux{};
   blas::math_mode math = blas::math_mode::strict;
   bool fast_accumulation = false;
   blaslt::tuning tuning = blaslt::tuning::heuristic;

@@ -64,9 +64,7 @@ struct finished_product {
   Real alpha;  ///< with the scales of a and b
   Real beta;   ///< with the scale of c
   Real scale_d;
-  Real scale_aux;
   Real amax_d = 0;
-  Real amax_aux = 0;
 
   /// `value(i, j)` is an element of op_a(a) · op_b(b); `row_sums` one number for each column where
   /// the epilogue has a gradient of the bias.
@@ -90,10 +88,7 @@ struct finished_product {
         if (c.first != nullptr) x += beta * c.template get<Real>(i, j);
         if (added.first != nullptr) x += element<Real>(added.type, added.first, j);
         if (forward_aux && relu) mask.set(i, j, x > 0);
-        if (forward_aux && !relu) {
-          amax_aux = std::max(amax_aux, std::abs(x));
-          kept.set(i, j, scale_aux * x);
-        }
+        if (forward_aux && !relu) kept.set(i, j, x);
         if (backward) {
           x = relu ? (mask.get(i, j) ? x : Real{0}) : x * gelu_slope(kept.template get<Real>(i, j));
           if (!row_sums.empty()) row_sums[static_cast<std::size_t>(j)] += static_cast<double>(x);

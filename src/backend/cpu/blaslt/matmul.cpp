@@ -132,8 +132,7 @@ finished_product<Real> finished(const matmul& r, std::int64_t product) noexcept 
           .alpha = r.alpha.as<Real>() * static_cast<Real>(factor_of(r.scale_a, r.scaling_a)) *
                    static_cast<Real>(factor_of(r.scale_b, r.scaling_b)),
           .beta = r.beta.as<Real>() * static_cast<Real>(factor_of(r.scale_c)),
-          .scale_d = static_cast<Real>(factor_of(r.scale_d)),
-          .scale_aux = static_cast<Real>(factor_of(r.scale_aux))};
+          .scale_d = static_cast<Real>(factor_of(r.scale_d))};
 }
 
 /// The sum of an operand over k, in the epilogues that answer it.
@@ -167,7 +166,6 @@ result<void> run_real(const matmul& r, const sizes& s, std::int64_t scratch_numb
   auto* const widened =
       reinterpret_cast<float*>(room->data() + sums_of_rows + blaslt::round_up(sums, 16));
   Real amax_d = 0;
-  Real amax_aux = 0;
   for (std::int64_t product = 0; product < s.batch; ++product) {
     if (r.alpha.is_zero()) {
       std::fill_n(sum, s.m * s.n, Sum{});
@@ -192,10 +190,8 @@ result<void> run_real(const matmul& r, const sizes& s, std::int64_t scratch_numb
         store_element(to.type, to.first, j, row_sums[static_cast<std::size_t>(j)]);
     }
     amax_d = std::max(amax_d, finish.amax_d);
-    amax_aux = std::max(amax_aux, finish.amax_aux);
   }
   if (!r.amax_d.null()) *r.amax_d.data<float>() = static_cast<float>(amax_d);
-  if (!r.amax_aux.null()) *r.amax_aux.data<float>() = static_cast<float>(amax_aux);
   return {};
 }
 

@@ -90,9 +90,7 @@ void set_addresses(lt_calls& calls, cublasLtMatmulDesc_t what, const sides& s, c
   set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, s.right_scale);
   set(CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, r.scale_c);
   set(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, r.scale_d);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, r.scale_aux);
   set(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, r.amax_d);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, r.amax_aux);
 }
 
 lt_operation describe(lt_calls& calls, const sides& s, const matmul& r,

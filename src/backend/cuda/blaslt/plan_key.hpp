@@ -66,7 +66,7 @@ using matmul_key = number_key<48>;
   int given = 0;
   for (const any_tensor* one :
        {p.swapped ? &r.scale_b : &r.scale_a, p.swapped ? &r.scale_a : &r.scale_b, &r.scale_c,
-        &r.scale_d, &r.scale_aux, &r.amax_d, &r.amax_aux})
+        &r.scale_d, &r.amax_d})
     given = given * 2 + (one->null() ? 0 : 1);
   add(given);
   for (const any_tensor* one : {&left, &right, &r.c, &r.d, &vector, &r.aux})
