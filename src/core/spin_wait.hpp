@@ -41,24 +41,21 @@ class spin_wait {
     if (steps_ < steps_without_clock || paused_ < pauses_per_look) return true;
     paused_ = 0;
     const auto now = clock::now();
-    if (began_ == clock::time_point{}) began_ = now;
+    if (began_ == clock::time_point{}) {
+      began_ = now;
+      next_yield_ = between_yields();
+    }
     const auto used = now - began_;
     if (used > budget_) return false;
-    // Whoever is waited for may need this very processor: the kernel puts both there now and then,
-    // and each gets on when the other one yields. So that must be soon; but not at once, and ever
-    // less often: the call takes longer than a hop between processes, and what comes meanwhile is
-    // seen late.
-    if (used > next_yield_) {
-      next_yield_ = used + between_yields_;
-      between_yields_ = std::min(2 * between_yields_, longest_between_yields);
-      ::sched_yield();
-    }
+    if (used > next_yield_) next_yield_ = used + yield(now);
     return true;
   }
 
  private:
-  static constexpr clock::duration first_yield = std::chrono::microseconds(2);
+  static constexpr clock::duration soonest_yield = std::chrono::microseconds(2);
   static constexpr clock::duration longest_between_yields = std::chrono::microseconds(16);
+  // Alone on its processor a thread is back from the call after a microsecond or so.
+  static constexpr clock::duration alone = std::chrono::microseconds(3);
   static constexpr int pauses_per_look = 8;  // at the clock, which takes as long as some of them
   static constexpr std::uint32_t steps_without_clock = 8;
 
@@ -66,9 +63,24 @@ class spin_wait {
   int pauses_;
   int paused_ = 0;
   std::uint32_t steps_ = 0;
-  clock::duration next_yield_ = first_yield;
-  clock::duration between_yields_ = 2 * first_yield;
+  clock::duration next_yield_{};  // since `began_`
   clock::time_point began_{};
+
+  // Whoever is waited for may need this very processor: the kernel puts both there now and then,
+  // and each gets on when the other one yields. So that must be soon there; and seldom elsewhere,
+  // since the call takes longer than a hop between processes, and what comes meanwhile is seen
+  // late. How long the last call took tells the two apart.
+  static clock::duration& between_yields() noexcept {
+    static thread_local clock::duration now = soonest_yield;
+    return now;
+  }
+  static clock::duration yield(clock::time_point before) noexcept {
+    ::sched_yield();
+    clock::duration& next = between_yields();
+    next =
+        clock::now() - before > alone ? soonest_yield : std::min(2 * next, longest_between_yields);
+    return next;
+  }
 };
 
 /// How long this thread should spin before it parks: long while that pays, short while it does not.

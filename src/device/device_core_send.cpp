@@ -136,7 +136,7 @@ inline std::optional<error> device_core::not_enabled(const request_type& type) c
 template <class Take>
 auto device_core::await_room(deadline until, Take&& take, no_room full)
     -> result<typename decltype(take())::value_type> {
-  detail::spin_wait spin(std::chrono::microseconds(50));
+  detail::spin_wait spin(completions_->spins());
   for (bool given_way = false;;) {
     completions_->try_poll();
     if (auto room = take()) return *room;

@@ -71,6 +71,8 @@ class reactor final : public completion_driver {
   void try_poll();
   /// Takes up all that was sent before the call, with the role or without.
   void catch_up();
+  /// How long a thread that waits for the worker spins before it sleeps.
+  [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
 
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
