@@ -10,8 +10,8 @@ namespace troupe {
 template <class Function>
 class [[gnu::visibility("hidden")]] brought_by_plugin {
  public:
-  explicit brought_by_plugin(Function* what) noexcept : what_(what), next_(first_) {
-    first_ = this;
+  explicit brought_by_plugin(Function* what) noexcept : what_(what), next_(first()) {
+    first() = this;
   }
   ~brought_by_plugin() = default;
   brought_by_plugin(const brought_by_plugin&) = delete;
@@ -19,7 +19,7 @@ class [[gnu::visibility("hidden")]] brought_by_plugin {
 
   template <class Visitor>
   static void visit(Visitor&& visitor) {
-    for (const brought_by_plugin* one = first_; one != nullptr; one = one->next_)
+    for (const brought_by_plugin* one = first(); one != nullptr; one = one->next_)
       visitor(*one->what_);
   }
 
@@ -27,8 +27,11 @@ class [[gnu::visibility("hidden")]] brought_by_plugin {
   Function* what_;
   const brought_by_plugin* next_;
 
-  // Constant-initialised, so before any object is made.
-  static constinit inline const brought_by_plugin* first_ = nullptr;
+  static const brought_by_plugin*& first() noexcept {
+    // Constant-initialised, so before any object is made.
+    static constinit const brought_by_plugin* made_last = nullptr;
+    return made_last;
+  }
 };
 
 /// Adds the executors of one source:
