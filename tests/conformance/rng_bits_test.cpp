@@ -119,7 +119,7 @@ TEST(RngBits, EachBitIsSetHalfOfTheTime) {
         set.at(bit) += static_cast<int>(word >> bit & 1);
     }
     for (const int one : set)
-      EXPECT_NEAR(one, count / 2, 4.5 * std::sqrt(count / 4.0)) << to_string(generator);
+      EXPECT_NEAR(one, count / 2.0, 4.5 * std::sqrt(count / 4.0)) << to_string(generator);
   }
 }
 

@@ -48,6 +48,7 @@ TEST(RngPermutation, SortsByTheWordsOfTheReference) {
   }
   std::ranges::sort(keyed);
   std::vector<double> expected;
+  expected.reserve(keyed.size());
   for (const auto& [key, index] : keyed)
     expected.push_back(index);
   for (const dtype type : types)
@@ -64,6 +65,7 @@ TEST(RngPermutation, EveryOrderIsAsLikely) {
     ++orders[real_parts(s.elements_now(to))];
   }
   std::vector<double> counts;
+  counts.reserve(orders.size());
   for (const auto& [order, count] : orders)
     counts.push_back(count);
   ASSERT_EQ(counts.size(), 6u);

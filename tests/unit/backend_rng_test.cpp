@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 namespace troupe::rng {
@@ -86,7 +87,7 @@ TEST(RealFunctions, AgreeWithTheLibrary) {
     expect_close(exponential_of(x), std::exp(x), x > -708 ? 1e-15 : 1e-10);
   EXPECT_EQ(exponential_of(-800), 0);
   EXPECT_TRUE(std::isinf(exponential_of(711)));
-  constexpr double pi = 3.14159265358979323846;
+  constexpr double pi = std::numbers::pi;
   for (double x = -0.4999; x < 0.5; x += 0.00137)
     expect_close(tangent_of_pi(x), std::tan(pi * x), 1e-12);
   for (double k = 0; k < 2000; k += 1)
@@ -94,7 +95,7 @@ TEST(RealFunctions, AgreeWithTheLibrary) {
 }
 
 TEST(RealFunctions, InvertTheNormalDistribution) {
-  const auto below = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+  const auto below = [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); };
   for (double p = 0x1p-53; p < 0.5; p *= 1.0371) {
     const double x = normal_quantile(p);
     expect_close(below(x), p, 5e-14);
@@ -105,6 +106,7 @@ TEST(RealFunctions, InvertTheNormalDistribution) {
 
 TEST(RealFunctions, QuantilesOfATableAreThoseOfTheFunction) {
   std::vector<normal_segment> table;
+  table.reserve(normal_segments);
   for (int i = 0; i < normal_segments; ++i)
     table.push_back(normal_segment_of(i));
   const auto expect_quantile = [&](std::uint32_t word) {
@@ -162,7 +164,7 @@ TEST(Samplers, MultiplySixtyFourBits) {
 
 TEST(Sobol, StartsAsPublished) {
   const auto rows = sobol_rows<std::uint32_t>(3, false, 0);
-  constexpr int row = sobol_row<std::uint32_t>;
+  constexpr std::ptrdiff_t row = sobol_row<std::uint32_t>;
   const double points[][3] = {
       {0, 0, 0}, {0.5, 0.5, 0.5}, {0.75, 0.25, 0.25}, {0.25, 0.75, 0.75}, {0.375, 0.375, 0.625}};
   for (std::uint64_t i = 0; i < 5; ++i) {

@@ -68,17 +68,19 @@ class ticket_stream {
  public:
   constexpr explicit ticket_stream(const words<4>& ticket) noexcept
       : key_(std::uint64_t{ticket.word[1]} << 32 | ticket.word[0]),
-        high_{ticket.word[2], ticket.word[3]} {}
+        low_counter_(ticket.word[2]),
+        high_counter_(ticket.word[3]) {}
 
   constexpr words<4> next() noexcept {
     return philox({static_cast<std::uint32_t>(number_), static_cast<std::uint32_t>(number_++ >> 32),
-                   high_[0], high_[1]},
+                   low_counter_, high_counter_},
                   key_);
   }
 
  private:
   std::uint64_t key_;
-  std::uint32_t high_[2];
+  std::uint32_t low_counter_;  // of the upper half
+  std::uint32_t high_counter_;
   std::uint64_t number_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 
 /// Functions of f64, of exactly rounded operations alone (see philox.hpp): so a processor and a GPU
 /// give the same bits. Their errors are a few units in the last place, far below what any sample
@@ -26,7 +27,7 @@ constexpr double power_of_two(int exponent) noexcept {
 namespace detail {
 
 // ln 2 in two parts; products of the first with integers below 2^20 are exact.
-inline constexpr double ln2_high = 0x1.62e42fee00000p-1;
+inline constexpr double ln2_high = 0x1.62e42fee00000p-1;  // NOLINT(modernize-use-std-numbers)
 inline constexpr double ln2_low = 0x1.a39ef35793c76p-33;
 
 /// The polynomial with these coefficients, the constant first.
@@ -42,7 +43,7 @@ constexpr double polynomial(const double (&coefficients)[Count], double x) noexc
 
 /// ln x, for a positive x that is not subnormal: x = 2^e·m, ln m = 2·artanh((m − 1) / (m + 1)).
 constexpr double logarithm(double x) noexcept {
-  constexpr double root_of_two = 0x1.6a09e667f3bcdp+0;
+  constexpr double root_of_two = std::numbers::sqrt2;
   constexpr double series[] = {0,        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
                                1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -75,7 +76,7 @@ constexpr double exponential_of(double x) noexcept {
                                1.0 / 39916800,
                                1.0 / 479001600,
                                1.0 / 6227020800.0};
-  constexpr double reciprocal_of_ln2 = 0x1.71547652b82fep+0;
+  constexpr double reciprocal_of_ln2 = std::numbers::log2e;
   if (x > 710) return 2 * power_of_two(1023);  // infinity
   if (x < -746) return 0;
   const int exponent = static_cast<int>(x * reciprocal_of_ln2 + (x < 0 ? -0.5 : 0.5));
@@ -86,7 +87,7 @@ constexpr double exponential_of(double x) noexcept {
 
 /// tan(πx), for −1/2 < x < 1/2.
 constexpr double tangent_of_pi(double x) noexcept {
-  constexpr double pi = 0x1.921fb54442d18p+1;
+  constexpr double pi = std::numbers::pi;
   constexpr double sine[] = {1,
                              -1.0 / 6,
                              1.0 / 120,

@@ -163,7 +163,7 @@ result<void> hold_piece(stream& of, std::int64_t piece, const lane& where) {
   if (of.next != piece && can_jump(of.type)) {
     if (auto done =
             check(curandSetGeneratorOffset(of.generator.get(),
-                                           static_cast<unsigned long long>(piece * piece_words)),
+                                           static_cast<unsigned long long>(piece) * piece_words),
                   "curandSetGeneratorOffset", where);
         !done) {
       return done;
