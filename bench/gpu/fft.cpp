@@ -103,9 +103,10 @@ struct rival_pair {
   operands data;
   std::int64_t rank;
 
-  rival_pair(const device& gpu, library_actor on, raw::stream& stream, const transform_case& what)
+  rival_pair(const device& gpu, const library_actor& on, raw::stream& stream,
+             const transform_case& what)
       : plan(stream, what.kind, what.extents, what.batch),
-        lane(std::move(on)),
+        lane(on),
         data(gpu, stream, what),
         rank(static_cast<std::int64_t>(what.extents.size())) {}
 
@@ -124,6 +125,7 @@ void measure(report& out, const device& gpu, const std::vector<library_actor>& l
   raw::stream stream;
   // Several, because where operands and work areas happen to lie decides over some percent.
   std::vector<std::unique_ptr<rival_pair>> rivals;
+  rivals.reserve(lanes.size());
   for (const library_actor& lane : lanes)
     rivals.push_back(std::make_unique<rival_pair>(gpu, lane, stream, what));
   auto times = take_in_turn(
@@ -162,8 +164,10 @@ int main() {
     troupe::system system;
     const device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
     wait_until_settled(gpu, true);
+    constexpr int count = 6;
     std::vector<library_actor> lanes;
-    for (int i = 0; i < 6; ++i)
+    lanes.reserve(count);
+    for (int i = 0; i < count; ++i)
       lanes.push_back(gpu.library("fft").on_new_lane());
     using enum raw::fft_plan::kind;
     for (const transform_case& one : {
