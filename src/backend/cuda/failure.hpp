@@ -23,6 +23,14 @@ enum class severity : std::uint8_t {
 /// that is not listed counts as `lost`.
 [[nodiscard]] severity severity_of(int code) noexcept;
 
+/// True when nothing that is enqueued on the stream runs any more, whatever a library has called
+/// it.
+[[nodiscard]] inline bool context_is_lost(cudaStream_t stream) noexcept {
+  const severity found = severity_of(cudaStreamQuery(stream));
+  (void)cudaGetLastError();
+  return found == severity::lost || found == severity::device_gone;
+}
+
 /// The error for a code, with its name, the library and the call; success for 0. Codes of severity
 /// `lost` and `device_gone` become `errc::device_fault`, `memory` becomes `errc::out_of_memory`,
 /// `request` becomes `errc::library_error`.

@@ -114,9 +114,7 @@ errc meaning_of(cublasStatus_t status) noexcept {
 bool context_is_lost(cublasHandle_t handle) noexcept {
   cudaStream_t stream = cudaStreamLegacy;
   if (handle != nullptr && cublasGetStream(handle, &stream) != CUBLAS_STATUS_SUCCESS) return true;
-  const severity found = severity_of(cudaStreamQuery(stream));
-  (void)cudaGetLastError();
-  return found == severity::lost || found == severity::device_gone;
+  return cuda::context_is_lost(stream);
 }
 
 }  // namespace

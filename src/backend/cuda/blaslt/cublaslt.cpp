@@ -7,16 +7,6 @@
 #include <string>
 
 namespace troupe::cuda {
-namespace {
-
-/// True when nothing that is enqueued on the stream runs any more.
-bool context_is_lost(cudaStream_t stream) noexcept {
-  const severity found = severity_of(cudaStreamQuery(stream));
-  (void)cudaGetLastError();
-  return found == severity::lost || found == severity::device_gone;
-}
-
-}  // namespace
 
 result<void> check(cublasStatus_t status, std::string_view call, cudaStream_t stream) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};

@@ -11,13 +11,6 @@
 namespace troupe::cuda {
 namespace {
 
-/// True when nothing that is enqueued on the stream runs any more.
-bool context_is_lost(cudaStream_t stream) noexcept {
-  const severity found = severity_of(cudaStreamQuery(stream));
-  (void)cudaGetLastError();
-  return found == severity::lost || found == severity::device_gone;
-}
-
 cudaDataType as_cuda(dtype precision, bool complex) noexcept {
   switch (precision) {
     case dtype::f64:

@@ -39,12 +39,6 @@ constexpr known_status statuses[] = {
 constexpr known_status unlisted{CURAND_STATUS_INTERNAL_ERROR, "an unlisted status",
                                 errc::device_fault};
 
-bool context_is_lost(const lane& where) noexcept {
-  const severity found = severity_of(cudaStreamQuery(where.stream()));
-  (void)cudaGetLastError();
-  return found == severity::lost || found == severity::device_gone;
-}
-
 /// Streams are made in pieces of so many words, each by one call that starts where the piece does:
 /// so which words there are does not depend on how requests ask for them.
 constexpr std::int64_t piece_words = std::int64_t{1} << 20;
@@ -184,7 +178,7 @@ result<void> check(curandStatus_t status, std::string_view call, const lane& whe
   if (status == CURAND_STATUS_SUCCESS) return {};
   const auto* const found = std::ranges::find(statuses, status, &known_status::status);
   const known_status& known = found != std::end(statuses) ? *found : unlisted;
-  return error{.code = context_is_lost(where) ? errc::device_fault : known.meaning,
+  return error{.code = context_is_lost(where.stream()) ? errc::device_fault : known.meaning,
                .message = "cuRAND has refused the call",
                .library = "curand",
                .call = std::string(call),
