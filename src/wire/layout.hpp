@@ -144,8 +144,9 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// is not above a request's place, the request ended well and there is nothing to read.
 ///
 /// A queue's worker may let requests share one mark. In `unmarked` it sets the bit of a place,
-/// modulo 64, when nothing marks the end of that request but a later mark; a queue holds at most
-/// `queue_depth` requests, so a bit means one place at a time.
+/// modulo 64, when the request after it may begin before a mark says that this one has ended: it
+/// has none but a later one's, or its mark is stored aside. A queue holds at most `queue_depth`
+/// requests, so a bit means one place at a time.
 ///
 /// Each is written by one thread at a time, the one that has the lane, and never goes down. All but
 /// `completed` are relaxed: while the worker runs, what they say is as old as the mark that was

@@ -5,9 +5,12 @@
 namespace troupe::worker {
 namespace {
 
-// A mark costs a busy GPU 2 to 4 µs: for so many requests that is as good as nothing, and what a
-// lane still holds keeps it busy until the next ones are there.
+// A mark costs a busy GPU 2 µs: for so many requests that is as good as nothing, and what a lane
+// still holds keeps it busy until the next ones are there.
 constexpr std::uint64_t most_per_mark = wire::queue_depth * 3 / 4;
+// An accelerator that waits for requests has come to a mark before so many more are enqueued. One
+// that does not is to be spared marks, which then cost a processor two calls more.
+constexpr std::uint64_t soon = 8;
 
 // Where the program has to know whether just this request has begun.
 bool is_told_apart(const job& j, bool alone) noexcept {
@@ -23,8 +26,8 @@ bool is_loss(const result<void>& outcome) noexcept {
 
 result<void> lane_queue::submit(job& j, bool alone) {
   const bool told_apart = is_told_apart(j, alone);
-  if (told_apart || j.waits.read_before > marked_) {
-    if (auto marked = mark(); !marked) return marked;
+  if (told_apart || j.waits.read_before > ordered()) {
+    if (auto done = mark(); !done) return done;
   }
   set_unmarked(j.place, false);
   answers_.started(j);
@@ -38,20 +41,36 @@ result<void> lane_queue::submit(job& j, bool alone) {
     if (auto well = queue_->check(); !well) return well;
   }
   answers_.write_reply(j, outcome);
-  const bool shares = j.told && !told_apart && outcome && submitted_ - marked_ < most_per_mark;
+  const bool shares = j.told && !told_apart && outcome;
   j.handed_back.store(true, std::memory_order_release);
   if (!shares) return mark();
+  const std::uint64_t sharing = submitted_ - marked_;
+  if (sharing == most_per_mark) return behind_ ? mark_aside() : mark();
+  if (sharing == soon) behind_ = answers_.completed(number_) < marked_;
   set_unmarked(submitted_, true);
   return {};
 }
 
 result<void> lane_queue::mark() {
-  if (!unmarked()) return {};
-  auto marked = queue_->mark(answers_.mark_of(number_), submitted_);
-  if (!marked) return marked;
+  if (ordered() == submitted_) return {};
+  auto done = queue_->mark(answers_.mark_of(number_), submitted_);
+  if (!done) return done;
   set_unmarked(submitted_, false);
-  marked_ = submitted_;
+  marked_ = ordered_ = submitted_;
   return {};
+}
+
+result<void> lane_queue::mark_aside() {
+  set_unmarked(submitted_, true);  // what comes next may begin before the mark is there
+  auto done = queue_->mark_aside(answers_.mark_of(number_), submitted_);
+  if (done) marked_ = submitted_;
+  return done;
+}
+
+// The place up to which marks are there, or will be before anything more begins.
+std::uint64_t lane_queue::ordered() noexcept {
+  if (ordered_ != marked_ && answers_.completed(number_) >= marked_) ordered_ = marked_;
+  return ordered_;
 }
 
 result<void> lane_queue::warm_up(warm_up_lane& work) {

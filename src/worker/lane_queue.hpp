@@ -23,6 +23,10 @@ namespace troupe::worker {
 /// nothing that they write, nobody overwrites what they have read, no other lane relies on them.
 /// All others are told apart from their neighbours by a mark before and a mark after.
 ///
+/// Where an accelerator has more to do than it is given room for, even that mark is stored aside:
+/// the requests after it may begin before it is there. What is told apart waits for it all the
+/// same, so what a fault may find begun and unmarked is what can be run again.
+///
 /// One thread at a time has it. Any thread may call `given_back` and `check`.
 class lane_queue {
  public:
@@ -39,6 +43,10 @@ class lane_queue {
   /// Marks the end of what has been enqueued, unless that has its mark.
   [[nodiscard]] result<void> mark();
   [[nodiscard]] bool unmarked() const noexcept { return submitted_ != marked_; }
+  /// No more is enqueued before a mark has moved, and one that will is on its way.
+  [[nodiscard]] bool full() const noexcept {
+    return submitted_ - answers_.completed(number_) >= wire::queue_depth;
+  }
   /// What is enqueued from here on waits for all that `other` holds now; both are the caller's.
   [[nodiscard]] result<void> wait_for(lane_queue& other);
 
@@ -56,6 +64,8 @@ class lane_queue {
 
  private:
   [[nodiscard]] result<void> enqueue(job& j);
+  [[nodiscard]] result<void> mark_aside();
+  [[nodiscard]] std::uint64_t ordered() noexcept;
   void set_unmarked(std::uint64_t place, bool unmarked) noexcept;
 
   const std::size_t number_;
@@ -64,6 +74,8 @@ class lane_queue {
   outbox& answers_;
   std::uint64_t submitted_ = 0;
   std::uint64_t marked_ = 0;
+  std::uint64_t ordered_ = 0;   // of those, the last one whose mark is there before more begins
+  bool behind_ = false;         // the accelerator has not yet come to the last mark
   std::uint64_t unmarked_ = 0;  // see wire::lane_mark
   std::atomic<std::uint64_t> given_back_{0};
 };

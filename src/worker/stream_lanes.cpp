@@ -228,12 +228,9 @@ bool stream_lanes::may_submit(const job& j) {
     }
   }
   lane& to = lanes_[j.lane];
-  const auto full = [&] {
-    return to.given - completed_[j.lane].load(std::memory_order_relaxed) >= wire::queue_depth;
-  };
-  if (full()) {
+  if (is_full(j.lane)) {
     look_at_marks();
-    if (full()) return false;
+    if (is_full(j.lane)) return false;
   }
   return to.with == nullptr || (!to.wanted_back && concerns_its_lane_only(j)) || take_back(to);
 }
@@ -309,8 +306,13 @@ bool stream_lanes::give_away(job& j, lane& to) {
   if (submitters_.empty() || !concerns_its_lane_only(j)) return false;
   const bool more = batch_left_ > 0 || parts_.requests.has_more();
   if (to.with == nullptr) {
-    const bool busy_elsewhere = own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
-    if (!more || !busy_elsewhere) return false;
+    const auto busy_elsewhere = [&] {
+      return own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
+    };
+    if (!more || !busy_elsewhere()) return false;
+    // A program that has seen the end of one lane's work begins another's before the next look.
+    look_at_marks();
+    if (!busy_elsewhere()) return false;
     to.with = &idlest_submitter();
     unmarked_lanes_ &= ~(1u << j.lane);
   } else if (!more && is_over(j.lane, to.given) && take_back(to)) {
@@ -352,10 +354,14 @@ result<void> stream_lanes::prepare(job& j, lane& to) {
   return {};
 }
 
+// Except where more waits for room in the queue: that will share the mark.
 result<void> stream_lanes::mark_all() {
-  for (; unmarked_lanes_ != 0; unmarked_lanes_ &= unmarked_lanes_ - 1) {
-    const auto number = static_cast<std::size_t>(__builtin_ctz(unmarked_lanes_));
+  for (std::uint32_t open = unmarked_lanes_; open != 0; open &= open - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(open));
+    const std::uint32_t bit = 1u << number;
+    if ((waiting_lanes_ & bit) != 0 && is_full(number)) continue;
     if (auto marked = lanes_[number].queue->mark(); !marked) return marked;
+    unmarked_lanes_ &= ~bit;
   }
   return {};
 }

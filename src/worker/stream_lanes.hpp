@@ -110,6 +110,11 @@ class stream_lanes final : public lane_runner {
     return completed_[number].load(std::memory_order_relaxed) >= place;
   }
 
+  [[nodiscard]] bool is_full(std::size_t number) const noexcept {
+    return lanes_[number].given - completed_[number].load(std::memory_order_relaxed) >=
+           wire::queue_depth;
+  }
+
   parts parts_;
   std::atomic<bool> stopping_{false};  // then the bell is rung, with release
 

@@ -17,7 +17,8 @@ using clock = std::chrono::steady_clock;
 // than the work itself.
 constexpr auto spins = 1ms;
 constexpr std::uint64_t ring_size = wire::max_lanes * wire::queue_depth;
-// Under a steady load there is never nothing left to do, and others may wait for a lane's mark.
+// Under a steady load there is never nothing left to do, and others may wait for the mark of a lane
+// that gets little.
 constexpr std::uint64_t most_between_marks = 64;
 
 }  // namespace
@@ -74,7 +75,7 @@ result<void> submitter::serve() {
       // The last step may take any time on a busy machine: nothing sleeps unmarked.
       const bool patient = spin.step();
       if (!unmarked_.empty() && (!patient || clock::now() - worked > lane_queue::mark_patience)) {
-        if (auto marked = mark_all(); !marked) return marked;
+        if (auto marked = mark_all(!patient); !marked) return marked;
       }
       if (!patient) sleep();
       continue;
@@ -83,8 +84,10 @@ result<void> submitter::serve() {
     if (auto done = next.to->submit(*next.what, false); !done) return done;
     note(*next.to);
     worked = clock::now();
-    if (head_ % most_between_marks == 0) {
-      if (auto marked = mark_all(); !marked) return marked;
+    if (!unmarked_.empty() && head_ - unmarked_.front().since >= most_between_marks) {
+      lane_queue& oldest = *unmarked_.front().lane;
+      if (auto marked = oldest.mark(); !marked) return marked;
+      note(oldest);
     }
     spin = detail::spin_wait(spins);
   }
@@ -92,21 +95,27 @@ result<void> submitter::serve() {
 }
 
 void submitter::note(lane_queue& used) {
-  const auto known = std::ranges::find(unmarked_, &used);
+  const auto known = std::ranges::find(unmarked_, &used, &unmarked_lane::lane);
   if (used.unmarked()) {
-    if (known == unmarked_.end()) unmarked_.push_back(&used);
+    if (known == unmarked_.end()) unmarked_.push_back({&used, head_});
     return;
   }
   if (known != unmarked_.end()) unmarked_.erase(known);
   used.give_back();
 }
 
-result<void> submitter::mark_all() {
-  for (lane_queue* lane : unmarked_) {
-    if (auto marked = lane->mark(); !marked) return marked;
-    lane->give_back();
+// Where no more fits, more may be waiting: it will share the mark.
+result<void> submitter::mark_all(bool full_ones_too) {
+  std::size_t kept = 0;
+  for (const unmarked_lane& one : unmarked_) {
+    if (!full_ones_too && one.lane->full()) {
+      unmarked_[kept++] = one;
+      continue;
+    }
+    if (auto marked = one.lane->mark(); !marked) return marked;
+    one.lane->give_back();
   }
-  unmarked_.clear();
+  unmarked_.resize(kept);
   return {};
 }
 

@@ -39,11 +39,15 @@ class submitter {
     lane_queue* to = nullptr;
     job* what = nullptr;
   };
+  struct unmarked_lane {
+    lane_queue* lane = nullptr;
+    std::uint64_t since = 0;  // when so many had been enqueued
+  };
 
   void run() noexcept;
   [[nodiscard]] result<void> serve();
   void note(lane_queue& used);
-  [[nodiscard]] result<void> mark_all();
+  [[nodiscard]] result<void> mark_all(bool full_ones_too);
   void sleep() noexcept;
 
   accelerator& device_;
@@ -58,7 +62,7 @@ class submitter {
 
   // The thread's own.
   std::uint64_t head_ = 0;
-  std::vector<lane_queue*> unmarked_;
+  std::vector<unmarked_lane> unmarked_;  // who has been so for longest first
 
   std::jthread thread_;
 };

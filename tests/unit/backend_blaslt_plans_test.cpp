@@ -28,6 +28,8 @@ any_tensor row_major(dtype type, std::int64_t rows, std::int64_t columns) {
   return tensor(type, {rows, columns}, {columns, 1});
 }
 
+matmul_key key_of(const matmul& r) { return cuda::key_of(sides(r)); }
+
 /// fp8 with all that can be given.
 matmul full_request() {
   const auto factor = [] { return tensor(dtype::f32, {1}, {1}); };

@@ -34,6 +34,7 @@ class fake_lane final : public accelerator_lane {
   }
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
+  [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
   [[nodiscard]] result<void> finish() override {
     while (done_->load(std::memory_order_acquire) < enqueued_ && !ended())
@@ -49,6 +50,8 @@ class fake_lane final : public accelerator_lane {
 
  private:
   void run();
+  void follow(const fake_lane& other);
+  void store(std::uint64_t* where, std::uint64_t value);
 
   fake_accelerator& device_;
   int number_;
@@ -64,6 +67,7 @@ class fake_lane final : public accelerator_lane {
   std::deque<std::function<void()>> queue_;  // under the mutex
   std::atomic<bool> ending_{false};
   std::jthread thread_;
+  std::unique_ptr<fake_lane> aside_;  // stores the marks that this lane does not wait for
 };
 
 /// Any thread may read and set the public members.
@@ -102,6 +106,7 @@ class fake_accelerator final : public accelerator {
   std::atomic<int> lanes{0};
   std::atomic<int> waits{0};
   std::atomic<int> marks{0};
+  std::atomic<int> marks_aside{0};
 
  private:
   unsigned seed_;
@@ -133,23 +138,40 @@ inline void fake_lane::enqueue(std::function<void()> work) {
 inline result<void> fake_lane::wait_for(accelerator_lane& other) {
   if (auto well = device_.outcome(device_.fails_to_wait, "wait_for"); !well) return well;
   device_.waits.fetch_add(1);
-  auto& awaited = static_cast<fake_lane&>(other);
-  enqueue([this, done = awaited.done_, count = awaited.enqueued_] {
+  follow(static_cast<fake_lane&>(other));
+  return {};
+}
+
+inline void fake_lane::follow(const fake_lane& other) {
+  enqueue([this, done = other.done_, count = other.enqueued_] {
     while (done->load(std::memory_order_acquire) < count && !ended())
       std::this_thread::yield();
   });
-  return {};
 }
 
 inline result<void> fake_lane::mark(std::uint64_t* where, std::uint64_t value) {
   if (auto well = device_.outcome(device_.fails_to_mark, "mark"); !well) return well;
   device_.marks.fetch_add(1);
+  if (aside_) follow(*aside_);
+  store(where, value);
+  return {};
+}
+
+inline result<void> fake_lane::mark_aside(std::uint64_t* where, std::uint64_t value) {
+  if (auto well = device_.outcome(device_.fails_to_mark, "mark_aside"); !well) return well;
+  device_.marks_aside.fetch_add(1);
+  if (!aside_) aside_ = std::make_unique<fake_lane>(device_, number_);
+  aside_->follow(*this);
+  aside_->store(where, value);
+  return {};
+}
+
+inline void fake_lane::store(std::uint64_t* where, std::uint64_t value) {
   enqueue([this, where, value] {
     if (!ended()) {
       reinterpret_cast<std::atomic<std::uint64_t>*>(where)->store(value, std::memory_order_release);
     }
   });
-  return {};
 }
 
 inline result<void> fake_lane::check() { return device_.outcome(device_.fails_the_check, "check"); }

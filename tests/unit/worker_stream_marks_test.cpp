@@ -89,6 +89,42 @@ TEST_F(WorkerStreamMarks, ThatAreSharedLeaveOpenWhichRequestHasBegun) {
   EXPECT_EQ(last_begun(0), 5u);
 }
 
+/// An accelerator that stands still at its first request, and then at its 60th, when it has as many
+/// in its queue as that takes and more are waiting.
+class WorkerStreamMarksBehind : public WorkerStreamMarks {
+ protected:
+  void start_and_fall_behind(int requests) {
+    for (int place = 1; place <= requests; ++place) {
+      const std::int64_t held = place == 1 ? 1 : place == 60 ? 4 : 0;
+      stage_.tell({.reads = stage_.kib(0, 1), .number = held != 0 ? held : 2, .hold = held != 0},
+                  0);
+    }
+    start();
+    await_enqueued(0, 64);
+    let_end(1);
+  }
+};
+
+TEST_F(WorkerStreamMarksBehind, AreStoredAside) {
+  start_and_fall_behind(120);
+  await_enqueued(0, 112);
+  while (device_.marks_aside == 0)
+    std::this_thread::yield();
+  EXPECT_EQ(last_begun(0), 112u) << "beyond that mark, too, for which nobody waits";
+  let_end(4);
+  stage_.await(0, 120);
+}
+
+TEST_F(WorkerStreamMarksBehind, AreWaitedForByWhatOverwritesWhatWasRead) {
+  start_and_fall_behind(96);
+  stage_.tell({.writes = stage_.kib(0, 1), .number = 3}, 0);
+  await_enqueued(0, 97);
+  EXPECT_EQ(last_begun(0), 96u);
+  let_end(4);
+  stage_.await(0, 97);
+  EXPECT_TRUE(before("end 4", "begin 3"));
+}
+
 TEST_F(WorkerStreamMarks, ComeWithARefusal) {
   stage_.tell({.number = 1}, 0);
   const std::uint16_t refused = stage_.tell({.number = is_refused}, 0);

@@ -27,6 +27,12 @@ class accelerator_lane : public lane_context {
   /// Stores `value` at `where`, in shared host memory, once all before it has run and is visible to
   /// the host. After a fault it never does.
   [[nodiscard]] virtual result<void> mark(std::uint64_t* where, std::uint64_t value) = 0;
+  /// The same, but what is enqueued later may begin before the value is stored, where that costs a
+  /// busy queue less. Whatever `mark` stores is stored after it, and what follows that `mark` runs
+  /// after both.
+  [[nodiscard]] virtual result<void> mark_aside(std::uint64_t* where, std::uint64_t value) {
+    return mark(where, value);
+  }
   /// Asks how the queue is, without waiting. \errors `device_fault`
   [[nodiscard]] virtual result<void> check() = 0;
   /// Waits until all that was enqueued has run. Used before a worker is ready, never after.

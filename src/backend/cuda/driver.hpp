@@ -56,6 +56,7 @@ namespace troupe::cuda {
   each(cuOccupancyMaxActiveClusters) \
   each(cuTensorMapEncodeTiled) \
   each(cuStreamCreateWithPriority) \
+  each(cuCtxGetStreamPriorityRange) \
   each(cuStreamDestroy) \
   each(cuStreamQuery) \
   each(cuStreamSynchronize) \

@@ -1,6 +1,7 @@
 #include "backend/cuda/stream_lane.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 namespace troupe::cuda {
@@ -25,6 +26,8 @@ result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int
 stream_lane::~stream_lane() {
   attachments_.clear();
   if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  if (stored_ != nullptr) (void)driver_.cuEventDestroy(stored_);
+  if (aside_ != nullptr) (void)driver_.cuStreamDestroy(aside_);
   if (passed_ != nullptr) (void)driver_.cuEventDestroy(passed_);
   if (stream_ != nullptr) (void)driver_.cuStreamDestroy(stream_);
 }
@@ -49,19 +52,64 @@ result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
 
 result<void> stream_lane::wait_for(accelerator_lane& other) {
   auto& awaited = static_cast<stream_lane&>(other);
-  if (auto recorded =
-          cuda::check(driver_.cuEventRecord(awaited.passed_, awaited.stream_), "cuEventRecord");
+  return follow(stream_, awaited.passed_, awaited.stream_);
+}
+
+// What `later` gets from here on waits for what `earlier` has now.
+result<void> stream_lane::follow(CUstream later, CUevent passed, CUstream earlier) const {
+  if (auto recorded = cuda::check(driver_.cuEventRecord(passed, earlier), "cuEventRecord");
       !recorded) {
     return recorded;
   }
-  return cuda::check(driver_.cuStreamWaitEvent(stream_, awaited.passed_, CU_EVENT_WAIT_DEFAULT),
+  return cuda::check(driver_.cuStreamWaitEvent(later, passed, CU_EVENT_WAIT_DEFAULT),
                      "cuStreamWaitEvent");
 }
 
 result<void> stream_lane::mark(std::uint64_t* where, std::uint64_t value) {
-  // With the default flag the stream's earlier stores are visible to the host before the mark is.
-  return cuda::check(driver_.cuStreamWriteValue64(stream_, reinterpret_cast<CUdeviceptr>(where),
-                                                  value, CU_STREAM_WRITE_VALUE_DEFAULT),
+  if (last_aside_ != 0) {
+    // Acquire is not needed: nothing is read that came before the mark.
+    const std::atomic_ref<std::uint64_t> stored(*where);
+    if (stored.load(std::memory_order_relaxed) < last_aside_) {
+      if (auto ordered = follow(stream_, stored_, aside_); !ordered) return ordered;
+    }
+    last_aside_ = 0;
+  }
+  return store(stream_, where, value);
+}
+
+// The stream itself would stand still for the 2 µs that the store takes; an event costs it nothing.
+result<void> stream_lane::mark_aside(std::uint64_t* where, std::uint64_t value) {
+  if (aside_ == nullptr) {
+    if (auto made = make_aside(); !made) return made;
+  }
+  if (auto ordered = follow(aside_, passed_, stream_); !ordered) return ordered;
+  last_aside_ = value;
+  return store(aside_, where, value);
+}
+
+result<void> stream_lane::make_aside() {
+  int least = 0;
+  int greatest = 0;
+  if (auto asked = cuda::check(driver_.cuCtxGetStreamPriorityRange(&least, &greatest),
+                               "cuCtxGetStreamPriorityRange");
+      !asked) {
+    return asked;
+  }
+  // Streams of one priority share a few connections to the device, where what waits holds up the
+  // others: this one waits for nearly all its time, so it has those of another priority.
+  if (auto made =
+          cuda::check(driver_.cuEventCreate(&stored_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      !made) {
+    return made;
+  }
+  return cuda::check(driver_.cuStreamCreateWithPriority(&aside_, CU_STREAM_NON_BLOCKING, greatest),
+                     "cuStreamCreateWithPriority");
+}
+
+result<void> stream_lane::store(CUstream in, std::uint64_t* where, std::uint64_t value) const {
+  // With the default flag what came before in the stream is visible to the host before the value.
+  return cuda::check(driver_.cuStreamWriteValue64(in, reinterpret_cast<CUdeviceptr>(where), value,
+                                                  CU_STREAM_WRITE_VALUE_DEFAULT),
                      "cuStreamWriteValue64");
 }
 

@@ -21,6 +21,7 @@ class stream_lane final : public lane {
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override;
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
+  [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> check() override;
   [[nodiscard]] result<void> finish() override;
 
@@ -35,11 +36,18 @@ class stream_lane final : public lane {
   stream_lane(const driver& d, int number, int multiprocessors) noexcept
       : driver_(d), number_(number), multiprocessors_(multiprocessors) {}
 
+  [[nodiscard]] result<void> make_aside();
+  [[nodiscard]] result<void> store(CUstream in, std::uint64_t* where, std::uint64_t value) const;
+  [[nodiscard]] result<void> follow(CUstream later, CUevent passed, CUstream earlier) const;
+
   const driver& driver_;
   int number_;
   int multiprocessors_;
   CUstream stream_ = nullptr;
-  CUevent passed_ = nullptr;  // recorded anew for each lane that waits for this one
+  CUevent passed_ = nullptr;  // recorded anew for each stream that waits for this one
+  CUstream aside_ = nullptr;  // stores marks that this stream does not wait for; made when needed
+  CUevent stored_ = nullptr;  // recorded in it
+  std::uint64_t last_aside_ = 0;  // the mark that it stores last; 0: this stream has waited for it
   CUdeviceptr room_ = 0;
   std::size_t room_bytes_ = 0;
   std::unordered_map<const void*, std::shared_ptr<void>> attachments_;

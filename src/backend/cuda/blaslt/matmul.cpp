@@ -5,8 +5,9 @@ namespace troupe::cuda {
 namespace {
 
 result<void> run_matmul(const blaslt::matmul& r, lane& where) {
-  if (blaslt::lay_out(r).empty()) return {};
-  auto found = plan_for(where, r);
+  const sides s(r);
+  if (s.product.empty()) return {};
+  auto found = plan_for(where, s);
   if (!found) return std::move(found).error();
   const lt_kernel& kernel = found->plan->chosen();
   std::byte* workspace = nullptr;
@@ -15,7 +16,7 @@ result<void> run_matmul(const blaslt::matmul& r, lane& where) {
     if (!memory) return std::move(memory).error();
     workspace = memory->data();
   }
-  return found->plan->run(found->library, r, kernel, r.d.address(), workspace, where.stream());
+  return found->plan->run(found->library, s, kernel, r.d.address(), workspace, where.stream());
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -53,34 +53,9 @@ class host_factor {
   alignas(16) std::array<std::byte, 16> bytes_{};
 };
 
-/// A request as cuBLASLt takes it, which calls the left factor A and the right one B.
-struct sides {
-  explicit sides(const matmul& r) noexcept
-      : product(blaslt::lay_out(r)),
-        left(product.swapped ? r.b : r.a),
-        right(product.swapped ? r.a : r.b),
-        left_scale(product.swapped ? r.scale_b : r.scale_a),
-        right_scale(product.swapped ? r.scale_a : r.scale_b),
-        left_scaling(product.swapped ? r.scaling_b : r.scaling_a),
-        right_scaling(product.swapped ? r.scaling_a : r.scaling_b),
-        left_op(as_lt(product.left, product.swapped ? r.op_b : r.op_a, r.a.type())),
-        right_op(as_lt(product.right, product.swapped ? r.op_a : r.op_b, r.a.type())),
-        vector(blaslt::has_bias(r.epilogue) ? r.bias : r.bgrad) {}
-
-  blaslt::column_major_product product;
-  const any_tensor& left;
-  const any_tensor& right;
-  const any_tensor& left_scale;
-  const any_tensor& right_scale;
-  scaling left_scaling;
-  scaling right_scaling;
-  cublasOperation_t left_op;
-  cublasOperation_t right_op;
-  const any_tensor& vector;
-};
-
 /// The addresses that belong to the description, not to the call.
-void set_addresses(lt_calls& calls, cublasLtMatmulDesc_t what, const sides& s, const matmul& r) {
+void set_addresses(lt_calls& calls, cublasLtMatmulDesc_t what, const sides& s) {
+  const matmul& r = s.request;
   const auto set = [&](cublasLtMatmulDescAttributes_t which, const any_tensor& t) {
     if (!t.null()) calls.set(what, which, static_cast<const void*>(t.address()));
   };
@@ -93,15 +68,17 @@ void set_addresses(lt_calls& calls, cublasLtMatmulDesc_t what, const sides& s, c
   set(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, r.amax_d);
 }
 
-lt_operation describe(lt_calls& calls, const sides& s, const matmul& r,
-                      const blaslt::combination& types) {
+lt_operation describe(lt_calls& calls, const sides& s, const blaslt::combination& types) {
+  const matmul& r = s.request;
   cublasLtMatmulDesc_t what = nullptr;
   calls.make("cublasLtMatmulDescCreate", [&] {
     return cublasLtMatmulDescCreate(&what, compute_type(r, types), scale_type(types));
   });
   lt_operation made(what);
-  calls.set(what, CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{s.left_op});
-  calls.set(what, CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{s.right_op});
+  calls.set(what, CUBLASLT_MATMUL_DESC_TRANSA,
+            std::int32_t{as_lt(s.product.left, s.left_op, r.a.type())});
+  calls.set(what, CUBLASLT_MATMUL_DESC_TRANSB,
+            std::int32_t{as_lt(s.product.right, s.right_op, r.a.type())});
   calls.set(what, CUBLASLT_MATMUL_DESC_EPILOGUE,
             static_cast<std::uint32_t>(as_lt(r.epilogue, s.product.swapped)));
   if (!s.vector.null()) {
@@ -132,7 +109,7 @@ lt_operation describe(lt_calls& calls, const sides& s, const matmul& r,
     calls.set(what, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, as_lt(s.right_scaling));
   }
   if (r.fast_accumulation) calls.set(what, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
-  set_addresses(calls, what, s, r);
+  set_addresses(calls, what, s);
   return made;
 }
 
@@ -153,7 +130,8 @@ lt_layout matrix(lt_calls& calls, dtype type, std::int64_t rows, std::int64_t co
 }
 
 /// What the heuristic is told beside the descriptions.
-lt_preference wishes(lt_calls& calls, const sides& s, const matmul& r, bool sums_in_place) {
+lt_preference wishes(lt_calls& calls, const sides& s, bool sums_in_place) {
+  const matmul& r = s.request;
   cublasLtMatmulPreference_t made = nullptr;
   calls.make("cublasLtMatmulPreferenceCreate",
              [&] { return cublasLtMatmulPreferenceCreate(&made); });
@@ -173,18 +151,20 @@ lt_preference wishes(lt_calls& calls, const sides& s, const matmul& r, bool sums
   return wish;
 }
 
-error not_offered(const matmul& r, const sides& s, const blaslt::combination& types,
-                  cublasStatus_t status) {
+error not_offered(const sides& s, const blaslt::combination& types, cublasStatus_t status) {
+  const matmul& r = s.request;
   const auto& p = s.product;
-  const auto op = [](cublasOperation_t o) { return o == CUBLAS_OP_N ? 'N' : 'T'; };
+  const auto op = [&](const blaslt::stored_matrix& as, blas::op wanted) {
+    return as_lt(as, wanted, r.a.type()) == CUBLAS_OP_N ? 'N' : 'T';
+  };
   return {.code = errc::unsupported,
           .message = fmt::format(
               "not offered: {} x {} + {} -> {}, epilogue {}, {}{}, m={} n={} k={} batch={}, ld {} "
               "{} {} {}, scaling {} {}, {}",
               to_string(s.left.type()), to_string(s.right.type()), to_string(types.c),
-              to_string(types.d), blaslt::epilogue_name(r.epilogue), op(s.left_op), op(s.right_op),
-              p.m, p.n, p.k, p.batch, p.left.ld, p.right.ld, p.c.ld, p.d.ld,
-              static_cast<int>(s.left_scaling), static_cast<int>(s.right_scaling),
+              to_string(types.d), blaslt::epilogue_name(r.epilogue), op(p.left, s.left_op),
+              op(p.right, s.right_op), p.m, p.n, p.k, p.batch, p.left.ld, p.right.ld, p.c.ld,
+              p.d.ld, static_cast<int>(s.left_scaling), static_cast<int>(s.right_scaling),
               status == CUBLAS_STATUS_SUCCESS ? "no kernel"
                                               : fmt::format("status {}", static_cast<int>(status))),
           .library = "cublaslt",
@@ -194,19 +174,21 @@ error not_offered(const matmul& r, const sides& s, const blaslt::combination& ty
 
 }  // namespace
 
-result<matmul_plan> matmul_plan::make(cublasLtHandle_t library, const matmul& r,
+result<matmul_plan> matmul_plan::make(cublasLtHandle_t library, const sides& s,
                                       cudaStream_t stream) {
-  const sides s(r);
+  const matmul& r = s.request;
   const auto types = blaslt::types_of(r).value();
   const auto& p = s.product;
   lt_calls calls(stream);
   matmul_plan made;
-  made.what_ = describe(calls, s, r, types);
+  made.factors_ = scale_type(types);
+  made.c_is_like_d_ = types.c == types.d;
+  made.what_ = describe(calls, s, types);
   made.left_ = matrix(calls, s.left.type(), p.m, p.k, p.left, p.batch);
   made.right_ = matrix(calls, s.right.type(), p.k, p.n, p.right, p.batch);
   made.c_ = matrix(calls, types.c, p.m, p.n, p.c, p.batch);
   made.d_ = matrix(calls, types.d, p.m, p.n, p.d, p.batch);
-  const lt_preference wish = wishes(calls, s, r, scale_type(types) == as_cuda(types.d));
+  const lt_preference wish = wishes(calls, s, scale_type(types) == as_cuda(types.d));
   if (!calls.good()) return std::move(std::move(calls).outcome()).error();
 
   const std::int64_t wanted = r.tuning == blaslt::tuning::timed
@@ -219,7 +201,7 @@ result<matmul_plan> matmul_plan::make(cublasLtHandle_t library, const matmul& r,
       wish.get(), static_cast<int>(wanted), proposed.data(), &found);
   // It says "invalid value", too, of what it cannot do.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
-    return not_offered(r, s, types, status);
+    return not_offered(s, types, status);
   }
   if (auto asked = check(status, "cublasLtMatmulAlgoGetHeuristic", stream); !asked) {
     return std::move(asked).error();
@@ -229,7 +211,7 @@ result<matmul_plan> matmul_plan::make(cublasLtHandle_t library, const matmul& r,
     if (one.state != CUBLAS_STATUS_SUCCESS || one.workspaceSize > most_workspace_bytes) continue;
     made.candidates_.push_back({one.algo, one.workspaceSize});
   }
-  if (made.candidates_.empty()) return not_offered(r, s, types, status);
+  if (made.candidates_.empty()) return not_offered(s, types, status);
   made.chosen_ = made.candidates_.front();
   return made;
 }
@@ -248,16 +230,15 @@ bool matmul_plan::choose(cublasLtHandle_t library, const tuned_choices::choice& 
   return true;
 }
 
-result<void> matmul_plan::run(cublasLtHandle_t library, const matmul& r, const lt_kernel& kernel,
+result<void> matmul_plan::run(cublasLtHandle_t library, const sides& s, const lt_kernel& kernel,
                               std::byte* d, std::byte* workspace, cudaStream_t stream) {
-  const sides s(r);
-  const auto types = blaslt::types_of(r).value();
-  const host_factor alpha(r.alpha, scale_type(types));
-  const host_factor beta(r.beta, scale_type(types));
+  const matmul& r = s.request;
+  const host_factor alpha(r.alpha, factors_);
+  const host_factor beta(r.beta, factors_);
   lt_calls calls(stream);
-  set_addresses(calls, what_.get(), s, r);
+  set_addresses(calls, what_.get(), s);
   // Where beta is zero nothing is read there. d is described like c, but for fp8.
-  const std::byte* const unread = types.c == types.d ? d : nullptr;
+  const std::byte* const unread = c_is_like_d_ ? d : nullptr;
   const std::byte* const c = r.c.null() ? unread : r.c.address();
   calls.make("cublasLtMatmul", [&] {
     return cublasLtMatmul(library, what_.get(), alpha.address(), s.left.address(), left_.get(),

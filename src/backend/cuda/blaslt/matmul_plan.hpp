@@ -1,9 +1,9 @@
 #pragma once
 
 #include "backend/cuda/blaslt/cublaslt.hpp"
+#include "backend/cuda/blaslt/sides.hpp"
 #include "backend/cuda/blaslt/tuned_choices.hpp"
 #include "backend/cuda/lane.hpp"
-#include "ops/blaslt/geometry.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +21,9 @@ struct lt_kernel {
 /// every request of the same key.
 class matmul_plan {
  public:
-  /// Describes `r` and asks cuBLASLt for kernels. \errors `unsupported`, beginning with "not
+  /// Describes a request and asks cuBLASLt for kernels. \errors `unsupported`, beginning with "not
   /// offered: ", where it has none; `out_of_memory`; `library_error`
-  [[nodiscard]] static result<matmul_plan> make(cublasLtHandle_t library, const blaslt::matmul& r,
+  [[nodiscard]] static result<matmul_plan> make(cublasLtHandle_t library, const sides& s,
                                                 cudaStream_t stream);
 
   /// What cuBLASLt proposes, the best guess first: never empty.
@@ -34,15 +34,16 @@ class matmul_plan {
   /// not take it for this.
   [[nodiscard]] bool choose(cublasLtHandle_t library, const tuned_choices::choice& kept) noexcept;
 
-  /// Enqueues `r`, whose key is this plan's, with `kernel`; its result goes to `d`, which is r.d or
-  /// lies like it. `workspace` is as large as the kernel says.
-  [[nodiscard]] result<void> run(cublasLtHandle_t library, const blaslt::matmul& r,
-                                 const lt_kernel& kernel, std::byte* d, std::byte* workspace,
-                                 cudaStream_t stream);
+  /// Enqueues a request whose key is this plan's, with `kernel`; its result goes to `d`, which is
+  /// the request's d or lies like it. `workspace` is as large as the kernel says.
+  [[nodiscard]] result<void> run(cublasLtHandle_t library, const sides& s, const lt_kernel& kernel,
+                                 std::byte* d, std::byte* workspace, cudaStream_t stream);
 
  private:
   matmul_plan() = default;
 
+  cudaDataType factors_ = CUDA_R_32F;  // alpha's type, and beta's
+  bool c_is_like_d_ = true;
   lt_operation what_;
   lt_layout left_, right_, c_, d_;
   std::vector<lt_kernel> candidates_;
@@ -62,13 +63,13 @@ struct planned {
   matmul_plan* plan = nullptr;
   cublasLtHandle_t library = nullptr;
 };
-/// The lane's plan for requests like `r`. Where `r` asks for it and the plan is new, its candidates
-/// are run and waited for. \errors as `matmul_plan::make`
-[[nodiscard]] result<planned> plan_for(lane& where, const blaslt::matmul& r);
+/// The lane's plan for requests like this one. Where it asks for it and the plan is new, its
+/// candidates are run and waited for. \errors as `matmul_plan::make`
+[[nodiscard]] result<planned> plan_for(lane& where, const sides& s);
 [[nodiscard]] plan_counts counts_of(lane& where);
 
 /// Runs the candidates on the lane and chooses the fastest.
-[[nodiscard]] result<void> measure(matmul_plan& plan, cublasLtHandle_t library,
-                                   const blaslt::matmul& r, lane& where);
+[[nodiscard]] result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const sides& s,
+                                   lane& where);
 
 }  // namespace troupe::cuda

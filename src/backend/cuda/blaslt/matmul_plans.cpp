@@ -50,13 +50,13 @@ class matmul_plans {
  public:
   explicit matmul_plans(lt_handle library) noexcept : library_(std::move(library)) {}
 
-  [[nodiscard]] result<planned> find(lane& where, const blaslt::matmul& r) {
-    const matmul_key key = key_of(r);
+  [[nodiscard]] result<planned> find(lane& where, const sides& s) {
+    const matmul_key key = key_of(s);
     if (matmul_plan* const kept = plans_.find(key)) return planned{kept, library_.get()};
-    auto made = matmul_plan::make(library_.get(), r, where.stream());
+    auto made = matmul_plan::make(library_.get(), s, where.stream());
     if (!made) return std::move(made).error();
-    if (r.tuning == blaslt::tuning::timed) {
-      if (auto tuned = tune(*made, key, where, r); !tuned) return std::move(tuned).error();
+    if (s.request.tuning == blaslt::tuning::timed) {
+      if (auto tuned = tune(*made, key, where, s); !tuned) return std::move(tuned).error();
     }
     return planned{&plans_.add(key, *std::move(made)), library_.get()};
   }
@@ -67,14 +67,14 @@ class matmul_plans {
 
  private:
   [[nodiscard]] result<void> tune(matmul_plan& plan, const matmul_key& key, lane& where,
-                                  const blaslt::matmul& r) {
+                                  const sides& s) {
     if (!choices_) choices_ = open_choices();
     if (const auto* const kept = choices_->find(key);
         kept != nullptr && plan.choose(library_.get(), *kept)) {
       ++restored_;
       return {};
     }
-    if (auto done = measure(plan, library_.get(), r, where); !done) return done;
+    if (auto done = measure(plan, library_.get(), s, where); !done) return done;
     ++measured_;
     tuned_choices::choice bytes;
     std::memcpy(bytes.data(), &plan.chosen().algorithm, sizeof bytes);
@@ -109,10 +109,10 @@ result<matmul_plans*> plans_of(lane& where) {
 
 }  // namespace
 
-result<planned> plan_for(lane& where, const blaslt::matmul& r) {
+result<planned> plan_for(lane& where, const sides& s) {
   auto plans = plans_of(where);
   if (!plans) return std::move(plans).error();
-  return (*plans)->find(where, r);
+  return (*plans)->find(where, s);
 }
 
 plan_counts counts_of(lane& where) {

@@ -37,11 +37,11 @@ result<event> make_event() {
 /// Runs candidates of one plan, whose result goes where it harms nothing.
 class stopwatch {
  public:
-  stopwatch(matmul_plan& plan, cublasLtHandle_t library, const blaslt::matmul& r, std::byte* d,
+  stopwatch(matmul_plan& plan, cublasLtHandle_t library, const sides& s, std::byte* d,
             std::byte* workspace, cudaStream_t stream, event begin, event end) noexcept
       : plan_(plan),
         library_(library),
-        request_(r),
+        sides_(s),
         d_(d),
         workspace_(workspace),
         stream_(stream),
@@ -54,7 +54,7 @@ class stopwatch {
       return std::move(done).error();
     }
     for (int i = 0; i < count; ++i) {
-      auto done = plan_.run(library_, request_, kernel, d_, workspace_, stream_);
+      auto done = plan_.run(library_, sides_, kernel, d_, workspace_, stream_);
       if (done) continue;
       if (done.error().code == errc::device_fault) return std::move(done).error();
       return std::numeric_limits<float>::infinity();
@@ -77,7 +77,7 @@ class stopwatch {
  private:
   matmul_plan& plan_;
   cublasLtHandle_t library_;
-  const blaslt::matmul& request_;
+  const sides& sides_;
   std::byte* d_;
   std::byte* workspace_;
   cudaStream_t stream_;
@@ -87,8 +87,8 @@ class stopwatch {
 
 }  // namespace
 
-result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const blaslt::matmul& r,
-                     lane& where) {
+result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const sides& s, lane& where) {
+  const blaslt::matmul& r = s.request;
   const auto& all = plan.candidates();
   const std::size_t count = std::min(all.size(), static_cast<std::size_t>(r.candidates));
   if (count < 2) return {};
@@ -109,7 +109,7 @@ result<void> measure(matmul_plan& plan, cublasLtHandle_t library, const blaslt::
   if (!begin) return std::move(begin).error();
   auto end = make_event();
   if (!end) return std::move(end).error();
-  stopwatch watch(plan, library, r, in_place ? memory->data() + d_at + beyond : r.d.address(),
+  stopwatch watch(plan, library, s, in_place ? memory->data() + d_at + beyond : r.d.address(),
                   memory->data() + workspace_at, where.stream(), *std::move(begin),
                   *std::move(end));
 

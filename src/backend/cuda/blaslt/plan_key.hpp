@@ -1,7 +1,7 @@
 #pragma once
 
+#include "backend/cuda/blaslt/sides.hpp"
 #include "backend/lru_cache.hpp"
-#include "ops/blaslt/geometry.hpp"
 
 #include <cstdint>
 
@@ -21,13 +21,9 @@ using matmul_key = number_key<48>;
 
 /// The key of a valid request: as cuBLASLt takes it, so that a product and the same one with d, a
 /// and b transposed share a plan.
-[[nodiscard]] inline matmul_key key_of(const blaslt::matmul& r) noexcept {
-  const blaslt::column_major_product p = blaslt::lay_out(r);
-  const blaslt::combination types = blaslt::types_of(r).value_or(
-      blaslt::combination{r.a.type(), r.b.type(), r.d.type(), r.d.type(), {}, r.d.type()});
-  const any_tensor& left = p.swapped ? r.b : r.a;
-  const any_tensor& right = p.swapped ? r.a : r.b;
-  const any_tensor& vector = blaslt::has_bias(r.epilogue) ? r.bias : r.bgrad;
+[[nodiscard]] inline matmul_key key_of(const sides& s) noexcept {
+  const blaslt::matmul& r = s.request;
+  const blaslt::column_major_product& p = s.product;
   // The sum over a factor is that over the left or the right one.
   auto epilogue = static_cast<std::int64_t>(r.epilogue);
   if (blaslt::sums_operand(r.epilogue)) {
@@ -37,13 +33,10 @@ using matmul_key = number_key<48>;
   }
   matmul_key key;
   const auto add = [&](auto number) { key.add(static_cast<std::int64_t>(number)); };
-  const auto add_type = [&](const any_tensor& t) {
-    add(t.null() ? -1 : static_cast<int>(t.type()));
-  };
-  for (const dtype type : {left.type(), right.type(), types.c, types.d, types.bias})
-    add(type);
-  add_type(r.aux);
-  add(types.computed);
+  for (const any_tensor* one : {&s.left, &s.right, &r.c, &r.d, &s.vector, &r.aux}) {
+    add(one->null() ? -1 : static_cast<int>(one->type()));
+    add(alignment_of(*one));
+  }
   add(r.math);
   add(r.fast_accumulation);
   add(epilogue);
@@ -54,23 +47,19 @@ using matmul_key = number_key<48>;
     add(one->distance);
     add(one->transposed);
   }
-  add(p.swapped ? r.op_b : r.op_a);
-  add(p.swapped ? r.op_a : r.op_b);
+  add(s.left_op);
+  add(s.right_op);
   add(r.aux.null() ? 0
                    : blaslt::aux_leading_dimension(r.aux, p.swapped, blaslt::is_relu(r.epilogue)));
   add(r.aux.null() ? 0 : blaslt::distance_of(r.aux));
-  add(!vector.null() && vector.rank() == 2 ? vector.stride(0) : 0);
+  add(!s.vector.null() && s.vector.rank() == 2 ? s.vector.stride(0) : 0);
   add(r.c.null() ? 0 : r.c.same_view(r.d) ? 2 : 1);
-  add(p.swapped ? r.scaling_b : r.scaling_a);
-  add(p.swapped ? r.scaling_a : r.scaling_b);
+  add(s.left_scaling);
+  add(s.right_scaling);
   int given = 0;
-  for (const any_tensor* one :
-       {p.swapped ? &r.scale_b : &r.scale_a, p.swapped ? &r.scale_a : &r.scale_b, &r.scale_c,
-        &r.scale_d, &r.amax_d})
+  for (const any_tensor* one : {&s.left_scale, &s.right_scale, &r.scale_c, &r.scale_d, &r.amax_d})
     given = given * 2 + (one->null() ? 0 : 1);
   add(given);
-  for (const any_tensor* one : {&left, &right, &r.c, &r.d, &vector, &r.aux})
-    add(alignment_of(*one));
   add(r.tuning);
   add(r.tuning == blaslt::tuning::timed ? r.candidates : 0);
   return key;

@@ -118,7 +118,7 @@ result<tuned_choices> tuned_choices::open(const std::string& folder, const std::
                                "user {} alone, with rights 700",
                                folder, is.st_uid, is.st_mode & 0777U, ::geteuid())};
   }
-  made.header_ = fmt::format("troupe matmul choices, form 1\n{}\n", identity);
+  made.header_ = fmt::format("troupe matmul choices, form 2\n{}\n", identity);
   made.header_.resize(header_bytes, '\0');
   made.name_ = fmt::format("choices-{:016x}", hash_of(std::as_bytes(std::span(made.header_))));
   made.known_ = made.read();

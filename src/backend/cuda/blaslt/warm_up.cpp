@@ -24,7 +24,7 @@ result<void> warm_up(lane& where) {
     };
     auto operands = where.workspace(3 * bytes);
     if (!operands) return std::move(operands).error();
-    auto found = plan_for(where, request_at(operands->data()));
+    auto found = plan_for(where, sides(request_at(operands->data())));
     if (!found) {
       if (found.error().code == errc::unsupported) continue;
       return std::move(found).error();
@@ -42,7 +42,7 @@ result<void> warm_up(lane& where) {
       return done;
     }
     const blaslt::matmul request = request_at(memory->data() + data_at);
-    if (auto done = found->plan->run(found->library, request, kernel, request.d.address(),
+    if (auto done = found->plan->run(found->library, sides(request), kernel, request.d.address(),
                                      memory->data() + work_at, where.stream());
         !done) {
       return done;
