@@ -19,10 +19,16 @@ gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_
               gpu_history gpu_lease hello digits example_plugin troupe)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
-gpu_sanitizer_memory='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
-gpu_sanitizer_memory+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
-gpu_sanitizer_blas='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
-gpu_sanitizer_blas+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
+declare -A gpu_sanitized=(
+  [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
+  [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
+  [blaslt]='BlasltMatmul.TakesEveryShape:BlasltMatmul.ScalesRowsColumnsAndBlocks'
+  [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
+  [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
+  [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
+)
+gpu_sanitized[memory]+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
+gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
 
 # A name for the contents of everything that is built. The same wherever the files are the same: of
 # their order, their times and rights, the locale and what tools leave behind nothing goes into it.
@@ -357,10 +363,10 @@ gpu_test_history() {
     --json "$gpu_results/history.jsonl"
 }
 
-# [SECONDS] at most for each of four runs. In threads, so that the program itself is what is looked
-# at: copies, fills, conversions, vectors, and products of the smallest sizes.
+# [SECONDS] at most for each run, two of each library. In threads, so that the program itself is what
+# is looked at.
 gpu_test_sanitizer() {
-  local limit=${1:-120} tool check
+  local limit=${1:-120} tool check library options
   if [[ $TROUPE_BACKEND == cpu ]]; then
     say 'sanitizer: left out, it looks at kernels only'
     return
@@ -368,13 +374,17 @@ gpu_test_sanitizer() {
   tool=$(type -p compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' || true)
   tool=${tool%%$'\n'*}
   [[ -n $tool ]] || give_up 'no compute-sanitizer on the PATH nor in /usr/local/cuda*/bin'
-  for check in memcheck initcheck; do
-    gpu_run "$check of memory" "$limit" "$tool" --tool "$check" --error-exitcode 9 \
-      --print-limit 20 "$programs/bin/memory_conformance_on_thread" --gtest_brief=1 \
-      --gtest_filter="$gpu_sanitizer_memory"
-    gpu_run "$check of blas" "$limit" "$tool" --tool "$check" --error-exitcode 9 \
-      --print-limit 20 "$programs/bin/blas_conformance_on_thread" --gtest_brief=1 \
-      --gtest_filter="$gpu_sanitizer_blas"
+  for library in $(<"$programs/libraries.txt"); do
+    [[ -n ${gpu_sanitized[$library]:-} ]] || give_up "tools/gpu.sh names no tests of $library to sanitize"
+    for check in memcheck initcheck; do
+      options=(--tool "$check" --error-exitcode 9 --print-limit 20)
+      # A call that is refused is seen by its caller, and some are made to find out: a kernel has as
+      # many parameters as can be asked for.
+      [[ $check == initcheck ]] || options+=(--report-api-errors no)
+      gpu_run "$check of $library" "$limit" "$tool" "${options[@]}" \
+        "$programs/bin/${library}_conformance_on_thread" --gtest_brief=1 \
+        --gtest_filter="${gpu_sanitized[$library]}"
+    done
   done
 }
 

@@ -6,6 +6,7 @@
 #include "side_by_side.hpp"
 
 #include <troupe/ops/blaslt/matmul.hpp>
+#include <troupe/ops/lane/marker.hpp>
 
 #include <fmt/format.h>
 
@@ -104,15 +105,22 @@ class operands {
   tensor<bf16> d;
 };
 
-/// Several, so that where one of them lies in memory decides nothing.
+/// Several, so that where one of them lies in memory decides nothing: a kernel of a few
+/// microseconds takes a tenth more or less by that.
 template <class T>
 class operand_sets {
  public:
   operand_sets(const device& gpu, raw::stream& stream, const extents& size) {
-    for (std::size_t i = 0; i < count; ++i)
+    constexpr std::int64_t elements = std::int64_t{1} << 25;  // of all sets, if that is not too few
+    const auto count = std::clamp<std::int64_t>(
+        elements / (size.m * size.k + size.k * size.n + size.m * size.n), 4, 32);
+    for (std::int64_t i = 0; i < count; ++i)
       sets_.push_back(std::make_unique<operands<T>>(gpu, stream, size));
   }
-  [[nodiscard]] const operands<T>& operator[](std::size_t i) const { return *sets_[i % count]; }
+  [[nodiscard]] const operands<T>& operator[](std::size_t i) const {
+    return *sets_[i % sets_.size()];
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return sets_.size(); }
   [[nodiscard]] double difference(raw::stream& stream) const {
     double apart = 0;
     for (const auto& set : sets_)
@@ -121,7 +129,6 @@ class operand_sets {
   }
 
  private:
-  static constexpr std::size_t count = 4;
   std::vector<std::unique_ptr<operands<T>>> sets_;
 };
 
@@ -166,6 +173,10 @@ void measure_small(report& out, const device& gpu, raw::element type, const std:
   raw::stream stream;
   raw::matmul plain(stream, type, n, n, n, true);
   const operand_sets<T> sets(gpu, stream, {n, n, n});
+  // Made before, as cuBLASLt's descriptions are.
+  std::vector<blaslt::matmul> requests;
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    requests.push_back(sets[i].request(true, blaslt::tuning::heuristic));
   const library_actor lane = gpu.library("blaslt");
   std::size_t turn = 0;
   auto single = take_in_turn(
@@ -174,7 +185,7 @@ void measure_small(report& out, const device& gpu, raw::element type, const std:
         sets[turn++].multiply(plain);
         stream.synchronize();
       },
-      [&] { lane.ask(sets[turn++].request(true, blaslt::tuning::heuristic)).get(); });
+      [&] { lane.ask(requests[turn++ % requests.size()]).get(); });
   const std::string what = fmt::format("matmul {} n={} with bias and gelu", name, n);
   add_times(out, single,
             {.name = what + ", with reply",
@@ -193,7 +204,9 @@ double measure_tuned(report& out, const device& gpu, const extents& size) {
   // About 2 ms at 600 TFLOP/s.
   const auto loop = static_cast<std::size_t>(std::clamp(1.2e12 / work, 4.0, 256.0));
   const auto run = [&](blaslt::tuning tuning) {
-    pipeline(loop, window, [&](std::size_t i) { return lane.ask(sets[i].request(true, tuning)); });
+    for (std::size_t i = 0; i < loop; ++i)
+      lane.tell(sets[i].request(true, tuning)).value();
+    lane.ask(troupe::lane::marker{}).get();
   };
   auto times = take_in_turn(
       {.blocks = 30, .warm_up = 2, .per_block = 6}, [&] { run(blaslt::tuning::heuristic); },

@@ -16,7 +16,7 @@
 namespace troupe {
 namespace detail {
 
-result<void> send(device_core& core, const request_type& type, void* request,
+result<void> send(device_core& core, const request_type& type, const void* request,
                   const request_options& options, std::uint8_t lane, completion done) {
   return core.send(type, request, options, lane, std::move(done));
 }

@@ -47,7 +47,7 @@ class device_core {
   /// Checks a request, and sends it; the request is used up. `done` is called exactly once, at once
   /// when the request is refused. An empty `done` makes it a `tell`.
   /// \returns why it was refused, when it was
-  result<void> send(const request_type& type, void* request, const request_options& options,
+  result<void> send(const request_type& type, const void* request, const request_options& options,
                     std::uint8_t lane, completion&& done, no_room full = no_room::as_configured);
 
   /// The lanes of a library, by the device's policy; the same for the same name.
@@ -97,7 +97,7 @@ class device_core {
   template <class Take>
   [[nodiscard]] auto await_room(deadline until, Take&& take, no_room full)
       -> result<typename decltype(take())::value_type>;
-  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, void* request,
+  [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, const void* request,
                                   deadline until, no_room full);
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);

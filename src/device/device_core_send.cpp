@@ -43,7 +43,7 @@ class device_core::unsent_slot {
   std::uint16_t slot_;
 };
 
-result<void> device_core::send(const request_type& type, void* request,
+result<void> device_core::send(const request_type& type, const void* request,
                                const request_options& options, std::uint8_t lane, completion&& done,
                                no_room full) {
   const auto refuse = [&](error why) -> result<void> {
@@ -158,7 +158,7 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
   }
 }
 
-result<void> device_core::fill(std::uint16_t slot, const request_type& type, void* request,
+result<void> device_core::fill(std::uint16_t slot, const request_type& type, const void* request,
                                deadline until, no_room full) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);

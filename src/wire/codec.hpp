@@ -73,7 +73,7 @@ class operand_source {
 /// Writes the fields of `r` into `room` as far as it reaches, and answers the bytes that the whole
 /// takes: more than `room` has means that nothing useful was written.
 /// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`.
-[[nodiscard]] result<std::size_t> encode(const request_type& type, void* r,
+[[nodiscard]] result<std::size_t> encode(const request_type& type, const void* r,
                                          std::span<std::byte> room, operand_source& operands);
 
 /// Fills a default-constructed request from its bytes, and lists its operands (what was in the list
@@ -84,6 +84,6 @@ class operand_source {
                                   std::vector<operand>& operands);
 
 /// The request with its numbers, for messages: `blas.gemm a=<f32>[2, 3] … alpha=1`.
-[[nodiscard]] std::string print(const request_type& type, void* r);
+[[nodiscard]] std::string print(const request_type& type, const void* r);
 
 }  // namespace troupe::wire

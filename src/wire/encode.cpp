@@ -101,10 +101,10 @@ class encoder final : public field_visitor {
 
 }  // namespace
 
-result<std::size_t> encode(const request_type& type, void* r, std::span<std::byte> room,
+result<std::size_t> encode(const request_type& type, const void* r, std::span<std::byte> room,
                            operand_source& operands) {
   encoder out(room, operands);
-  type.describe(r, out);
+  type.show(r, out);
   return std::move(out).outcome();
 }
 

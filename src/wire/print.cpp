@@ -56,9 +56,9 @@ class printer final : public field_visitor {
 
 }  // namespace
 
-std::string print(const request_type& type, void* r) {
+std::string print(const request_type& type, const void* r) {
   printer out(type.name);
-  type.describe(r, out);
+  type.show(r, out);
   return std::move(out).text();
 }
 

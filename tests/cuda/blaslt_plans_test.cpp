@@ -117,6 +117,18 @@ TEST(BlasltPlans, AreMeasuredOnceAndTheFastestRuns) {
   EXPECT_EQ(seen().last_kernel, emulated_cublaslt::first_that_runs);
 }
 
+TEST(BlasltPlans, KeepTheGuessWhereAnotherIsFasterInWarmCachesOnly) {
+  const own_cache folder;
+  emulated_lane lane;
+  product p(3);
+  p.request.tuning = blaslt::tuning::timed;
+  seen().slow_when_cold = emulated_cublaslt::fastest;
+  ASSERT_TRUE(run(p.request, lane));
+  seen().slow_when_cold = emulated_cublaslt::kernels;
+  EXPECT_EQ(seen().last_kernel, emulated_cublaslt::first_that_runs);
+  EXPECT_EQ(counts_of(lane).measured, 1u);
+}
+
 TEST(BlasltPlans, AreNotMeasuredAgainByWhoComesNext) {
   const own_cache folder;
   product p(3);

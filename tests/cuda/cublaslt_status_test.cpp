@@ -9,14 +9,15 @@
 namespace troupe::cuda {
 namespace {
 
-struct vendor_status {
+/// As the vendor's header has it.
+struct named_status {
   int number;
   std::string_view name;
 };
 
 #define STATUS(name) \
-  vendor_status { name, #name }
-constexpr vendor_status vendor_statuses[] = {
+  named_status { name, #name }
+constexpr named_status vendor_statuses[] = {
     STATUS(CUBLAS_STATUS_NOT_INITIALIZED), STATUS(CUBLAS_STATUS_ALLOC_FAILED),
     STATUS(CUBLAS_STATUS_INVALID_VALUE),   STATUS(CUBLAS_STATUS_ARCH_MISMATCH),
     STATUS(CUBLAS_STATUS_MAPPING_ERROR),   STATUS(CUBLAS_STATUS_EXECUTION_FAILED),
@@ -26,8 +27,8 @@ constexpr vendor_status vendor_statuses[] = {
 #undef STATUS
 
 TEST(CublasLtStatus, HasTheVendorsNumbersAndNames) {
-  for (const vendor_status& vendor : vendor_statuses) {
-    const auto ours = std::ranges::find(cublaslt_statuses, vendor.number, &cublaslt_status::number);
+  for (const named_status& vendor : vendor_statuses) {
+    const auto ours = std::ranges::find(cublaslt_statuses, vendor.number, &vendor_status::number);
     ASSERT_NE(ours, cublaslt_statuses.end()) << vendor.name;
     EXPECT_EQ(ours->name, vendor.name);
   }

@@ -9,14 +9,15 @@
 namespace troupe::cuda {
 namespace {
 
-struct vendor_status {
+/// As the vendor's header has it.
+struct named_status {
   int number;
   std::string_view name;
 };
 
 #define STATUS(name) \
-  vendor_status { name, #name }
-constexpr vendor_status vendor_statuses[] = {
+  named_status { name, #name }
+constexpr named_status vendor_statuses[] = {
     STATUS(CUFFT_INVALID_PLAN),    STATUS(CUFFT_ALLOC_FAILED),
     STATUS(CUFFT_INVALID_TYPE),    STATUS(CUFFT_INVALID_VALUE),
     STATUS(CUFFT_INTERNAL_ERROR),  STATUS(CUFFT_EXEC_FAILED),
@@ -30,8 +31,8 @@ constexpr vendor_status vendor_statuses[] = {
 #undef STATUS
 
 TEST(CufftStatus, HasTheVendorsNumbersAndNames) {
-  for (const vendor_status& vendor : vendor_statuses) {
-    const auto ours = std::ranges::find(cufft_statuses, vendor.number, &cufft_status::number);
+  for (const named_status& vendor : vendor_statuses) {
+    const auto ours = std::ranges::find(cufft_statuses, vendor.number, &vendor_status::number);
     ASSERT_NE(ours, cufft_statuses.end()) << vendor.name;
     EXPECT_EQ(ours->name, vendor.name);
   }

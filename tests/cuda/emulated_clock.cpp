@@ -5,14 +5,18 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace {
 double now_ms = 0;
-}
+bool swept = false;
+}  // namespace
 
 namespace troupe {
 void advance_emulated_clock(double ms) noexcept { now_ms += ms; }
+bool take_emulated_sweep() noexcept { return std::exchange(swept, false); }
 }  // namespace troupe
 
 extern "C" {
@@ -32,6 +36,18 @@ cudaError_t cudaEventRecord(cudaEvent_t held, cudaStream_t) {
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* passed, cudaEvent_t from, cudaEvent_t to) {
   *passed = static_cast<float>(*reinterpret_cast<double*>(to) - *reinterpret_cast<double*>(from));
+  return cudaSuccess;
+}
+cudaError_t cudaMallocAsync(void** made, size_t bytes, cudaStream_t) {
+  *made = std::malloc(bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* held, cudaStream_t) {
+  std::free(held);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
+  swept = true;
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }

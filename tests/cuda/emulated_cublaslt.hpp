@@ -17,6 +17,8 @@ struct history {
   std::uint64_t products = 0;
   std::uint64_t proposals = 0;  ///< calls of the heuristic
   int heuristic_answers = 0;    ///< a status: what it says, if not success
+  /// To be set: one that is the slowest where the caches hold nothing.
+  std::uint64_t slow_when_cold = kernels;
 };
 [[nodiscard]] history& seen() noexcept;
 

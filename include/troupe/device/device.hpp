@@ -124,12 +124,12 @@ class TROUPE_EXPORT device {
 
   /// Sends a request to the actor of its library.
   template <request R>
-  [[nodiscard]] future<reply_of<R>> ask(R r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).ask(std::move(r), options);
+  [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).ask(r, options);
   }
   template <request R>
-  result<void> tell(R r, const request_options& options = {}) const {
-    return library(request_type_of<R>().library()).tell(std::move(r), options);
+  result<void> tell(const R& r, const request_options& options = {}) const {
+    return library(request_type_of<R>().library()).tell(r, options);
   }
 
   // The device itself. All of these answer at once, whatever it is doing.

@@ -35,12 +35,12 @@ class lane_group {
 /// Gets the answer of a request: the bytes of its reply, or why it failed (then `reply` is null).
 using completion = unique_function<void(const std::byte* reply, error* failure)>;
 
-TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, void* request,
+TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, const void* request,
                                 const request_options& options, std::uint8_t lane, completion done);
 [[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(device_core& core) noexcept;
 
 template <request R>
-[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, R r,
+[[nodiscard]] future<troupe::reply_of<R>> ask(device_core& core, const R& r,
                                               const request_options& options, std::uint8_t lane) {
   promise<troupe::reply_of<R>> source(driver_of(core));
   future<troupe::reply_of<R>> answer = source.get_future();
@@ -73,20 +73,22 @@ class TROUPE_EXPORT library_actor {
   library_actor(const library_actor&);
   library_actor& operator=(const library_actor&);
 
-  /// Sends a request and answers its reply. Returns before the device is done.
+  /// Sends a request and answers its reply. Returns before the device is done; the request itself
+  /// is read before, so it may be sent again or changed at once. One that is kept and sent often
+  /// costs less than one that is made each time.
   /// \errors what the request's `validate` says; `stale_buffer`, `tainted_buffer`, `frozen_buffer`,
   /// `foreign_buffer` for its tensors; `mailbox_full`, `device_stopped`, `library_missing`,
   /// `deadline_exceeded`, `cancelled`; `device_fault`, `aborted`, `poisonous` after a fault;
   /// `library_error` and `numerical` from the library
   template <request R>
-  [[nodiscard]] future<reply_of<R>> ask(R r, const request_options& options = {}) const {
-    return detail::ask(*core_, std::move(r), options, lanes_->pick());
+  [[nodiscard]] future<reply_of<R>> ask(const R& r, const request_options& options = {}) const {
+    return detail::ask(*core_, r, options, lanes_->pick());
   }
 
   /// Sends a request that nobody waits for. Answers whether it was accepted; how it ends shows only
   /// in the device's statistics.
   template <request R>
-  result<void> tell(R r, const request_options& options = {}) const {
+  result<void> tell(const R& r, const request_options& options = {}) const {
     return detail::send(*core_, request_type_of<R>(), &r, options, lanes_->pick(), {});
   }
 

@@ -58,7 +58,8 @@ class TROUPE_EXPORT field_visitor {
   void option(std::string_view name, Enum& v, Enum last) {
     auto number = static_cast<std::uint32_t>(v);
     choice(name, number, static_cast<std::uint32_t>(last));
-    v = static_cast<Enum>(number);
+    // Nothing is written where it is only read: requests are sent by several threads at once.
+    if (v != static_cast<Enum>(number)) v = static_cast<Enum>(number);
   }
 
  protected:
@@ -101,9 +102,12 @@ struct request_type {
   bool (*reply_can_be)(const std::byte* bytes) noexcept = nullptr;
   void (*construct)(void* at) = nullptr;
   void (*destroy)(void* r) noexcept = nullptr;
+  /// Changes nothing unless the visitor does.
   void (*describe)(void* r, field_visitor& fields) = nullptr;
   result<void> (*validate)(const void* r) = nullptr;
 
+  /// `describe` for a visitor that only looks.
+  void show(const void* r, field_visitor& fields) const { describe(const_cast<void*>(r), fields); }
   /// The part of the name before the dot.
   [[nodiscard]] constexpr std::string_view library() const noexcept {
     return name.substr(0, name.find('.'));

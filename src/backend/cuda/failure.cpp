@@ -3,6 +3,9 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 namespace troupe::cuda {
 
 namespace {
@@ -173,6 +176,18 @@ result<void> check(cudaError_t code, std::string_view call) {
   // What was refused leaves its code behind for the next one who asks.
   (void)cudaGetLastError();
   return why;
+}
+
+error failure_of(std::span<const vendor_status> known, int status, std::string_view library,
+                 std::string_view call, cudaStream_t stream) {
+  const auto found = std::ranges::find(known, status, &vendor_status::number);
+  const bool listed = found != known.end();
+  return {.code = !listed || context_is_lost(stream) ? errc::device_fault : found->kind,
+          .message = "the library gives no further reason",
+          .library = std::string(library),
+          .call = std::string(call),
+          .code_name = listed ? std::string(found->name) : std::string(),
+          .vendor_code = status};
 }
 
 }  // namespace troupe::cuda

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "backend/cuda/vendor_status.hpp"
+
 #include <troupe/core/result.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <span>
 #include <string_view>
 
 namespace troupe::cuda {
@@ -35,5 +38,12 @@ enum class severity : std::uint8_t {
 /// `lost` and `device_gone` become `errc::device_fault`, `memory` becomes `errc::out_of_memory`,
 /// `request` becomes `errc::library_error`.
 [[nodiscard]] result<void> check(cudaError_t code, std::string_view call);
+
+/// The error for what a call of `library` has answered, which is no success: what `known` says it
+/// means. Where `stream` says that the context is lost, that is the error, whatever the library has
+/// called it, and so it is where nobody has listed the status.
+[[nodiscard]] error failure_of(std::span<const vendor_status> known, int status,
+                               std::string_view library, std::string_view call,
+                               cudaStream_t stream);
 
 }  // namespace troupe::cuda

@@ -1,6 +1,7 @@
 #include "backend/cuda/blas/product_plans.hpp"
 
 #include "backend/cuda/blas/cublas.hpp"
+#include "backend/cuda/blaslt/cublaslt.hpp"
 
 #include <cublasLt.h>
 
@@ -10,7 +11,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -76,20 +76,9 @@ plan_key key_of(const column_major_product& p, const product_types& types) noexc
           .align_c = alignment_of(p.c)};
 }
 
-/// One of cuBLASLt's descriptions.
-template <class Handle, cublasStatus_t (*Destroy)(Handle)>
-struct destroyer {
-  void operator()(Handle held) const noexcept { (void)Destroy(held); }
-};
-template <class Handle, cublasStatus_t (*Destroy)(Handle)>
-using description = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Handle, Destroy>>;
-using operation = description<cublasLtMatmulDesc_t, &cublasLtMatmulDescDestroy>;
-using layout = description<cublasLtMatrixLayout_t, &cublasLtMatrixLayoutDestroy>;
-using preference = description<cublasLtMatmulPreference_t, &cublasLtMatmulPreferenceDestroy>;
-
 struct plan {
-  operation what;
-  layout a, b, c;
+  lt_operation what;
+  lt_layout a, b, c;
   cublasLtMatmulAlgo_t kernel{};
   bool exists = false;  // cuBLASLt has a kernel for it
 };
@@ -115,7 +104,7 @@ class planner {
       note(cublasLtMatrixLayoutCreate(&one, type, static_cast<std::uint64_t>(rows),
                                       static_cast<std::uint64_t>(columns), ld),
            "cublasLtMatrixLayoutCreate");
-      return layout(one);
+      return lt_layout(one);
     };
     made.a = matrix(key.in, key.m, key.k, key.lda, key.op_a != CUBLAS_OP_N);
     made.b = matrix(key.in, key.k, key.n, key.ldb, key.op_b != CUBLAS_OP_N);
@@ -129,7 +118,7 @@ class planner {
   void choose(const plan_key& key, plan& made) {
     cublasLtMatmulPreference_t made_wish = nullptr;
     note(cublasLtMatmulPreferenceCreate(&made_wish), "cublasLtMatmulPreferenceCreate");
-    const preference wish(made_wish);
+    const lt_preference wish(made_wish);
     wish_for(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes_});
     // Sums are formed in the type in which products are computed, never in a narrower one.
     unsigned reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -163,7 +152,7 @@ class planner {
          "cublasLtMatmulDescSetAttribute");
   }
   template <class T>
-  void wish_for(const preference& wish, cublasLtMatmulPreferenceAttributes_t which, T value) {
+  void wish_for(const lt_preference& wish, cublasLtMatmulPreferenceAttributes_t which, T value) {
     if (!outcome_) return;
     note(cublasLtMatmulPreferenceSetAttribute(wish.get(), which, &value, sizeof value),
          "cublasLtMatmulPreferenceSetAttribute");

@@ -74,7 +74,11 @@ class matmul_plans {
       ++restored_;
       return {};
     }
-    if (auto done = measure(plan, library_.get(), s, where); !done) return done;
+    if (auto done = measure(plan, library_.get(), s, where); !done) {
+      // The guess needs less memory than to look for something better.
+      if (done.error().code == errc::out_of_memory) return {};
+      return done;
+    }
     ++measured_;
     tuned_choices::choice bytes;
     std::memcpy(bytes.data(), &plan.chosen().algorithm, sizeof bytes);

@@ -60,15 +60,7 @@ plan_cache& plans_of(lane& where) {
 
 result<void> check(cufftResult status, std::string_view call, cudaStream_t stream) {
   if (status == CUFFT_SUCCESS) return {};
-  const auto known =
-      std::ranges::find(cufft_statuses, static_cast<int>(status), &cufft_status::number);
-  const bool listed = known != cufft_statuses.end();
-  return error{.code = !listed || context_is_lost(stream) ? errc::device_fault : known->kind,
-               .message = "cuFFT gives no further reason",
-               .library = "cufft",
-               .call = std::string(call),
-               .code_name = listed ? std::string(known->name) : std::string(),
-               .vendor_code = status};
+  return failure_of(cufft_statuses, status, "cufft", call, stream);
 }
 
 result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layout& as,

@@ -11,14 +11,8 @@
 namespace troupe::cuda {
 namespace {
 
-struct known_status {
-  curandStatus_t status;
-  std::string_view name;
-  errc meaning;
-};
-
 // Source: curand.h.
-constexpr known_status statuses[] = {
+constexpr vendor_status statuses[] = {
     {CURAND_STATUS_VERSION_MISMATCH, "CURAND_STATUS_VERSION_MISMATCH", errc::library_error},
     {CURAND_STATUS_NOT_INITIALIZED, "CURAND_STATUS_NOT_INITIALIZED", errc::library_error},
     {CURAND_STATUS_ALLOCATION_FAILED, "CURAND_STATUS_ALLOCATION_FAILED", errc::out_of_memory},
@@ -34,10 +28,6 @@ constexpr known_status statuses[] = {
     {CURAND_STATUS_ARCH_MISMATCH, "CURAND_STATUS_ARCH_MISMATCH", errc::unsupported},
     {CURAND_STATUS_INTERNAL_ERROR, "CURAND_STATUS_INTERNAL_ERROR", errc::library_error},
 };
-
-// One that nobody has listed counts as a lost context.
-constexpr known_status unlisted{CURAND_STATUS_INTERNAL_ERROR, "an unlisted status",
-                                errc::device_fault};
 
 /// Streams are made in pieces of so many words, each by one call that starts where the piece does:
 /// so which words there are does not depend on how requests ask for them.
@@ -176,14 +166,7 @@ result<void> hold_piece(stream& of, std::int64_t piece, const lane& where) {
 
 result<void> check(curandStatus_t status, std::string_view call, const lane& where) {
   if (status == CURAND_STATUS_SUCCESS) return {};
-  const auto* const found = std::ranges::find(statuses, status, &known_status::status);
-  const known_status& known = found != std::end(statuses) ? *found : unlisted;
-  return error{.code = context_is_lost(where.stream()) ? errc::device_fault : known.meaning,
-               .message = "cuRAND has refused the call",
-               .library = "curand",
-               .call = std::string(call),
-               .code_name = std::string(known.name),
-               .vendor_code = status};
+  return failure_of(statuses, status, "curand", call, where.stream());
 }
 
 result<void> enqueue_words(const rng::position& from, std::uint64_t first, std::int64_t count,
