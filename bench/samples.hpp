@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace troupe::bench {
@@ -28,6 +29,11 @@ class samples {
     times_.insert(times_.end(), more.times_.begin(), more.times_.end());
   }
 
+  [[nodiscard]] bool empty() const noexcept { return times_.empty(); }
+  /// Precondition: not empty.
+  [[nodiscard]] double mean() const {
+    return std::accumulate(times_.begin(), times_.end(), 0.0) / static_cast<double>(times_.size());
+  }
   [[nodiscard]] double median() { return percentile(0.5); }
   [[nodiscard]] double p99() { return percentile(0.99); }
   /// The value below which this part of the samples lies. Precondition: not empty.

@@ -216,7 +216,7 @@ double measure_tuned(report& out, const device& gpu, const extents& size) {
             .reference = "the heuristic's",
             .unit = "TFLOP/s",
             .median = ratio_at_least(0.99)});
-  return times.raw.median() / times.ours.median();
+  return times.raw.typical() / times.ours.typical();
 }
 
 void measure_all_tuned(report& out, const device& gpu) {

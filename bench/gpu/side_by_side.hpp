@@ -16,10 +16,19 @@
 
 namespace troupe::bench {
 
+/// Times of one side.
+struct side : samples {
+  samples medians;  ///< of its blocks, where they were taken in blocks
+
+  /// The mean of the blocks' medians. Blocks run on other processors each, which differ by a third;
+  /// the median of all would be that of the kind which happened to be drawn more often.
+  [[nodiscard]] double typical() { return medians.empty() ? median() : medians.mean(); }
+};
+
 /// Times of the floor and of Troupe, taken in one run.
 struct side_by_side {
-  samples raw;
-  samples ours;
+  side raw;
+  side ours;
 };
 
 struct repetitions {
@@ -38,10 +47,13 @@ template <class Raw, class Ours>
 [[nodiscard]] side_by_side take_in_turn(const repetitions& n, Raw&& raw, Ours&& ours) {
   side_by_side found;
   placement processors;
-  const auto block = [&](samples& into, auto&& work) {
+  const auto block = [&](side& into, auto&& work) {
     for (int i = 0; i < n.warm_up; ++i)
       work();
-    into.take(static_cast<std::size_t>(n.per_block), work);
+    samples taken;
+    taken.take(static_cast<std::size_t>(n.per_block), work);
+    into.medians.add(taken.median());
+    into.add(taken);
   };
   for (int i = 0; i < n.blocks; ++i) {
     if (n.moves) processors.move();
@@ -62,18 +74,18 @@ struct named {
   std::optional<target> p99{};
 };
 
-/// Adds the median and the p99 of both as times.
+/// Adds the typical time and the p99 of both.
 inline void add_times(report& out, side_by_side& times, const named& n) {
-  out.add({n.name + ", p50", times.ours.median() * n.per_microsecond, n.unit, n.reference,
-           times.raw.median() * n.per_microsecond, n.median});
+  out.add({n.name + ", p50", times.ours.typical() * n.per_microsecond, n.unit, n.reference,
+           times.raw.typical() * n.per_microsecond, n.median});
   out.add({n.name + ", p99", times.ours.p99() * n.per_microsecond, n.unit, n.reference,
            times.raw.p99() * n.per_microsecond, n.p99});
 }
 
-/// Adds the median of both as a rate: `amount` per run, in `unit` per second.
+/// Adds the typical time of both as a rate: `amount` per run, in `unit` per second.
 inline void add_rate(report& out, side_by_side& times, double amount, const named& n) {
-  out.add({n.name, amount / times.ours.median() * 1e6, n.unit, n.reference,
-           amount / times.raw.median() * 1e6, n.median});
+  out.add({n.name, amount / times.ours.typical() * 1e6, n.unit, n.reference,
+           amount / times.raw.typical() * 1e6, n.median});
 }
 
 /// Measures one thing; where that fails, the others are measured all the same.
