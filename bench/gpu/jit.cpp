@@ -63,6 +63,9 @@ void measure_launch(report& out, raw::stream& stream, device gpu, const std::str
   float* z = y + n;
   std::int32_t count = n;
   void* parameters[] = {&x, &y, &z, &count};
+  const jit::launch launch{.kernel = add,
+                           .block = {.x = n},
+                           .arguments = {jit::reads(a), jit::reads(b), jit::writes(c), n}};
 
   auto times = take_in_turn(
       {.blocks = 100, .warm_up = 20, .per_block = 1'000},
@@ -70,12 +73,7 @@ void measure_launch(report& out, raw::stream& stream, device gpu, const std::str
         floor.launch(stream, 1, n, parameters);
         stream.synchronize();
       },
-      [&] {
-        lane.ask(jit::launch{.kernel = add,
-                             .block = {.x = n},
-                             .arguments = {jit::reads(a), jit::reads(b), jit::writes(c), n}})
-            .get();
-      });
+      [&] { lane.ask(launch).get(); });
   add_times(out, times,
             {.name = "launch of a compiled kernel, ask, " + where,
              .reference = "cuLaunchKernel + synchronize",
@@ -90,12 +88,9 @@ void measure_launch(report& out, raw::stream& stream, device gpu, const std::str
         stream.synchronize();
       },
       [&] {
-        const jit::launch r{.kernel = add,
-                            .block = {.x = n},
-                            .arguments = {jit::reads(a), jit::reads(b), jit::writes(c), n}};
         for (int i = 1; i < loop; ++i)
-          lane.tell(r).value();
-        lane.ask(r).get();
+          lane.tell(launch).value();
+        lane.ask(launch).get();
       });
   add_times(out, told,
             {.name = "launches of a compiled kernel, tell, " + where,

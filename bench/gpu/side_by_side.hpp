@@ -20,9 +20,9 @@ namespace troupe::bench {
 struct side : samples {
   samples medians;  ///< of its blocks, where they were taken in blocks
 
-  /// The mean of the blocks' medians. Blocks run on other processors each, which differ by a third;
-  /// the median of all would be that of the kind which happened to be drawn more often.
-  [[nodiscard]] double typical() { return medians.empty() ? median() : medians.mean(); }
+  /// The middle of the blocks' medians: blocks run on other processors each, which differ by a
+  /// third.
+  [[nodiscard]] double typical() { return medians.empty() ? median() : medians.middle(); }
 };
 
 /// Times of the floor and of Troupe, taken in one run.

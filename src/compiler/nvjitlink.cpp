@@ -10,7 +10,7 @@
 namespace troupe::jit {
 namespace {
 
-using linker = struct opaque_linker*;
+using linker = void*;  // nvJitLinkHandle
 constexpr int success = 0;
 
 constexpr std::array<const char*, 19> status_names = {

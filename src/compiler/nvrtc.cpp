@@ -9,7 +9,7 @@
 namespace troupe::jit {
 namespace {
 
-using program = struct opaque_program*;
+using program = void*;  // nvrtcProgram
 enum : int { success = 0, error_out_of_memory = 1 };
 
 struct nvrtc {

@@ -17,6 +17,9 @@ struct program {
   std::vector<std::string> names;
 };
 
+/// What a handle of the library is.
+program& at(void* handle) { return *static_cast<program*>(handle); }
+
 std::vector<void*> eaten;
 
 [[gnu::noinline]] int descend(const volatile int* above, long levels) {
@@ -32,74 +35,74 @@ extern "C" {
 const char* nvrtcGetErrorString(int status) {
   return status == 0 ? "NVRTC_SUCCESS" : status == 1 ? "NVRTC_ERROR_OUT_OF_MEMORY" : "NVRTC_ERROR";
 }
-int nvrtcCreateProgram(program** made, const char* text, const char*, int, const char* const*,
+int nvrtcCreateProgram(void** made, const char* text, const char*, int, const char* const*,
                        const char* const*) {
   *made = new program{text, {}};
   return 0;
 }
-int nvrtcDestroyProgram(program** made) {
-  delete *made;
+int nvrtcDestroyProgram(void** made) {
+  delete &at(*made);
   return 0;
 }
-int nvrtcAddNameExpression(program* p, const char* name) {
-  p->names.emplace_back(name);
+int nvrtcAddNameExpression(void* p, const char* name) {
+  at(p).names.emplace_back(name);
   return 0;
 }
-int nvrtcCompileProgram(program* p, int, const char* const*) {
-  if (p->text == "crash") *reinterpret_cast<volatile int*>(std::strtol("16", nullptr, 10)) = 1;
-  if (p->text == "abort") std::abort();
-  if (p->text == "exit") std::_Exit(7);
-  if (p->text == "hang")
+int nvrtcCompileProgram(void* p, int, const char* const*) {
+  if (at(p).text == "crash") *reinterpret_cast<volatile int*>(std::strtol("16", nullptr, 10)) = 1;
+  if (at(p).text == "abort") std::abort();
+  if (at(p).text == "exit") std::_Exit(7);
+  if (at(p).text == "hang")
     for (;;)
       ::pause();
-  if (p->text == "overflow") {
+  if (at(p).text == "overflow") {
     volatile int start = 0;
     return descend(&start, 1L << 40);
   }
   // As a compiler that checks nothing, one that gives up, and one that says so.
-  if (p->text.starts_with("eat ")) {
+  if (at(p).text.starts_with("eat ")) {
     for (;;) {
       void* const more = std::malloc(std::size_t{16} << 20);
       if (more != nullptr) {
         eaten.push_back(more);
         continue;
       }
-      if (p->text == "eat and crash") std::memset(more, 1, 64);
-      if (p->text == "eat and throw") throw std::bad_alloc();
-      if (p->text == "eat and abort") std::abort();
+      if (at(p).text == "eat and crash") std::memset(more, 1, 64);
+      if (at(p).text == "eat and throw") throw std::bad_alloc();
+      if (at(p).text == "eat and abort") std::abort();
       return 1;
     }
   }
-  if (p->text == "refuse") return 6;
+  if (at(p).text == "refuse") return 6;
   return 0;
 }
-int nvrtcGetProgramLogSize(program*, std::size_t* size) {
+int nvrtcGetProgramLogSize(void*, std::size_t* size) {
   *size = 4;
   return 0;
 }
-int nvrtcGetProgramLog(program*, char* log) {
+int nvrtcGetProgramLog(void*, char* log) {
   std::memcpy(log, "log", 4);
   return 0;
 }
-int nvrtcGetLoweredName(program* p, const char* name, const char** lowered) {
-  for (const std::string& one : p->names) {
+int nvrtcGetLoweredName(void* p, const char* name, const char** lowered) {
+  for (const std::string& one : at(p).names) {
     if (one != name) continue;
     *lowered = one.c_str();
     return 0;
   }
   return 10;
 }
-int nvrtcGetCUBINSize(program* p, std::size_t* size) {
-  *size = p->text.size();
+int nvrtcGetCUBINSize(void* p, std::size_t* size) {
+  *size = at(p).text.size();
   return 0;
 }
-int nvrtcGetCUBIN(program* p, char* image) {
-  p->text.copy(image, p->text.size());
+int nvrtcGetCUBIN(void* p, char* image) {
+  at(p).text.copy(image, at(p).text.size());
   return 0;
 }
-int nvrtcGetPTXSize(program* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
-int nvrtcGetPTX(program* p, char* image) { return nvrtcGetCUBIN(p, image); }
-int nvrtcGetLTOIRSize(program* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
-int nvrtcGetLTOIR(program* p, char* image) { return nvrtcGetCUBIN(p, image); }
+int nvrtcGetPTXSize(void* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
+int nvrtcGetPTX(void* p, char* image) { return nvrtcGetCUBIN(p, image); }
+int nvrtcGetLTOIRSize(void* p, std::size_t* size) { return nvrtcGetCUBINSize(p, size); }
+int nvrtcGetLTOIR(void* p, char* image) { return nvrtcGetCUBIN(p, image); }
 }
 // NOLINTEND(readability-identifier-naming)

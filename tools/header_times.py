@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What including a public header costs: `header_times.py [--json FILE]`.
+
+For each header of include/: processor seconds of the compiler (g++ -std=c++20 -fsyntax-only, the best
+of three), of which so much is the standard library's headers that it includes, itself or through
+others, and the rest its own. Fails where a header's own part is above 0.3 s.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
+MOST_SECONDS = 0.3
+RUNS = 3
+
+
+def standard_headers(header, seen):
+    """Those that `header` includes, and its own ones do that are not in `seen` yet."""
+    if header in seen:
+        return set()
+    seen.add(header)
+    found = set()
+    text = (INCLUDE / header).read_text(encoding="utf-8")
+    for name in re.findall(r"^#include <([^>]+)>", text, re.MULTILINE):
+        found |= standard_headers(name, seen) if name.startswith("troupe/") else {name}
+    return found
+
+
+def seconds_of(headers, folder):
+    """Of a source that includes these."""
+    source = pathlib.Path(folder) / "all.cpp"
+    source.write_text("".join(f"#include <{name}>\n" for name in headers), encoding="utf-8")
+    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", str(source)]
+    best = float("inf")
+    for _ in range(RUNS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return best
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--json", type=pathlib.Path)
+    asked = arguments.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for path in sorted(INCLUDE.rglob("*.hpp")):
+            header = path.relative_to(INCLUDE).as_posix()
+            whole = seconds_of([header], folder)
+            standard = seconds_of(sorted(standard_headers(header, set())), folder)
+            rows.append({"header": header, "seconds": round(whole, 3),
+                         "own_seconds": round(whole - standard, 3)})
+    rows.sort(key=lambda row: -row["own_seconds"])
+    for row in rows:
+        print(f"{row['header']:44} {row['seconds']:.2f} s, own {row['own_seconds']:.2f} s")
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    worst = rows[0]
+    fits = worst["own_seconds"] <= MOST_SECONDS
+    print(f"header_times: {'ok' if fits else 'FAILED'}, at most {worst['own_seconds']:.2f} s, "
+          f"by {worst['header']}")
+    return 0 if fits else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
