@@ -77,17 +77,26 @@ decoded_requests::entry* decoded_requests::find(const operation& what,
   return found;
 }
 
+bool decoded_requests::came_before(std::uint64_t hash) noexcept {
+  std::uint64_t& one = seen_[hash % seen_.size()];
+  std::uint64_t& other = seen_[(hash >> 32) % seen_.size()];
+  if (one == hash || other == hash) return true;
+  (toss() ? one : other) = hash;
+  return false;
+}
+
 decoded_requests::entry* decoded_requests::look_up(const operation& what,
                                                    std::span<const std::byte> bytes,
                                                    const wire::address_ranges& ranges) {
   const std::uint64_t hash = wire::hash_of(bytes);
-  std::unique_ptr<entry>& place = entries_[hash % capacity];
-  if (place && place->hash_ == hash && place->is(what, bytes)) return place.get();
-  std::uint64_t& seen = seen_[hash % seen_.size()];
-  if (seen != hash) {
-    seen = hash;
-    return nullptr;
+  std::unique_ptr<entry>& one = entries_[hash % capacity];
+  std::unique_ptr<entry>& other = entries_[(hash >> 32) % capacity];
+  for (entry* kept : {one.get(), other.get()}) {
+    if (kept != nullptr && kept->hash_ == hash && kept->is(what, bytes)) return kept;
   }
+  if (!came_before(hash)) return nullptr;
+  const bool first = !one || (other && toss());
+  std::unique_ptr<entry>& place = first ? one : other;
   if (!place) place = std::make_unique<entry>();
   // Acquire: whoever used it has read what it wanted to.
   if (place->users_.load(std::memory_order_acquire) != 0) return nullptr;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -71,7 +72,8 @@ struct decoded_request {
 /// Requests that programs send again and again, by their bytes: to recognise one is much less work
 /// than to decode and check it. What comes for the second time is taken in, so a program whose
 /// requests all differ fills nothing here. A loop sends the same ones in the same order, so what
-/// came after the last one the time before is looked at first.
+/// came after the last one the time before is looked at first. Each has two places to be in, so
+/// that two of a loop that share one do not drive each other out in every round.
 ///
 /// The thread that reads the mailbox looks things up; whoever has run a request lets go of it.
 class decoded_requests {
@@ -103,10 +105,13 @@ class decoded_requests {
 
   [[nodiscard]] entry* look_up(const operation& what, std::span<const std::byte> bytes,
                                const wire::address_ranges& ranges);
+  [[nodiscard]] bool came_before(std::uint64_t hash) noexcept;
+  [[nodiscard]] bool toss() noexcept { return (random_() & 0x1000) != 0; }
 
   std::array<std::unique_ptr<entry>, capacity> entries_;
   std::array<std::uint64_t, 4 * capacity> seen_{};  // hashes, of what came once
   entry* last_ = nullptr;                           // found; an entry stays where it is for good
+  std::minstd_rand random_;                         // which of two that are taken goes next
 };
 
 }  // namespace troupe::worker
