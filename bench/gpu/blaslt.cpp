@@ -36,29 +36,29 @@ class operands {
   operands(const device& gpu, raw::stream& stream, const extents& size)
       : gpu_(gpu),
         size_(size),
-        raw_a(raw::memory::place::device, count(size.m, size.k) * sizeof(T)),
-        raw_b(raw::memory::place::device, count(size.n, size.k) * sizeof(T)),
-        raw_bias(raw::memory::place::device, count(size.n, 1) * sizeof(bf16)),
-        raw_d(raw::memory::place::device, count(size.m, size.n) * sizeof(bf16)),
-        a(gpu_.tensor<T>({size.m, size.k}).value()),
-        b_stored(gpu_.tensor<T>({size.n, size.k}).value()),
-        bias(gpu_.tensor<bf16>({size.n}).value()),
-        d(gpu_.tensor<bf16>({size.m, size.n}).value()) {
-    fill(stream, raw_a, a, count(size.m, size.k));
-    fill(stream, raw_b, b_stored, count(size.n, size.k));
-    fill(stream, raw_bias, bias, count(size.n, 1));
+        raw_a_(raw::memory::place::device, count(size.m, size.k) * sizeof(T)),
+        raw_b_(raw::memory::place::device, count(size.n, size.k) * sizeof(T)),
+        raw_bias_(raw::memory::place::device, count(size.n, 1) * sizeof(bf16)),
+        raw_d_(raw::memory::place::device, count(size.m, size.n) * sizeof(bf16)),
+        a_(gpu_.tensor<T>({size.m, size.k}).value()),
+        b_stored_(gpu_.tensor<T>({size.n, size.k}).value()),
+        bias_(gpu_.tensor<bf16>({size.n}).value()),
+        d_(gpu_.tensor<bf16>({size.m, size.n}).value()) {
+    fill(stream, raw_a_, a_, count(size.m, size.k));
+    fill(stream, raw_b_, b_stored_, count(size.n, size.k));
+    fill(stream, raw_bias_, bias_, count(size.n, 1));
   }
 
   [[nodiscard]] blaslt::matmul request(bool gelu_bias, blaslt::tuning tuning) const {
-    blaslt::matmul made{.a = a, .b = b_stored.transpose(), .d = d, .tuning = tuning};
+    blaslt::matmul made{.a = a_, .b = b_stored_.transpose(), .d = d_, .tuning = tuning};
     if (gelu_bias) {
       made.epilogue = blaslt::epilogue::gelu_bias;
-      made.bias = bias;
+      made.bias = bias_;
     }
     return made;
   }
   void multiply(raw::matmul& by) const {
-    by.run(raw_a.address(), raw_b.address(), raw_bias.address(), raw_d.address());
+    by.run(raw_a_.address(), raw_b_.address(), raw_bias_.address(), raw_d_.address());
   }
 
   /// The largest difference of the two results, as a part of the largest element.
@@ -66,9 +66,9 @@ class operands {
     const std::size_t elements = count(size_.m, size_.n);
     std::vector<bf16> theirs(elements);
     std::vector<bf16> ours(elements);
-    stream.copy(theirs.data(), raw_d.address(), elements * sizeof(bf16));
+    stream.copy(theirs.data(), raw_d_.address(), elements * sizeof(bf16));
     stream.synchronize();
-    gpu_.copy(d, std::span(ours)).get();
+    gpu_.copy(d_, std::span(ours)).get();
     double largest = 0;
     double apart = 0;
     for (std::size_t i = 0; i < elements; ++i) {
@@ -95,14 +95,14 @@ class operands {
 
   device gpu_;
   extents size_;
-  raw::memory raw_a;
-  raw::memory raw_b;
-  raw::memory raw_bias;
-  raw::memory raw_d;
-  tensor<T> a;
-  tensor<T> b_stored;
-  tensor<bf16> bias;
-  tensor<bf16> d;
+  raw::memory raw_a_;
+  raw::memory raw_b_;
+  raw::memory raw_bias_;
+  raw::memory raw_d_;
+  tensor<T> a_;
+  tensor<T> b_stored_;
+  tensor<bf16> bias_;
+  tensor<bf16> d_;
 };
 
 /// Several, so that where one of them lies in memory decides nothing: a kernel of a few
@@ -175,6 +175,7 @@ void measure_small(report& out, const device& gpu, raw::element type, const std:
   const operand_sets<T> sets(gpu, stream, {n, n, n});
   // Made before, as cuBLASLt's descriptions are.
   std::vector<blaslt::matmul> requests;
+  requests.reserve(sets.size());
   for (std::size_t i = 0; i < sets.size(); ++i)
     requests.push_back(sets[i].request(true, blaslt::tuning::heuristic));
   const library_actor lane = gpu.library("blaslt");

@@ -53,6 +53,7 @@ constexpr std::size_t work_area = 300;  // no multiple of any alignment
 
 std::vector<std::int64_t> extents_of(const fft::transform& t, bool complex) {
   std::vector<std::int64_t> extents;
+  extents.reserve(static_cast<std::size_t>(t.rank));
   for (int d = 0; d < t.rank; ++d)
     extents.push_back(t.extent(d, complex));
   return extents;
@@ -176,7 +177,7 @@ result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layo
   return made;
 }
 
-cufft_plan::~cufft_plan() = default;
+cufft_plan::~cufft_plan() { handle_ = CUFFT_PLAN_NULL; }
 
 result<void> cufft_plan::run(std::byte* in, std::byte* out, fft::direction direction,
                              std::byte* work) const {

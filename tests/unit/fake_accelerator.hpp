@@ -166,6 +166,7 @@ inline result<void> fake_lane::mark_aside(std::uint64_t* where, std::uint64_t va
   return {};
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the lane's thread writes there
 inline void fake_lane::store(std::uint64_t* where, std::uint64_t value) {
   enqueue([this, where, value] {
     if (!ended()) {
