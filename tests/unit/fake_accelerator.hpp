@@ -3,6 +3,7 @@
 #include <troupe/backend/accelerator.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -159,9 +160,12 @@ inline result<void> fake_lane::mark(std::uint64_t* where, std::uint64_t value) {
 
 inline result<void> fake_lane::mark_aside(std::uint64_t* where, std::uint64_t value) {
   if (auto well = device_.outcome(device_.fails_to_mark, "mark_aside"); !well) return well;
-  device_.marks_aside.fetch_add(1);
+  const int before = device_.marks_aside.fetch_add(1);
   if (!aside_) aside_ = std::make_unique<fake_lane>(device_, number_);
   aside_->follow(*this);
+  // As late as never on a GPU, so that whoever does not wait for it is found out.
+  const std::chrono::microseconds late(before * 389 % 1'000);
+  aside_->enqueue([late] { std::this_thread::sleep_for(late); });
   aside_->store(where, value);
   return {};
 }
