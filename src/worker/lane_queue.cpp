@@ -45,7 +45,7 @@ result<void> lane_queue::submit(job& j, bool alone) {
   j.handed_back.store(true, std::memory_order_release);
   if (!shares) return mark();
   const std::uint64_t sharing = submitted_ - marked_;
-  if (sharing == most_per_mark) return behind_ ? mark_aside() : mark();
+  if (sharing >= most_per_mark) return behind_ ? mark_aside() : mark();
   if (sharing == soon) behind_ = answers_.completed(number_) < marked_;
   set_unmarked(submitted_, true);
   return {};

@@ -1,5 +1,7 @@
 // What a lost worker leaves behind, on a device of queues.
 
+#include "lost_workers.hpp"
+
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level1.hpp>
@@ -118,18 +120,13 @@ class overwriter {
   library_actor move_;
 };
 
-class LossOfWorkers : public testing::TestWithParam<std::string> {};
+class LossOfWorkers : public gpu_test::LostWorkers {};
 
 INSTANTIATE_TEST_SUITE_P(Backends, LossOfWorkers, testing::Values("", QUEUES_PLUGIN),
-                         [](const auto& which) { return which.param.empty() ? "Cpu" : "Queues"; });
+                         gpu_test::name_of_backend);
 
 TEST_P(LossOfWorkers, DoesNotHideAnOverwriteThatWasSentBefore) {
-  troupe::system system;
-  device gpu = system.device(0, {.backend = GetParam().empty() ? backend_kind::cpu : backend_kind{},
-                                 .full = when_full::wait,
-                                 .restarts = {.restarts = 1'000},
-                                 .backoff = {.initial = 0ns},
-                                 .backend_path = GetParam()});
+  device gpu = make_device();
   ASSERT_TRUE(gpu.wait_until_ready());
   std::atomic<int> refused{0};
   {

@@ -1,6 +1,7 @@
 // What streams of requests that nobody waits for have done when their worker was killed meanwhile.
 
-#include <troupe/core/system.hpp>
+#include "lost_workers.hpp"
+
 #include <troupe/device/device.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
@@ -10,17 +11,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 
 namespace troupe {
 namespace {
-
-using namespace std::chrono_literals;
 
 /// Fills a tensor and copies it many times, and again: the copies share marks, and the next fill
 /// overwrites what they have read. Whatever becomes of the worker, a copy is of the fill before it.
@@ -81,18 +78,13 @@ class streamer {
   double last_ = 0;
 };
 
-class Streams : public testing::TestWithParam<std::string> {};
+class Streams : public gpu_test::LostWorkers {};
 
 INSTANTIATE_TEST_SUITE_P(Backends, Streams, testing::Values("", QUEUES_PLUGIN),
-                         [](const auto& which) { return which.param.empty() ? "Cpu" : "Queues"; });
+                         gpu_test::name_of_backend);
 
 TEST_P(Streams, AreInOrderHoweverOftenTheirWorkerIsKilled) {
-  troupe::system system;
-  device gpu = system.device(0, {.backend = GetParam().empty() ? backend_kind::cpu : backend_kind{},
-                                 .full = when_full::wait,
-                                 .restarts = {.restarts = 1'000},
-                                 .backoff = {.initial = 0ns},
-                                 .backend_path = GetParam()});
+  device gpu = make_device();
   ASSERT_TRUE(gpu.wait_until_ready());
   std::vector<streamer> all;
   all.reserve(2);

@@ -4,7 +4,6 @@
 #include "backend/cuda/fft/status.hpp"
 #include "backend/fft/plan_cache.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
