@@ -37,6 +37,8 @@ std::string open_device() {
          "." + std::to_string(version % 1000 / 10);
 }
 
+void close_device() { check(cudaDeviceReset(), "cudaDeviceReset"); }
+
 stream::stream() {
   cudaStream_t made = nullptr;
   check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");

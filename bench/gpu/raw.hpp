@@ -13,6 +13,8 @@ namespace troupe::bench::raw {
 /// Takes device 0 and waits for it by spinning, the fastest that CUDA offers. Call it first.
 /// \returns the device's name and the driver's version
 [[nodiscard]] std::string open_device();
+/// Ends what `open_device` began, once nothing of it is left; it may be called again then.
+void close_device();
 
 /// A stream of its own. Used by one thread.
 class stream {

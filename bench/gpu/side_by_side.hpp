@@ -23,12 +23,24 @@ struct side : samples {
   /// The middle of the blocks' medians: blocks run on other processors each, which differ by a
   /// third.
   [[nodiscard]] double typical() { return medians.empty() ? median() : medians.middle(); }
+
+  side& operator+=(const side& more) {
+    add(more);
+    medians.add(more.medians);
+    return *this;
+  }
 };
 
 /// Times of the floor and of Troupe, taken in one run.
 struct side_by_side {
   side raw;
   side ours;
+
+  side_by_side& operator+=(const side_by_side& more) {
+    raw += more.raw;
+    ours += more.ours;
+    return *this;
+  }
 };
 
 struct repetitions {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -21,6 +22,7 @@ struct dying_worker {
   std::unique_ptr<incarnation> worker;
   sign_of_loss sign;
   std::vector<held_request> held;
+  std::string ended_before;  ///< the last requests that ended in it, for a message
 };
 
 }  // namespace troupe

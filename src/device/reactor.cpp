@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 namespace troupe {
 namespace {
@@ -325,6 +326,8 @@ bool reactor::take_completions() {
         break;
       }
       progress = true;
+      l.last_type = records_[next].type;
+      l.last_ticket = records_[next].ticket;
       ++l.first;
       --l.count;
       if (l.count == 0) busy_lanes_ &= ~(1u << number);
@@ -467,6 +470,16 @@ std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
   return suspect;
 }
 
+std::string reactor::last_ended() const {
+  std::string names;
+  for (const lane& l : lanes_) {
+    if (l.last_type == nullptr) continue;
+    fmt::format_to(std::back_inserter(names), "{}{} #{}", names.empty() ? "" : ", ",
+                   l.last_type->name, l.last_ticket);
+  }
+  return names;
+}
+
 std::uint64_t reactor::progress() const noexcept {
   std::uint64_t sum = 0;
   if (segment_ != nullptr) {
@@ -483,8 +496,10 @@ void reactor::attach(wire::worker_header* segment, std::uint64_t worker,
   segment_ = segment;
   worker_ = worker;
   busy_lanes_ = 0;
-  for (lane& l : lanes_)
-    l.first = l.count = 0;
+  for (lane& l : lanes_) {
+    l.first = l.count = l.last_ticket = 0;
+    l.last_type = nullptr;
+  }
   for (const std::uint16_t slot : replay)
     place_in_lane(slot);
 }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -103,6 +104,9 @@ class reactor final : public completion_driver {
   /// All marks added up: changes whenever a request starts or completes.
   [[nodiscard]] std::uint64_t progress() const noexcept;
 
+  /// The request that ended last with the current worker in each lane, for a message.
+  [[nodiscard]] std::string last_ended() const;
+
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
   /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
@@ -149,6 +153,8 @@ class reactor final : public completion_driver {
     std::unique_ptr<std::uint16_t[]> slots;  // a ring of its requests in flight, by place
     std::uint64_t first = 0;                 // place of the oldest, minus one: completed so far
     std::uint64_t count = 0;
+    const request_type* last_type = nullptr;  // of the last that ended
+    std::uint64_t last_ticket = 0;
   };
 
   void place_in_lane(std::uint16_t slot);

@@ -37,4 +37,17 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
   return verdicts;
 }
 
+std::optional<std::vector<std::uint64_t>> suspects_of(const loss& what,
+                                                      std::span<const bereaved_request> requests,
+                                                      std::span<const verdict> verdicts) {
+  if (what.culprit_known) return std::nullopt;
+  std::vector<std::uint64_t> suspects;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].started) continue;
+    if (verdicts[i] != verdict::replay) return std::nullopt;
+    suspects.push_back(requests[i].ticket);
+  }
+  return suspects;
+}
+
 }  // namespace troupe

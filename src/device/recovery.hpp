@@ -19,6 +19,8 @@ struct loss {
   /// That request was in flight when it was named, so nobody else is to blame: also where it has
   /// completed meanwhile, as one can that is ended at its deadline.
   bool culprit_known = false;
+  /// The device says so, of work that it was given: one of the requests has done it.
+  bool of_device = false;
 };
 
 /// What is known at the first sign that a worker is lost.
@@ -60,6 +62,12 @@ enum class verdict : std::uint8_t {
 /// Pure: nothing but its arguments decides.
 [[nodiscard]] std::vector<verdict> judge(const loss& what,
                                          std::span<const bereaved_request> requests);
+
+/// The tickets of those that are run again because one of them may have caused the loss. Nothing
+/// where the cause is known, or is taken to be: a request was ended that may have been it.
+[[nodiscard]] std::optional<std::vector<std::uint64_t>> suspects_of(
+    const loss& what, std::span<const bereaved_request> requests,
+    std::span<const verdict> verdicts);
 
 /// A request that has been running in this many lost workers is not run again.
 inline constexpr int poisonous_kills = 2;

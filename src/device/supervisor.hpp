@@ -178,6 +178,9 @@ class supervisor {
   [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
                                             bool culprit_named);
   void settle(const loss& what, const error& why);
+  void seek_cause(const loss& what, const error& why, const std::string& ended_before,
+                  std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
+  void look_for_cause();
   void hold_back(const sign_of_loss& sign);
   void bury();
 
@@ -223,6 +226,13 @@ class supervisor {
   std::unique_ptr<incarnation> next_;
   std::optional<dying_worker> dying_;
   clock::time_point buried_at_{};
+  // A fault of the device whose cause is being sought: what may have been it runs again.
+  struct unsolved_fault {
+    error why;
+    std::string ended_before;
+    std::vector<std::uint64_t> suspects;
+  };
+  std::optional<unsolved_fault> unsolved_;
   std::uint64_t last_number_ = 0;
   int standby_failures_ = 0;
   clock::time_point next_started_at_{};

@@ -102,11 +102,13 @@ void supervisor::lose_active(sign_of_loss sign) {
   active_->kill();
   if (sign.ended) {
     settle(sign.what, sign.why);
-    dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
+    dying_ =
+        dying_worker{.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
     bury();  // it has been reaped, and nothing will tell of its end again
   } else if (sign.stands_still) {
     settle(sign.what, sign.why);
-    dying_ = dying_worker{.worker = std::move(active_), .sign = sign, .held = {}};
+    dying_ =
+        dying_worker{.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
   } else {
     hold_back(sign);
   }
@@ -224,6 +226,7 @@ void supervisor::settle(const loss& what, const error& why) {
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
+  seek_cause(what, why, completions.last_ended(), requests, verdicts);
   completions.detach();
 
   struct ending {
@@ -240,7 +243,20 @@ void supervisor::settle(const loss& what, const error& why) {
   }
   for (ending& e : endings)
     completions.drop(e.slot, std::move(e.why));
+  look_for_cause();
   completions.leave_role();
+}
+
+// Whoever is run again and ends well has not done it; see `look_for_cause`.
+void supervisor::seek_cause(const loss& what, const error& why, const std::string& ended_before,
+                            std::span<const bereaved_request> requests,
+                            std::span<const verdict> verdicts) {
+  auto suspects = suspects_of(what, requests, verdicts);
+  if (!suspects) {
+    unsolved_.reset();
+  } else if (what.of_device) {
+    unsolved_ = {.why = why, .ended_before = ended_before, .suspects = *std::move(suspects)};
+  }
 }
 
 // The worker was killed and its queue may go on for a while: whatever it was given may run, or not.
@@ -253,7 +269,8 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   reactor& completions = parts_.completions;
   completions.take_role();
   completions.poll();
-  dying_worker dying{.worker = nullptr, .sign = sign, .held = {}};
+  dying_worker dying{
+      .worker = nullptr, .sign = sign, .held = {}, .ended_before = completions.last_ended()};
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
     if (completions.given(r.lane) < r.place) continue;
@@ -271,6 +288,10 @@ void supervisor::hold_back(const sign_of_loss& sign) {
     }
   }
   completions.screen_in_flight();
+  if (dying.held.empty()) {
+    seek_cause(sign.what, sign.why, dying.ended_before, {}, {});
+    look_for_cause();
+  }
   completions.leave_role();
   dying.worker = std::move(active_);
   dying_ = std::move(dying);
@@ -340,6 +361,7 @@ void supervisor::bury() {
                         .kills = r.kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
+  seek_cause(what, why, dying_->ended_before, requests, verdicts);
   const bool culprit_named =
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -358,6 +380,7 @@ void supervisor::bury() {
     parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
   }
   parts_.requests.release_held();
+  look_for_cause();
   completions.leave_role();
   dying_.reset();
 }

@@ -190,7 +190,9 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
     parts_.completions.poll();  // what has completed since is no suspect
     const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
     parts_.completions.leave_role();
-    lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
+    lose_active({.what = {.culprit_ticket = culprit,
+                          .culprit_known = culprit.has_value(),
+                          .of_device = true},
                  .why = std::move(why),
                  .stands_still = culprit.has_value(),
                  .at = current_time()});

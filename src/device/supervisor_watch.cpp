@@ -54,9 +54,33 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
   }
 }
 
+// With the role. Once all that may have caused a fault of the device have ended, and no worker was
+// lost again, it was none of them.
+void supervisor::look_for_cause() {
+  if (!unsolved_) return;
+  reactor& completions = parts_.completions;
+  const bool still_sought = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
+    const std::uint64_t ticket = completions.at(slot).ticket;
+    return std::ranges::find(unsolved_->suspects, ticket) != unsolved_->suspects.end();
+  });
+  if (still_sought) return;
+  error why = std::move(unsolved_->why);
+  why.message += fmt::format(
+      "; no request in flight was the cause, so one may have been that the device had reported as "
+      "done, and what that wrote be wrong; those that ended last: {}",
+      unsolved_->ended_before.empty() ? "none" : unsolved_->ended_before);
+  unsolved_.reset();
+  const std::lock_guard lock(mutex_);
+  ++health_.unexplained_faults;
+  if (health_.last_fault && health_.last_fault->generation == why.generation) {
+    health_.last_fault = std::move(why);
+  }
+}
+
 // With the role; without it if a worker was lost.
 void supervisor::check_progress(clock::time_point now) {
   reactor& completions = parts_.completions;
+  look_for_cause();
   if (completions.in_flight_count() == 0) {
     // A request sent just now turns it on again and wakes this thread.
     watching_.store(false, std::memory_order_relaxed);
@@ -151,11 +175,12 @@ void supervisor::on_alarm() {
   completions.take_role();
   const std::optional<std::uint64_t> culprit = completions.only_suspect();
   completions.leave_role();
-  lose_active({.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value()},
-               .why = {.code = errc::device_fault,
-                       .message = "the device reported a fault (Xid) while the worker, which alone "
-                                  "uses it, made no progress"},
-               .at = sign});
+  lose_active(
+      {.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
+       .why = {.code = errc::device_fault,
+               .message = "the device reported a fault (Xid) while the worker, which alone "
+                          "uses it, made no progress"},
+       .at = sign});
 }
 
 }  // namespace troupe

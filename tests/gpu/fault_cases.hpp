@@ -50,6 +50,9 @@ struct fault_case {
   errc code = errc::device_fault;  ///< of the injected request
   std::uint8_t detail = 0;         ///< which `deed` or start
   const library_request* library = nullptr;
+  /// The device has been seen to report such a request as done:
+  /// `device_health::unexplained_faults`.
+  bool may_pass_as_done = false;
 };
 
 /// The faults that a backend can have, in the order in which they are tried.

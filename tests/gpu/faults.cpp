@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -97,6 +98,10 @@ std::string run_case(const fault_case& what, const plan& p, tally& sum) {
     for (std::size_t i = known; i < lines.size(); ++i)
       sum.add(lines[i]);
     if (!sum.miss().empty()) return sum.miss();
+    // Once in some hundreds is the device's; more would be ours.
+    if (sum.passed_as_done() > std::max(1, p.trials / 20)) {
+      return fmt::format("{} of {} were reported as done", sum.passed_as_done(), sum.trials());
+    }
     if (!end.well()) return "the program that injects " + end.to_string();
     if (std::string amiss = card_amiss(before); !amiss.empty()) return amiss;
   }
@@ -113,8 +118,10 @@ int run_all(const plan& p, backend_kind backend) {
     const auto begin = clock::now();
     table.emplace_back(std::string(what->name));
     const std::string amiss = run_case(*what, p, table.back());
-    fmt::print("[{}/{}] {}: {} trials in {:.1f} s{}\n", table.size(), p.cases.size(), what->name,
+    const int passed = table.back().passed_as_done();
+    fmt::print("[{}/{}] {}: {} trials in {:.1f} s{}{}\n", table.size(), p.cases.size(), what->name,
                table.back().trials(), std::chrono::duration<double>(clock::now() - begin).count(),
+               passed == 0 ? "" : fmt::format("; the device reported {} as done", passed),
                amiss.empty() ? "" : "; " + amiss);
     std::fflush(stdout);
     if (amiss.empty()) continue;

@@ -28,6 +28,7 @@ std::string percentile(std::vector<double>& values, double part) {
 
 void tally::add(const std::string& line) {
   ++trials_;
+  passed_as_done_ += text_of(line, "passed_as_done") == "true" ? 1 : 0;
   survived_ += text_of(line, "survived") == "true" ? 1 : 0;
   named_ += text_of(line, "named") == "true" ? 1 : 0;
   nameable_ += text_of(line, "named") != "null" ? 1 : 0;

@@ -14,6 +14,8 @@ class tally {
 
   void add(const std::string& line);
   [[nodiscard]] int trials() const noexcept { return trials_; }
+  /// Of those, how many the device had reported as done.
+  [[nodiscard]] int passed_as_done() const noexcept { return passed_as_done_; }
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
   /// The first promise that was broken; empty when none was.
   [[nodiscard]] const std::string& miss() const noexcept { return miss_; }
@@ -25,6 +27,7 @@ class tally {
  private:
   std::string kind_;
   int trials_ = 0;
+  int passed_as_done_ = 0;
   int survived_ = 0;
   int named_ = 0;
   int nameable_ = 0;

@@ -22,6 +22,7 @@ struct trial_report {
   bool survived = false;
   std::optional<bool> named{};          ///< nothing where no request is to blame
   std::string code{};                   ///< of the injected request
+  bool passed_as_done = false;          ///< the device had reported it as done
   std::optional<double> error_ms{};     ///< from the launch of the fault until its request failed
   std::optional<double> next_ms{};      ///< from there until the first right answer after the fault
   std::optional<double> failover_ms{};  ///< as the device's health says
@@ -89,7 +90,8 @@ class trials {
 
   // Of the trial at hand.
   bool one_lane_ = false;
-  std::uint64_t generation_ = 0;  // before the fault
+  std::uint64_t generation_ = 0;   // before the fault
+  std::uint64_t unexplained_ = 0;  // likewise
   std::uint64_t workers_expected_ = 0;
   std::uint64_t workers_allowed_ = 0;
   clock::time_point struck_;

@@ -154,6 +154,74 @@ TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
   EXPECT_FALSE(around_.serving()->could_begin().empty());
 }
 
+TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(2, std::nullopt);
+  have_it_begin({2});
+  around_.serving()->completes(2, errc{});
+  turn();
+  send(0, std::nullopt);
+  send(1, std::nullopt);
+  have_it_begin({0, 1});
+  around_.serving()->loses_its_context();
+  turn();
+  have_next_serve();
+  bury();
+  for (const int lane : {0, 1}) {
+    EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+    have_it_begin({lane});
+    around_.serving()->completes(lane, errc{});
+    around_.time += 200ms;
+    turn();
+  }
+  const device_health found = core_->watch().health();
+  EXPECT_EQ(found.unexplained_faults, 1U);
+  const std::string& message = found.last_fault->message;
+  EXPECT_NE(message.find("those that ended last: model.use #0"), std::string::npos) << message;
+}
+
+TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt);
+  send(1, std::nullopt);
+  have_it_begin({0, 1});
+  around_.serving()->loses_its_context();
+  turn();
+  have_next_serve();
+  bury();
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  turn();
+  have_it_begin({1});
+  around_.serving()->loses_its_context();
+  turn();
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(1), errc::device_fault);
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
+TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  around_.serving()->loses_its_context();
+  turn();
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 1U);
+}
+
+TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt);
+  have_it_begin({0});
+  lose_worker();
+  have_next_serve();
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
 TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   send(0, std::nullopt, {.writes = {buffer_}});

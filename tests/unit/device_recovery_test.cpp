@@ -158,5 +158,24 @@ TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
   EXPECT_EQ(lost, poisonous_kills);
 }
 
+TEST(Suspects, AreThoseThatRunAgainUnlessTheCauseIsKnownOrTakenToBe) {
+  using tickets = std::optional<std::vector<std::uint64_t>>;
+  const auto suspects = [](const loss& what, const std::vector<bereaved_request>& requests) {
+    return suspects_of(what, requests, judge(what, requests));
+  };
+  const loss fault{.culprit_ticket = std::nullopt, .of_device = true};
+  EXPECT_EQ(suspects(fault, {}), tickets({}));
+  EXPECT_EQ(suspects(fault, {request(1, !started, safe)}), tickets({}));
+  EXPECT_EQ(suspects(fault, {request(1, started, safe), request(2, !started, !safe),
+                             request(3, started, safe)}),
+            tickets({1, 3}));
+  EXPECT_EQ(suspects(fault, {request(1, started, safe)}), tickets()) << "it is the culprit";
+  EXPECT_EQ(suspects(fault, {request(1, started, safe), request(2, started, !safe)}), tickets())
+      << "one is ended, and may have been it";
+  EXPECT_EQ(suspects({.culprit_ticket = 9, .culprit_known = true, .of_device = true},
+                     {request(1, started, safe), request(2, started, safe)}),
+            tickets());
+}
+
 }  // namespace
 }  // namespace troupe

@@ -20,7 +20,7 @@ constexpr float most_runs = 50.F;
 // kernel is faster may depend on that by a tenth.
 constexpr int duels = 7;
 constexpr int duels_to_win = 6;
-constexpr float worth_changing = 0.97F;
+constexpr float worth_changing = 0.95F;
 constexpr int cold_runs = 5;  // in a duel
 
 struct destroy_event {
