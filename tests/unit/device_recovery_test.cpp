@@ -164,8 +164,8 @@ TEST(Suspects, AreThoseThatRunAgainUnlessTheCauseIsKnownOrTakenToBe) {
     return suspects_of(what, requests, judge(what, requests));
   };
   const loss fault{.culprit_ticket = std::nullopt, .of_device = true};
-  EXPECT_EQ(suspects(fault, {}), tickets({}));
-  EXPECT_EQ(suspects(fault, {request(1, !started, safe)}), tickets({}));
+  EXPECT_EQ(suspects(fault, {}), tickets(std::in_place));
+  EXPECT_EQ(suspects(fault, {request(1, !started, safe)}), tickets(std::in_place));
   EXPECT_EQ(suspects(fault, {request(1, started, safe), request(2, !started, !safe),
                              request(3, started, safe)}),
             tickets({1, 3}));
