@@ -187,13 +187,15 @@ void measure_small(const device& gpu, found& into) {
     requests.push_back(sets[i].request(true, blaslt::tuning::heuristic));
   const library_actor lane = gpu.library("blaslt");
   std::size_t turn = 0;
-  into.times += take_in_turn(
+  side_by_side here = take_in_turn(
       {.blocks = 10, .warm_up = 20, .per_block = 400},
       [&] {
         sets[turn++].multiply(plain);
         stream.synchronize();
       },
       [&] { lane.ask(requests[turn++ % requests.size()]).get(); });
+  print_context(fmt::format("n={}", n), here);
+  into.times += here;
   into.apart = std::max(into.apart, sets.difference(stream));
 }
 

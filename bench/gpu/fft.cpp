@@ -136,7 +136,7 @@ void measure(const device& gpu, const transform_case& what, found& into) {
     rivals.push_back(
         std::make_unique<rival_pair>(gpu, gpu.library("fft").on_new_lane(), stream, what));
   }
-  into.times += take_in_turn(
+  side_by_side here = take_in_turn(
       {.blocks = 6, .warm_up = 1, .per_block = 2},
       [&] {
         for (const auto& one : rivals) {
@@ -152,6 +152,8 @@ void measure(const device& gpu, const transform_case& what, found& into) {
           one->lane.ask(troupe::lane::marker{}).get();
         }
       });
+  print_context(what.name, here);
+  into.times += here;
   for (const auto& one : rivals)
     into.apart = std::max(into.apart, one->data.difference(stream));
 }

@@ -7,26 +7,35 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 namespace troupe::bench {
 
 /// Calls `measure` with a device of Troupe's, several times: each time with a new worker and, for
-/// the floor, a new context of this program. The same calls of a vendor's library take up to 3 %
-/// more or less time from one context to the next, whoever makes them, and the same all the time
-/// within one (docs/results/2026-11-22-h200-6.md): what is to be told apart more finely than that
-/// is the mean of several.
+/// the floor, a new context of this program; whichever is there first, by turns. The same calls of
+/// a vendor's library take up to 3 % more or less time from one context to the next, whoever makes
+/// them, and the same all the time within one (docs/results/2026-11-22-h200-6.md): what is to be
+/// told apart more finely than that is the mean of several.
 template <class Measure>
 void in_fresh_contexts(int count, Measure&& measure) {
   for (int i = 0; i < count; ++i) {
-    const std::string name = raw::open_device();
-    if (i == 0) fmt::print("{}, {} contexts\n", name, count);
+    const bool floor_first = i % 2 == 0;
+    std::string name = floor_first ? raw::open_device() : std::string();
     {
       troupe::system system;
       const device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
       wait_until_settled(gpu, true);
+      if (!floor_first) name = raw::open_device();
+      if (i == 0) fmt::print("{}, {} context{}\n", name, count, count == 1 ? "" : "s");
       measure(gpu);
     }
     raw::close_device();
   }
+}
+
+/// Says what a context had, of a figure that is the mean of several.
+inline void print_context(const std::string& what, side_by_side& here) {
+  fmt::print("  {}: {:.4f} in this context\n", what, here.raw.typical() / here.ours.typical());
 }
 
 }  // namespace troupe::bench
