@@ -1,6 +1,6 @@
 #pragma once
 
-#include "os/unique_fd.hpp"
+#include "os/private_folder.hpp"
 
 #include <troupe/core/result.hpp>
 #include <troupe/ops/jit/digest.hpp>
@@ -19,9 +19,7 @@ namespace troupe::jit {
 /// dropped. Any process and thread may use the same folder: a file appears whole or not at all.
 class disk_cache {
  public:
-  /// Makes the folder, with its parents, if it is not there: rights 0700.
-  /// \errors `invalid_argument` for one with another owner, or with rights for others: both are
-  /// said; `system_error`
+  /// Makes the folder if it is not there. \errors those of `os::private_folder::open`
   [[nodiscard]] static result<disk_cache> open(const std::string& folder, std::uint64_t most_bytes);
 
   enum class state : std::uint8_t { missing, good, damaged };
@@ -36,12 +34,12 @@ class disk_cache {
   void drop(const digest& key) const noexcept;
 
  private:
-  disk_cache(os::unique_fd folder, std::uint64_t most_bytes) noexcept
+  disk_cache(os::private_folder folder, std::uint64_t most_bytes) noexcept
       : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
   void make_room() const;
 
-  os::unique_fd folder_;
+  os::private_folder folder_;
   std::uint64_t most_bytes_;
 };
 

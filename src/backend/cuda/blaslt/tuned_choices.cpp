@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <optional>
 #include <span>
-#include <system_error>
 #include <utility>
 
 namespace troupe::cuda {
@@ -40,33 +35,6 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
 }
 std::uint64_t checksum_of(const stored& entry) noexcept {
   return hash_of(std::as_bytes(std::span(&entry, 1)).first(offsetof(stored, checksum)));
-}
-
-std::optional<std::vector<std::byte>> read_all(int fd) {
-  struct stat is{};
-  if (::fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || is.st_uid != ::geteuid()) return {};
-  const auto most = static_cast<off_t>(header_bytes + 2 * most_entries * sizeof(stored));
-  if (is.st_size > most) return {};
-  std::vector<std::byte> bytes(static_cast<std::size_t>(is.st_size));
-  std::size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t more = ::read(fd, bytes.data() + got, bytes.size() - got);
-    if (more < 0 && errno == EINTR) continue;
-    if (more <= 0) break;
-    got += static_cast<std::size_t>(more);
-  }
-  bytes.resize(got);
-  return bytes;
-}
-
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(fd, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return true;
 }
 
 /// Others that replace the file wait meanwhile.
@@ -100,25 +68,11 @@ std::string tuned_choices::default_folder() {
 }
 
 result<tuned_choices> tuned_choices::open(const std::string& folder, const std::string& identity) {
-  std::error_code ignored;  // what is missing shows when the folder itself is made
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return system_failure("mkdir", errno, folder);
-  }
+  auto opened = os::private_folder::open(folder);
+  if (!opened) return std::move(opened).error();
   tuned_choices made;
-  made.folder_ = os::clear_of_standard_streams(
-      os::unique_fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
-  if (!made.folder_) return system_failure("open", errno, folder);
-  struct stat is{};
-  if (::fstat(made.folder_.get(), &is) != 0) return system_failure("fstat", errno, folder);
-  if (is.st_uid != ::geteuid() || (is.st_mode & 077) != 0) {
-    return error{
-        .code = errc::invalid_argument,
-        .message = fmt::format("{} belongs to user {} with rights {:03o}: it must belong to "
-                               "user {} alone, with rights 700",
-                               folder, is.st_uid, is.st_mode & 0777U, ::geteuid())};
-  }
-  made.header_ = fmt::format("troupe matmul choices, form 2\n{}\n", identity);
+  made.folder_ = *std::move(opened);
+  made.header_ = fmt::format("troupe matmul choices, form 3\n{}\n", identity);
   made.header_.resize(header_bytes, '\0');
   made.name_ = fmt::format("choices-{:016x}", hash_of(std::as_bytes(std::span(made.header_))));
   made.known_ = made.read();
@@ -150,17 +104,17 @@ void tuned_choices::keep(const matmul_key& key, const choice& chosen) {
 
 tuned_choices::by_key tuned_choices::read() const {
   by_key found;
-  const os::unique_fd file(
-      ::openat(folder_.get(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!file) return found;
-  const auto bytes = read_all(file.get());
-  if (!bytes || bytes->size() < header_bytes ||
-      std::memcmp(bytes->data(), header_.data(), header_bytes) != 0) {
+  const os::private_folder::file file = folder_.find(name_);
+  constexpr std::uint64_t most_bytes = header_bytes + 2 * most_entries * sizeof(stored);
+  if (!file.content || file.bytes < header_bytes || file.bytes > most_bytes) return found;
+  std::vector<std::byte> bytes(file.bytes);
+  if (!os::read_all(file.content, bytes) ||
+      std::memcmp(bytes.data(), header_.data(), header_bytes) != 0) {
     return found;
   }
-  for (std::size_t at = header_bytes; at + sizeof(stored) <= bytes->size(); at += sizeof(stored)) {
+  for (std::size_t at = header_bytes; at + sizeof(stored) <= bytes.size(); at += sizeof(stored)) {
     stored entry;
-    std::memcpy(&entry, bytes->data() + at, sizeof entry);
+    std::memcpy(&entry, bytes.data() + at, sizeof entry);
     if (entry.checksum != checksum_of(entry) || entry.count > most_numbers) continue;
     const std::span key(entry.key.data(), static_cast<std::size_t>(entry.count));
     found.insert_or_assign(numbers(key.begin(), key.end()), entry.chosen);
@@ -179,15 +133,7 @@ bool tuned_choices::write(const by_key& all) const {
     std::memcpy(bytes.data() + at, &entry, sizeof entry);
     at += sizeof entry;
   }
-  const std::string unfinished = fmt::format("{}.{}", name_, ::getpid());
-  (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);  // of a process of that number that died
-  const os::unique_fd file(::openat(folder_.get(), unfinished.c_str(),
-                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool whole =
-      file && write_all(file.get(), bytes) && ::fsync(file.get()) == 0 &&
-      ::renameat(folder_.get(), unfinished.c_str(), folder_.get(), name_.c_str()) == 0;
-  if (file && !whole) (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
-  return whole;
+  return folder_.replace(name_, {bytes});
 }
 
 }  // namespace troupe::cuda

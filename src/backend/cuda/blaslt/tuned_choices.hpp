@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backend/cuda/blaslt/plan_key.hpp"
-#include "os/unique_fd.hpp"
+#include "os/private_folder.hpp"
 
 #include <troupe/core/result.hpp>
 
@@ -25,9 +25,7 @@ class tuned_choices {
 
   /// Without a folder: kept in memory only.
   tuned_choices() = default;
-  /// Makes the folder, with its parents, if it is not there: rights 0700.
-  /// \errors `invalid_argument` for one with another owner, or with rights for others;
-  /// `system_error`
+  /// Makes the folder if it is not there. \errors those of `os::private_folder::open`
   [[nodiscard]] static result<tuned_choices> open(const std::string& folder,
                                                   const std::string& identity);
 
@@ -46,7 +44,7 @@ class tuned_choices {
   [[nodiscard]] by_key read() const;
   [[nodiscard]] bool write(const by_key& all) const;
 
-  os::unique_fd folder_;
+  os::private_folder folder_;
   std::string name_;
   std::string header_;
   by_key known_;

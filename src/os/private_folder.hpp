@@ -1,0 +1,134 @@
+#pragma once
+
+#include "os/unique_fd.hpp"
+
+#include <troupe/core/result.hpp>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace troupe::os {
+
+/// Reads as many bytes as there is room for. False when there are fewer, or they cannot be read.
+[[nodiscard]] inline bool read_all(const unique_fd& from, std::span<std::byte> to) noexcept {
+  while (!to.empty()) {
+    const ssize_t got = ::read(from.get(), to.data(), to.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to = to.subspan(static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+[[nodiscard]] inline bool write_all(const unique_fd& to,
+                                    std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(to.get(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return true;
+}
+
+/// A folder of this user's alone, for what one process leaves to the next. Any process and thread
+/// may use the same one. Inline, because plugins use it too, which share no code that the library
+/// does not export.
+class private_folder {
+ public:
+  /// None: there is nothing in it, and nothing can be kept.
+  private_folder() = default;
+  /// Makes it, with its parents, if it is not there: rights 0700.
+  /// \errors `invalid_argument` for one with another owner, or with rights for others: both are
+  /// said; `system_error`
+  [[nodiscard]] static result<private_folder> open(const std::string& path) {
+    std::error_code failed;
+    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+    if (!parent.empty()) std::filesystem::create_directories(parent, failed);
+    if (failed) return system_failure("mkdir", failed.value(), parent.string());
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+      return system_failure("mkdir", errno, path);
+    }
+    private_folder opened(clear_of_standard_streams(
+        unique_fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))));
+    if (!opened) return system_failure("open", errno, path);
+    struct stat found{};
+    if (::fstat(opened.get(), &found) != 0) return system_failure("fstat", errno, path);
+    constexpr mode_t of_others = 077;
+    if (found.st_uid != ::geteuid() || (found.st_mode & of_others) != 0) {
+      return error{.code = errc::invalid_argument,
+                   .message = fmt::format("{} is not used as a cache: it belongs to user {} with "
+                                          "rights {:04o}, it must be user {}'s alone (0700)",
+                                          path, found.st_uid, found.st_mode & 07777, ::geteuid())};
+    }
+    return opened;
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(folder_); }
+  [[nodiscard]] int get() const noexcept { return folder_.get(); }
+
+  struct file {
+    bool there = false;
+    unique_fd content{};  ///< nothing where it is no file of this user's
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] file find(const std::string& name) const noexcept {
+    unique_fd content(::openat(get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!content) return {.there = errno == ELOOP};
+    struct stat found{};
+    if (::fstat(content.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
+        found.st_uid != ::geteuid()) {
+      return {.there = true};
+    }
+    return {.there = true,
+            .content = std::move(content),
+            .bytes = static_cast<std::uint64_t>(found.st_size)};
+  }
+
+  /// The file is these parts one after the other: all of them, or what it was before. Whoever reads
+  /// it checks it, so nobody waits for the disk. False when it cannot be written.
+  [[nodiscard]] bool replace(const std::string& name,
+                             std::initializer_list<std::span<const std::byte>> parts) const {
+    const std::string unfinished = unfinished_name();
+    const unique_fd made(::openat(get(), unfinished.c_str(),
+                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!made) return false;
+    bool whole = true;
+    for (const std::span<const std::byte> part : parts)
+      whole = whole && write_all(made, part);
+    whole = whole && ::renameat(get(), unfinished.c_str(), get(), name.c_str()) == 0;
+    if (!whole) remove(unfinished);
+    return whole;
+  }
+
+  void remove(const std::string& name) const noexcept { (void)::unlinkat(get(), name.c_str(), 0); }
+
+ private:
+  explicit private_folder(unique_fd folder) noexcept : folder_(std::move(folder)) {}
+
+  // No other's: of other objects of this process, and of processes of the same number, which is
+  // another one's in a container, or was an earlier one's.
+  [[nodiscard]] static std::string unfinished_name() {
+    static std::atomic<std::uint64_t> count{0};
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return fmt::format(".{}-{}-{}.{}", ::getpid(), count.fetch_add(1, std::memory_order_relaxed),
+                       now.tv_sec, now.tv_nsec);
+  }
+
+  unique_fd folder_;
+};
+
+}  // namespace troupe::os
