@@ -5,20 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 namespace troupe::conformance {
 namespace {
 
 TEST(JitAttributes, OfTheCpuBackendSayWhyThereAreNone) {
   jit_stage s;
   if (s.why_not() != "there is no GPU to run kernels") GTEST_SKIP() << "there is a GPU";
-  std::vector<std::byte> image(100);
-  std::memcpy(image.data(),
-              "\x7f"
-              "ELF",
-              4);
-  const auto k = jit::load(s.gpu(), image).value().kernel("k").value();
+  const auto k = s.unread_kernel();
   const auto about = s.run()(jit::attributes{.kernel = k});
   ASSERT_FALSE(about);
   EXPECT_EQ(about.error().code, errc::unsupported);

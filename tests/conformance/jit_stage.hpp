@@ -36,6 +36,8 @@ class jit_stage {
                                             jit::image_kind output = jit::image_kind::cubin);
   /// A kernel of a source, by name or expression. \throws failure where that cannot be had
   [[nodiscard]] jit::kernel kernel(std::string_view text, const std::string& name);
+  /// A kernel of bytes that look like an image, for where nobody looks closer.
+  [[nodiscard]] jit::kernel unread_kernel();
 
   /// A device tensor with these elements.
   template <element T>

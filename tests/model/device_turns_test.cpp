@@ -65,6 +65,15 @@ class DeviceTurns : public ::testing::Test {
     for (const int lane : lanes_to_begin)
       around_.serving()->begins(lane);
   }
+  // Each has begun in a lane of its own, and the context is lost to one of them.
+  void have_two_suspects() {
+    send(0, std::nullopt);
+    send(1, std::nullopt);
+    have_it_begin({0, 1});
+    around_.serving()->loses_its_context();
+    turn();
+    have_next_serve();
+  }
   void bury() {
     around_.dying()->can_be_reaped();
     turn();
@@ -141,12 +150,7 @@ TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
 
 TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt);
-  send(1, std::nullopt);
-  have_it_begin({0, 1});
-  around_.serving()->loses_its_context();
-  turn();
-  have_next_serve();
+  have_two_suspects();
   while (around_.serving()->takes_up()) {
   }
   EXPECT_TRUE(around_.serving()->could_begin().empty());
@@ -160,12 +164,7 @@ TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
   have_it_begin({2});
   around_.serving()->completes(2, errc{});
   turn();
-  send(0, std::nullopt);
-  send(1, std::nullopt);
-  have_it_begin({0, 1});
-  around_.serving()->loses_its_context();
-  turn();
-  have_next_serve();
+  have_two_suspects();
   bury();
   for (const int lane : {0, 1}) {
     EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
@@ -182,12 +181,7 @@ TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
 
 TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt);
-  send(1, std::nullopt);
-  have_it_begin({0, 1});
-  around_.serving()->loses_its_context();
-  turn();
-  have_next_serve();
+  have_two_suspects();
   bury();
   have_it_begin({0});
   around_.serving()->completes(0, errc{});
