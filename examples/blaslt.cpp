@@ -17,9 +17,9 @@ namespace blaslt = troupe::blaslt;
 constexpr std::int64_t samples = 32, inputs = 20, units = 128, outputs = 10;
 
 std::vector<float> numbers(std::int64_t count, double step) {
-  std::vector<float> made;
-  for (std::int64_t i = 0; i < count; ++i)
-    made.push_back(static_cast<float>(std::sin(step * static_cast<double>(i))));
+  std::vector<float> made(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < made.size(); ++i)
+    made[i] = static_cast<float>(std::sin(step * static_cast<double>(i)));
   return made;
 }
 

@@ -132,6 +132,7 @@ constexpr std::size_t pairs = 2;  // of rivals, whose operands and work areas li
 void measure(const device& gpu, const transform_case& what, found& into) {
   raw::stream stream;
   std::vector<std::unique_ptr<rival_pair>> rivals;
+  rivals.reserve(pairs);
   for (std::size_t i = 0; i < pairs; ++i) {
     rivals.push_back(
         std::make_unique<rival_pair>(gpu, gpu.library("fft").on_new_lane(), stream, what));

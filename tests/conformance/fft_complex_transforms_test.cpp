@@ -139,6 +139,7 @@ TEST(FftComplexTransforms, MakeOfAWaveItsFrequency) {
   scene s;
   auto& wave = s.vector(dtype::c128, n);
   std::vector<number> values;
+  values.reserve(n);
   for (std::int64_t j = 0; j < n; ++j)
     values.push_back(
         std::polar(1.0, 2 * std::numbers::pi * frequency * static_cast<double>(j) / n));
@@ -172,6 +173,7 @@ TEST(FftComplexTransforms, RunInSeveralLanesAtOnce) {
   std::vector<double> worst(4, 0.0);
   {
     std::vector<std::jthread> lanes;
+    lanes.reserve(worst.size());
     for (std::size_t lane = 0; lane < worst.size(); ++lane) {
       lanes.emplace_back([&, lane] {
         const auto mine = make_runner();
@@ -201,6 +203,7 @@ TEST(FftComplexTransforms, RunInSeveralLanesAtOnce) {
 TEST(FftComplexTransforms, ReferencesAgree) {
   for (const std::int64_t n : {1, 2, 12, 30, 97, 210, 256}) {
     std::vector<number> x;
+    x.reserve(static_cast<std::size_t>(n));
     for (std::int64_t j = 0; j < n; ++j)
       x.emplace_back(std::sin(static_cast<double>(3 * j)), std::cos(static_cast<double>(j * j)));
     for (const auto direction : directions) {

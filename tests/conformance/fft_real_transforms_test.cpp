@@ -13,6 +13,7 @@ std::vector<number> random_half(scene& s, const fourier_case& c) {
   for (const std::int64_t n : c.size)
     count *= n;
   std::vector<number> real;
+  real.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     real.push_back(s.random(dtype::f64));
   const auto all = transformed(real, c.size, c.rank, fft::direction::forward);

@@ -54,7 +54,8 @@ TEST(JitAttributes, SayHowMuchOfAKernelRunsAtOnce) {
   const auto large = s.run()(jit::occupancy{.kernel = add, .block = {.x = 1024}}).value();
   EXPECT_LT(large.blocks_per_multiprocessor, small.blocks_per_multiprocessor);
   const auto greedy =
-      s.run()(jit::occupancy{.kernel = add, .block = {.x = 128}, .shared_bytes = 200 * 1024})
+      s.run()(jit::occupancy{
+                  .kernel = add, .block = {.x = 128}, .shared_bytes = std::int64_t{200} * 1024})
           .value();
   EXPECT_EQ(greedy.blocks_per_multiprocessor, 1);
   const auto clustered =

@@ -52,7 +52,7 @@ TEST_P(Room, ARequestTooLargeForTheMailboxIsRefusedWithBothSizes) {
   many.b.assign(500, t);
   for (int i = 0; i < 500; ++i)
     many.c.push_back(gpu.tensor<float>({2, 2}).value());
-  auto outcome = gpu.ask(std::move(many)).get_result();
+  auto outcome = gpu.ask(many).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::size_overflow);
   EXPECT_NE(outcome.error().message.find("4096"), std::string::npos) << outcome.error().message;
@@ -69,7 +69,7 @@ TEST_P(Room, LongRequestsGoThroughTheHeap) {
     outputs.push_back(gpu_.tensor<float>({2, 2}).value());
     many.c.push_back(outputs.back());
   }
-  ASSERT_TRUE(gpu_.ask(std::move(many)).get_result());
+  ASSERT_TRUE(gpu_.ask(many).get_result());
   EXPECT_EQ(gpu_.ask(sum{.input = outputs[99]}).get(), 32.0);
 }
 

@@ -134,6 +134,7 @@ TEST_P(LossOfWorkers, DoesNotHideAnOverwriteThatWasSentBefore) {
     for (unsigned seed = 1; seed <= 3; ++seed)
       overwriters.emplace_back(gpu, seed);
     std::vector<std::jthread> threads;
+    threads.reserve(overwriters.size());
     for (overwriter& one : overwriters) {
       threads.emplace_back(
           [&one, &refused](const std::stop_token& stop) { refused.fetch_add(one.run(stop)); });

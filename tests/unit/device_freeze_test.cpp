@@ -77,7 +77,7 @@ TEST_F(DeviceFreeze, AWriteThatWasAboutToBeSentComesBeforeIt) {
     hesitant_fill request;
     request.to = t;
     request.value = 2;
-    filled = device_.ask(std::move(request)).get_result();
+    filled = device_.ask(request).get_result();
   });
   while (!looked)
     std::this_thread::yield();

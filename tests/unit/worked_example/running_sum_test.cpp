@@ -112,7 +112,7 @@ TEST_P(RunningSum, IsValidatedOnBothSides) {
   doubted_sum request;
   request.x = x;
   request.y = y;
-  auto outcome = device.ask(std::move(request)).get_result();
+  auto outcome = device.ask(request).get_result();
   if (GetParam() == troupe::isolation::thread) {
     EXPECT_EQ(doubted_sum::validations, 2);
     EXPECT_TRUE(outcome);
