@@ -193,7 +193,7 @@ TEST_F(TunedChoices, AreNotReadFromAFolderThatOthersMayEnter) {
   const auto refused = tuned_choices::open(folder_, "library 1");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_argument);
-  EXPECT_NE(refused.error().message.find("with rights 750"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("with rights 0750"), std::string::npos)
       << refused.error().message;
   std::filesystem::permissions(folder_, std::filesystem::perms(0700));
   std::filesystem::rename(folder_, base_ / "elsewhere");
