@@ -109,6 +109,8 @@ class reactor final : public completion_driver {
 
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
+  /// How many that were to run alone have been answered so, and tell nothing of themselves.
+  [[nodiscard]] std::uint64_t evasions() const noexcept { return evasions_; }
   /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
   /// flight and is not to be run any more.
   void answer_completed(std::uint16_t slot, const wire::worker_header* by, bool may_have_reply);
@@ -199,6 +201,7 @@ class reactor final : public completion_driver {
   std::uint64_t worker_ = 0;
   std::uint64_t cursor_ = 0;  // next ticket to walk
   std::uint64_t in_flight_count_ = 0;
+  std::uint64_t evasions_ = 0;
   std::uint32_t busy_lanes_ = 0;
   std::uint32_t epoch_ = 0;
   const std::uint64_t lane_ring_mask_;

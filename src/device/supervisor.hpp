@@ -231,6 +231,7 @@ class supervisor {
     error why;
     std::string ended_before;
     std::vector<std::uint64_t> suspects;
+    std::uint64_t evasions = 0;  // `reactor::evasions` before they were to run again
   };
   std::optional<unsolved_fault> unsolved_;
   std::uint64_t last_number_ = 0;

@@ -172,6 +172,7 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
       // What it reads may have become undefined by this very loss.
       if (std::string undefined = parts_.completions.taints().screen(slot); !undefined.empty()) {
         end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
+        if (r.started) unsolved_.reset();  // it is not run again, so whether it was it stays open
         break;
       }
       if (r.started && !culprit_named) {
@@ -255,7 +256,10 @@ void supervisor::seek_cause(const loss& what, const error& why, const std::strin
   if (!suspects) {
     unsolved_.reset();
   } else if (what.of_device) {
-    unsolved_ = {.why = why, .ended_before = ended_before, .suspects = *std::move(suspects)};
+    unsolved_ = {.why = why,
+                 .ended_before = ended_before,
+                 .suspects = *std::move(suspects),
+                 .evasions = parts_.completions.evasions()};
   }
 }
 

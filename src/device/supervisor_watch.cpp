@@ -54,11 +54,12 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
   }
 }
 
-// With the role. Once all that may have caused a fault of the device have ended, and no worker was
-// lost again, it was none of them.
+// With the role. Once all that may have caused a fault of the device have run again, and no worker
+// was lost again, it was none of them. Where one was cancelled or expired instead, nobody knows.
 void supervisor::look_for_cause() {
   if (!unsolved_) return;
   reactor& completions = parts_.completions;
+  if (completions.evasions() != unsolved_->evasions) return unsolved_.reset();
   const bool still_sought = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
     const std::uint64_t ticket = completions.at(slot).ticket;
     return std::ranges::find(unsolved_->suspects, ticket) != unsolved_->suspects.end();

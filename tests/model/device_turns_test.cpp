@@ -195,6 +195,29 @@ TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
   EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
 }
 
+TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, std::nullopt);
+  send(1, 10ms);
+  have_it_begin({0, 1});
+  around_.serving()->loses_its_context();
+  turn();
+  have_next_serve();
+  bury();
+  around_.time += 20ms;
+  turn();
+  ASSERT_EQ(answer_of(1), errc::deadline_exceeded);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  have_it_begin({1});  // passes it over
+  for (const int lane : around_.serving()->running())
+    around_.serving()->completes(lane, errc{});
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
 TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
   around_.serving()->loses_its_context();

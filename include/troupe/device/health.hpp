@@ -26,9 +26,9 @@ struct device_health {
   bool standby_ready = false;        ///< with all loaded; one that is not yet takes over, too
   std::optional<pid_t> standby_pid;  ///< nothing when there is none, and in `isolation::thread`
   std::optional<error> last_fault;   ///< why the last worker was replaced, or the device stopped
-  /// Faults of the device that no request in flight has caused: each that may have was run again
-  /// by itself, and ended well. Then the cause is one that the device had reported as done, and
-  /// what that wrote is not to be trusted, or none, on a card that fails; `last_fault` names those
+  /// Faults of the device that no request in flight has caused: all that may have were run again
+  /// and lost no worker. Then the cause is one that the device had reported as done, and what that
+  /// wrote is not to be trusted, or none, on a card that fails; `last_fault` names those
   /// that ended last. Rare, and the same without Troupe: cudaStreamSynchronize has answered success
   /// behind a misaligned access, once in 354 (docs/results/2026-11-22-h200-6.md).
   std::uint64_t unexplained_faults = 0;
