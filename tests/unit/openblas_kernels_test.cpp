@@ -1,0 +1,37 @@
+#include "backend/cpu/blas/openblas_kernels.hpp"
+
+#include "backend/cpu/blas/openblas.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace troupe::cpu {
+namespace {
+
+TEST(OpenblasKernels, FitWhatTheProcessorCanDo) {
+  EXPECT_EQ(openblas_kernels_for({}), nullptr);
+  EXPECT_STREQ(openblas_kernels_for({.avx2_fma = true}), "Haswell");
+  EXPECT_STREQ(openblas_kernels_for({.is_amd = true, .avx2_fma = true}), "Zen");
+  EXPECT_STREQ(openblas_kernels_for({.avx2_fma = true, .avx512 = true}), "SkylakeX");
+}
+
+// OpenBLAS takes a processor that it does not know for a Prescott.
+TEST(OpenblasKernels, AreThoseThatOpenblasRuns) {
+  const char* const fitting = openblas_kernels_for(this_processor());
+  if (fitting == nullptr) GTEST_SKIP() << "OpenBLAS's own choice";
+  if (std::string(fitting) != std::getenv("OPENBLAS_CORETYPE")) {
+    GTEST_SKIP() << "somebody has chosen others";
+  }
+  EXPECT_STREQ(openblas_get_corename(), fitting);
+}
+
+TEST(OpenblasKernels, LeaveTheRestOfTheEnvironmentAsItIs) {
+  ASSERT_EQ(::setenv("TROUPE_TEST_SAYS", "this", 1), 0);
+  EXPECT_STREQ(std::getenv("TROUPE_TEST_SAYS"), "this");
+  EXPECT_EQ(std::getenv("TROUPE_TEST_SAYS_NOTHING"), nullptr);
+}
+
+}  // namespace
+}  // namespace troupe::cpu
