@@ -24,6 +24,7 @@ std::string number(std::optional<double> value) {
 }
 
 std::optional<double> ratio(const measurement& m) {
+  if (m.ratio) return m.ratio;
   if (!m.reference_value || *m.reference_value == 0) return std::nullopt;
   return m.value / *m.reference_value;
 }

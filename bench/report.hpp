@@ -32,11 +32,14 @@ struct measurement {
   std::string reference{};                  ///< the floor or the peer; "" when there is none
   std::optional<double> reference_value{};  ///< in the same unit
   std::optional<bench::target> target{};
+  /// Where more is known of it than `value` and `reference_value` say: a mean of pairs.
+  std::optional<double> ratio{};
 };
 
 /// What a benchmark found: prints each line as it comes, and at the end writes the file that
 /// `./dev bench` asked for (`TROUPE_BENCH_JSON`), a list of
-/// `{name, value, unit, reference, reference_value, ratio}`; ratio is value / reference_value.
+/// `{name, value, unit, reference, reference_value, ratio}`; ratio is value / reference_value, or
+/// the mean of pairs.
 /// A line with a target also has `target` ("ratio <= 1.1") and `met`, true or false.
 class report {
  public:

@@ -1,17 +1,23 @@
 // How soon a device on a GPU serves again after a kernel of its own has faulted: one request at a
-// time, with a standby. `bench_gpu_faults [TRIALS]` injects each kind that often, 20 times by
-// default.
+// time, with a standby; and what the same fault does to processes that have nothing but CUDA.
+// `bench_gpu_faults [TRIALS]` injects each kind that often, 20 times by default.
 
 #include "count_argument.hpp"
 #include "questions.hpp"
+#include "raw_fault.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -19,21 +25,29 @@ using namespace troupe;
 using namespace troupe::bench;
 using namespace std::chrono_literals;
 
+/// What no supervisor can be faster than.
+enum class floor_of : std::uint8_t {
+  nothing_measured,
+  pause,  ///< the GPU runs nobody's kernels meanwhile
+  word    ///< the driver tells of it no sooner
+};
+
 struct fault_case {
   fault::kind what;
   double at_most_ms;  // from sending the fault to the next correct answer
+  floor_of floor;
 };
 
 constexpr auto hang_deadline = 50ms;
 // The driver itself takes 100 to 150 ms to tell of an access that no mapping allows.
 constexpr fault_case cases[] = {
-    {fault::kind::trap, 30},
-    {fault::kind::failed_assertion, 30},
-    {fault::kind::stack_overflow, 30},
-    {fault::kind::unmapped_address, 160},
-    {fault::kind::misaligned_address, 160},
-    {fault::kind::write_frozen, 160},
-    {fault::kind::hang, 60},
+    {fault::kind::trap, 30, floor_of::pause},
+    {fault::kind::failed_assertion, 30, floor_of::pause},
+    {fault::kind::stack_overflow, 30, floor_of::pause},
+    {fault::kind::unmapped_address, 160, floor_of::word},
+    {fault::kind::misaligned_address, 160, floor_of::word},
+    {fault::kind::write_frozen, 160, floor_of::nothing_measured},
+    {fault::kind::hang, 60, floor_of::nothing_measured},
 };
 
 /// Requests that fault, no two of which are the same: twice the same would be in quarantine.
@@ -71,32 +85,73 @@ class faults {
   std::int64_t next_ = 0;
 };
 
+/// Times, and those of plain CUDA that they are told beside.
+struct beside {
+  samples times;
+  samples plain;
+  std::string reference;
+};
+
+void add(report& out, const std::string& what, beside& of, std::optional<target> aim) {
+  const auto line = [&](const std::string& name, double value, double (samples::*take)()) {
+    measurement m{what + name, value / 1e3, "ms", of.reference, {}, aim};
+    if (!of.plain.empty()) m.reference_value = (of.plain.*take)() / 1e3;
+    out.add(std::move(m));
+  };
+  line(", p50", of.times.median(), &samples::median);
+  line(", p99", of.times.p99(), &samples::p99);
+}
+
+/// What one kind of fault does where there is only CUDA.
+struct plain_times {
+  samples told;
+  samples pause;
+};
+
+/// Before there is a device of Troupe's: the more contexts a GPU has, the longer it stands still
+/// for a fault.
+plain_times measure_plain(report& out, raw::faulting_processes& processes, fault::kind what,
+                          int trials) {
+  beside told;
+  beside pause;
+  for (int i = 0; i < trials; ++i) {
+    const raw::fault_cost cost = processes.fault(what);
+    told.times.add(cost.told * 1e3);
+    pause.times.add(cost.pause * 1e3);
+  }
+  const std::string name = fmt::format("{} in plain CUDA", fault::to_string(what));
+  add(out, name + ", its error", told, std::nullopt);
+  add(out, name + ", pause of another process", pause, std::nullopt);
+  return {.told = told.times, .pause = pause.times};
+}
+
 void measure(report& out, const device& gpu, questions& asked, faults& injected,
-             const fault_case& one, int trials) {
-  samples named;
-  samples answered;
-  samples hand_over;
+             const fault_case& one, const plain_times& plain, int trials) {
+  const bool by_pause = one.floor == floor_of::pause;
+  beside named;
+  beside answered{.times = {},
+                  .plain = by_pause ? plain.pause : plain.told,
+                  .reference = by_pause ? "pause of plain CUDA" : "plain CUDA is told"};
+  if (answered.plain.empty()) answered.reference.clear();
+  beside hand_over;
   for (int i = 0; i < trials; ++i) {
     wait_until_settled(gpu, true);
     (void)asked.ask();
     const auto generation = gpu.generation();
     const auto sent = clock::now();
     injected.inject(one.what);
-    named.add(clock::now() - sent);
+    named.times.add(clock::now() - sent);
     (void)ask_until_replaced(gpu, asked, generation);
-    answered.add(clock::now() - sent);
-    hand_over.add(gpu.health().last_failover);
+    answered.times.add(clock::now() - sent);
+    hand_over.times.add(gpu.health().last_failover);
   }
-  const auto add = [&](const std::string& name, samples& times, std::optional<target> aim) {
-    const std::string what = fmt::format("{}, {}", fault::to_string(one.what), name);
-    out.add({what + ", p50", times.median() / 1e3, "ms", "", {}, aim});
-    out.add({what + ", p99", times.p99() / 1e3, "ms", "", {}, aim});
-  };
-  add("its error", named, std::nullopt);
-  add("next correct answer", answered, at_most(one.at_most_ms));
+  const std::string what(fault::to_string(one.what));
+  add(out, what + ", its error", named, std::nullopt);
+  add(out, what + ", next correct answer", answered, at_most(one.at_most_ms));
   // The first sign of a hang is its deadline, which its own target has in it.
   const bool hangs = one.what == fault::kind::hang;
-  add("first sign to hand-over", hand_over, hangs ? std::nullopt : std::optional(at_most(3)));
+  add(out, what + ", first sign to hand-over", hand_over,
+      hangs ? std::nullopt : std::optional(at_most(3)));
 }
 
 }  // namespace
@@ -105,6 +160,14 @@ int main(int argc, char** argv) {
   const std::optional<int> trials = count_argument(argc, argv, 20, "TRIALS");
   if (!trials) return 2;
   report out("gpu_faults: from a kernel's fault to the next correct answer");
+  std::array<plain_times, std::size(cases)> plain;
+  section(out, "plain CUDA", [&] {
+    raw::faulting_processes processes;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      if (cases[i].floor == floor_of::nothing_measured) continue;
+      plain[i] = measure_plain(out, processes, cases[i].what, *trials);
+    }
+  });
   section(out, "everything", [&] {
     troupe::system system;
     const device gpu = system.device(0, {.backend = backend_kind::cuda,
@@ -114,9 +177,9 @@ int main(int argc, char** argv) {
     wait_until_settled(gpu, true);
     questions asked(gpu);
     faults injected(gpu);
-    for (const fault_case& one : cases) {
-      section(out, std::string(fault::to_string(one.what)),
-              [&] { measure(out, gpu, asked, injected, one, *trials); });
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      section(out, std::string(fault::to_string(cases[i].what)),
+              [&] { measure(out, gpu, asked, injected, cases[i], plain[i], *trials); });
     }
   });
   return out.finish();

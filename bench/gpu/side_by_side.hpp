@@ -35,10 +35,19 @@ struct side : samples {
 struct side_by_side {
   side raw;
   side ours;
+  samples pairs;  ///< the second by the first, of the medians of two blocks on the same processors
+
+  /// Of Troupe's time to the floor's. Where a processor limits both, two runs of the same thing
+  /// differ by up to 4 % by their medians, by 1 % so (docs/results/2026-11-23-h200.md).
+  /// Nothing where there are no pairs.
+  [[nodiscard]] std::optional<double> ratio() {
+    return pairs.empty() ? std::nullopt : std::optional(pairs.middle());
+  }
 
   side_by_side& operator+=(const side_by_side& more) {
     raw += more.raw;
     ours += more.ours;
+    pairs.add(more.pairs);
     return *this;
   }
 };
@@ -66,12 +75,15 @@ template <class Raw, class Ours>
     taken.take(static_cast<std::size_t>(n.per_block), work);
     into.medians.add(taken.median());
     into.add(taken);
+    return taken.median();
   };
   for (int i = 0; i < n.blocks; ++i) {
     if (n.moves) processors.move();
-    if (i % 2 == 0) block(found.raw, raw);
-    block(found.ours, ours);
-    if (i % 2 != 0) block(found.raw, raw);
+    double floor = 0;
+    if (i % 2 == 0) floor = block(found.raw, raw);
+    const double own = block(found.ours, ours);
+    if (i % 2 != 0) floor = block(found.raw, raw);
+    found.pairs.add(own / floor);
   }
   return found;
 }
@@ -86,18 +98,21 @@ struct named {
   std::optional<target> p99{};
 };
 
-/// Adds the typical time and the p99 of both.
+/// Adds the typical time and the p99 of both. The first one's ratio is that of the pairs.
 inline void add_times(report& out, side_by_side& times, const named& n) {
   out.add({n.name + ", p50", times.ours.typical() * n.per_microsecond, n.unit, n.reference,
-           times.raw.typical() * n.per_microsecond, n.median});
+           times.raw.typical() * n.per_microsecond, n.median, times.ratio()});
   out.add({n.name + ", p99", times.ours.p99() * n.per_microsecond, n.unit, n.reference,
            times.raw.p99() * n.per_microsecond, n.p99});
 }
 
-/// Adds the typical time of both as a rate: `amount` per run, in `unit` per second.
+/// Adds the typical time of both as a rate: `amount` per run, in `unit` per second. The ratio is
+/// that of the pairs.
 inline void add_rate(report& out, side_by_side& times, double amount, const named& n) {
+  const auto ratio = times.ratio();
   out.add({n.name, amount / times.ours.typical() * 1e6, n.unit, n.reference,
-           amount / times.raw.typical() * 1e6, n.median});
+           amount / times.raw.typical() * 1e6, n.median,
+           ratio ? std::optional(1 / *ratio) : std::nullopt});
 }
 
 /// Measures one thing; where that fails, the others are measured all the same.
