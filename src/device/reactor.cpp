@@ -196,6 +196,8 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     if (owner_.load(std::memory_order_seq_cst) != 0) {
       state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
+    } else {
+      ::sched_yield();  // who wants the role may be waiting for this processor
     }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
