@@ -2,7 +2,6 @@
 
 #include "jit/hasher.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,28 +74,18 @@ void disk_cache::make_room() const {
     std::uint64_t bytes;
     timespec used;
   };
-  // A descriptor of its own: the place in the folder belongs to it.
-  const int again = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return;
-  const auto close = [](DIR* folder) { ::closedir(folder); };
-  const std::unique_ptr<DIR, decltype(close)> folder(::fdopendir(again), close);
-  if (!folder) {
-    ::close(again);
-    return;
-  }
   std::vector<file> files;
   std::uint64_t bytes = 0;
-  while (const dirent* const one = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string_view name = one->d_name;
+  // What a process left unfinished counts, too, and is the oldest at some time.
+  for (std::string& name : folder_.names()) {
     struct stat found{};
-    // What a process left unfinished counts, too, and is the oldest at some time.
-    if (name == "." || name == ".." ||
-        ::fstatat(folder_.get(), one->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(found.st_mode)) {
       continue;
     }
-    bytes += static_cast<std::uint64_t>(found.st_size);
-    files.push_back({std::string(name), static_cast<std::uint64_t>(found.st_size), found.st_mtim});
+    const auto size = static_cast<std::uint64_t>(found.st_size);
+    bytes += size;
+    files.push_back({std::move(name), size, found.st_mtim});
   }
   if (bytes <= most_bytes_) return;
   std::ranges::sort(files, [](const file& a, const file& b) {

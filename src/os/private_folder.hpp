@@ -4,6 +4,7 @@
 
 #include <troupe/core/result.hpp>
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -14,10 +15,13 @@
 #include <ctime>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace troupe::os {
 
@@ -115,7 +119,33 @@ class private_folder {
 
   void remove(const std::string& name) const noexcept { (void)::unlinkat(get(), name.c_str(), 0); }
 
+  /// What is in it, in no order; what `replace` has not finished is there, too.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    // A descriptor of its own: the place in the folder belongs to it.
+    const int again = ::openat(get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (again < 0) return found;
+    const std::unique_ptr<DIR, close_folder> folder(::fdopendir(again));  // which closes it
+    if (!folder) {
+      (void)::close(again);
+      return found;
+    }
+    while (const dirent* const one = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
+      const std::string_view name = one->d_name;
+      if (name != "." && name != "..") found.emplace_back(name);
+    }
+    return found;
+  }
+  /// True for what a process that calls `replace` has not finished, or was ended before it had.
+  [[nodiscard]] static bool is_unfinished(std::string_view name) noexcept {
+    return name.starts_with('.');
+  }
+
  private:
+  struct close_folder {
+    void operator()(DIR* held) const noexcept { (void)::closedir(held); }
+  };
+
   explicit private_folder(unique_fd folder) noexcept : folder_(std::move(folder)) {}
 
   // No other's: of other objects of this process, and of processes of the same number, which is

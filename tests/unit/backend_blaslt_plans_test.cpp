@@ -227,6 +227,19 @@ TEST_F(TunedChoices, OfSeveralProgramsAddUp) {
   EXPECT_NE(next.find(key(2)), nullptr);
 }
 
+// As of a worker that was killed while it wrote.
+TEST_F(TunedChoices, RemoveWhatAnotherDidNotFinish) {
+  tuned_choices made = open();
+  made.keep(key(1), one);
+  const auto file = the_file();
+  const std::string unfinished = ".1-0-2.3";
+  ASSERT_TRUE(os::private_folder::is_unfinished(unfinished));
+  std::ofstream(folder_ / unfinished) << "half of it";
+  made.keep(key(2), other);
+  EXPECT_EQ(the_file(), file);
+  EXPECT_NE(open().find(key(2)), nullptr);
+}
+
 TEST_F(TunedChoices, DoNotCountWhereTheyAreDamaged) {
   tuned_choices made = open();
   for (std::int64_t i = 0; i < 4; ++i)

@@ -95,6 +95,10 @@ void tuned_choices::keep(const matmul_key& key, const choice& chosen) {
     merged.insert_or_assign(place, chosen);
     while (merged.size() > most_entries)
       merged.erase(merged.begin()->first == place ? std::next(merged.begin()) : merged.begin());
+    // Whoever writes holds the lock: what is unfinished, nobody will finish.
+    for (const std::string& name : folder_.names()) {
+      if (os::private_folder::is_unfinished(name)) folder_.remove(name);
+    }
     (void)write(merged);
     known_ = std::move(merged);
     return;
