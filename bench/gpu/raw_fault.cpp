@@ -11,8 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -122,7 +125,8 @@ void faulting_processes::fault_once(shared& s) {
     s.told = milliseconds(clock::now() - launch);
     // Not `exit`: nothing of CUDA can be put in order here any more.
     ::_exit(code == cudaSuccess || code == cudaErrorNotReady ? 1 : 0);
-  } catch (const std::exception&) {
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "%s\n", failed.what());
     ::_exit(1);
   }
 }
@@ -158,7 +162,8 @@ faulting_processes::faulting_processes() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
       role(*shared_);
-    } catch (const std::exception&) {
+    } catch (const std::exception& failed) {
+      std::fprintf(stderr, "%s\n", failed.what());
       shared_->failed = true;
     }
     ::_exit(1);
