@@ -32,27 +32,25 @@ double milliseconds(clock::duration spent) {
   return std::chrono::duration<double, std::milli>(spent).count();
 }
 
-/// Enqueues what faults. `memory` is one that a kernel may write to.
-result<void> enqueue_fault(kind what, std::byte* memory, cudaStream_t stream) {
+/// Where nothing is mapped any more: memory that is large enough to be unmapped when it is freed.
+std::byte* unmapped_address() {
+  const memory gone(memory::place::device, std::size_t{64} << 20);
+  return static_cast<std::byte*>(gone.address());
+}
+
+/// Enqueues what faults. A kernel may write to `mapped`, and may not to `unmapped`.
+result<void> enqueue_fault(kind what, std::byte* mapped, std::byte* unmapped, cudaStream_t stream) {
   switch (what) {
     case kind::trap:
       return cuda::enqueue_trap(stream);
     case kind::failed_assertion:
       return cuda::enqueue_failed_assertion(stream);
     case kind::stack_overflow:
-      return cuda::enqueue_stack_overflow(memory, stream);
+      return cuda::enqueue_stack_overflow(mapped, stream);
     case kind::misaligned_address:
-      return cuda::enqueue_write_word(memory + 1, stream);
-    case kind::unmapped_address: {
-      // Large enough to be unmapped when it is freed.
-      memory::place const where = memory::place::device;
-      void* gone = nullptr;
-      {
-        const raw::memory taken(where, std::size_t{64} << 20);
-        gone = taken.address();
-      }
-      return cuda::enqueue_write(static_cast<std::byte*>(gone), stream);
-    }
+      return cuda::enqueue_write_word(mapped + 1, stream);
+    case kind::unmapped_address:
+      return cuda::enqueue_write(unmapped, stream);
     default:
       return error{.code = errc::unsupported, .message = "no fault that ends a context"};
   }
@@ -110,6 +108,7 @@ void faulting_processes::fault_once(shared& s) {
     (void)open_device();
     stream launched;
     const memory room(memory::place::device, 4096);
+    std::byte* const unmapped = unmapped_address();
     auto* const native = static_cast<cudaStream_t>(launched.native());
     cuda::load_fault_kernels().value();
     launched.launch_empty();
@@ -118,7 +117,7 @@ void faulting_processes::fault_once(shared& s) {
     while (s.counted != s.wanted)
       std::this_thread::yield();
     const auto launch = clock::now();
-    enqueue_fault(s.what, static_cast<std::byte*>(room.address()), native).value();
+    enqueue_fault(s.what, static_cast<std::byte*>(room.address()), unmapped, native).value();
     cudaError_t code = cudaErrorNotReady;
     while (code == cudaErrorNotReady && clock::now() - launch < 3s)
       code = cudaStreamQuery(native);

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <memory>
 
 namespace troupe::jit {
 namespace {

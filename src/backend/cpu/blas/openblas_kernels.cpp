@@ -14,7 +14,7 @@ namespace troupe::cpu {
 processor this_processor() noexcept {
   processor found;
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // OpenBLAS asks before any constructor of ours has run
+  __builtin_cpu_init();  // OpenBLAS asks from a constructor, when nobody may have looked yet
   found.is_amd = __builtin_cpu_is("amd") != 0;
   found.avx2_fma = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   found.avx512 = __builtin_cpu_supports("avx512f") != 0 &&
