@@ -14,6 +14,7 @@ namespace {
 
 // An event ends the wait at once; this is how long the watcher takes to notice its own end.
 constexpr std::chrono::milliseconds watch_interval{200};
+constexpr std::chrono::milliseconds observe_interval{200};
 
 class exported_memory final : public memory_slab {
  public:
@@ -130,8 +131,6 @@ memory_source::memory_source(const driver& d, device_description description)
   kind_.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
-memory_source::~memory_source() { ending_.store(true, std::memory_order_relaxed); }
-
 result<std::unique_ptr<memory_slab>> memory_source::allocate(std::uint64_t bytes) {
   CUmemGenericAllocationHandle memory = 0;
   if (auto made = check(driver_.cuMemCreate(&memory, bytes, &kind_, 0), "cuMemCreate"); !made) {
@@ -207,17 +206,24 @@ result<memory_level> memory_source::level() {
 void memory_source::on_fault(alarm raise) {
   const std::lock_guard lock(mutex_);
   alarm_ = std::move(raise);
-  if (management_ && !watcher_.joinable()) watcher_ = std::jthread([this] { watch(); });
+  if (!management_ || watcher_.joinable()) return;
+  observer_ = std::jthread([this](const std::stop_token& ending) { observe(ending); });
+  watcher_ = std::jthread([this](const std::stop_token& ending) { watch(ending); });
 }
 
-void memory_source::watch() noexcept {
-  while (!ending_.load(std::memory_order_relaxed)) {
-    // Seen beforehand: while a fault is handled the question takes hundreds of milliseconds.
+// While a fault is handled this question takes hundreds of milliseconds, so the answer to one asked
+// before is what counts, and whoever asks does not wait for events.
+void memory_source::observe(const std::stop_token& ending) noexcept {
+  while (!ending.stop_requested()) {
     auto processes = management_->processes();
-    {
-      const std::lock_guard lock(mutex_);
-      processes_ = std::move(processes);
-    }
+    std::unique_lock lock(mutex_);
+    processes_ = std::move(processes);
+    (void)ended_.wait_for(lock, ending, observe_interval, [] { return false; });
+  }
+}
+
+void memory_source::watch(const std::stop_token& ending) noexcept {
+  while (!ending.stop_requested()) {
     if (!management_->wait_for_xid(watch_interval)) continue;
     const std::lock_guard lock(mutex_);
     if (alarm_) alarm_();

@@ -5,9 +5,10 @@
 
 #include <troupe/backend/provider.hpp>
 
-#include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 namespace troupe::cuda {
@@ -16,7 +17,7 @@ namespace troupe::cuda {
 class memory_source final : public device_source {
  public:
   [[nodiscard]] static result<std::shared_ptr<device_source>> open(std::int32_t ordinal);
-  ~memory_source() override;
+  ~memory_source() override = default;
   memory_source(const memory_source&) = delete;
   memory_source& operator=(const memory_source&) = delete;
 
@@ -35,7 +36,8 @@ class memory_source final : public device_source {
 
  private:
   memory_source(const driver& d, device_description description);
-  void watch() noexcept;
+  void observe(const std::stop_token& ending) noexcept;  // who uses the device
+  void watch(const std::stop_token& ending) noexcept;    // for its faults
 
   const driver& driver_;
   device_description description_;
@@ -46,7 +48,8 @@ class memory_source final : public device_source {
   std::mutex mutex_;
   alarm alarm_;                                         // under the mutex
   std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
-  std::atomic<bool> ending_{false};                     // relaxed: looked at again and again
+  std::condition_variable_any ended_;  // nobody notifies: what ends a wait is its stop token
+  std::jthread observer_;
   std::jthread watcher_;
 };
 
