@@ -306,6 +306,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
 void supervisor::bury() {
   const os::exit_report report = dying_->worker->end();
   buried_at_ = current_time();
+  if (std::exchange(after_burial_, false)) next_start_ = buried_at_;
   if (dying_->sign.ask_its_end) {
     std::tie(dying_->sign.what, dying_->sign.why) = explain(*dying_->worker, report);
     const std::lock_guard lock(mutex_);

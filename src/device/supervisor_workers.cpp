@@ -6,9 +6,20 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A GPU tells of a fault the later the more contexts came before the one that faulted, and a new
+// one takes the lowest place that is free: while the dying worker has its own, a third one
+// (docs/results/2026-11-23-h200-2.md). So its successor's standby waits for that, though no longer.
+constexpr auto longest_burial = 1s;
+
+}  // namespace
 
 void supervisor::start_next() {
   next_start_ = clock::time_point::min();
+  after_burial_ = false;
   // A standby that shares the doorbells of the worker in service would be woken in its place.
   const auto shares_bells = [this](const incarnation* other) {
     return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
@@ -82,7 +93,10 @@ void supervisor::activate_next() {
     }
   }
   publish(device_state::ready);
-  if (parts_.config.standby && active_->is_process()) start_next();
+  if (!parts_.config.standby || !active_->is_process()) return;
+  if (!dying_) return start_next();
+  after_burial_ = true;
+  next_start_ = now + longest_burial;
 }
 
 bool supervisor::note_restart(clock::time_point now) {

@@ -107,6 +107,32 @@ TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAl
   EXPECT_NE(around_.next(), nullptr);
 }
 
+TEST_F(DeviceTurns, AStandbyIsStartedOnceTheLostWorkerIsGone) {
+  make({.standby = true}, true);
+  around_.next()->becomes_ready();
+  turn();
+  around_.serving()->loses_its_context();
+  turn();
+  ASSERT_NE(around_.serving(), nullptr);  // the one that was the standby
+  EXPECT_EQ(around_.next(), nullptr);
+  bury();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AStandbyIsStartedThoughTheLostWorkerDoesNotEnd) {
+  make({.standby = true}, true);
+  around_.next()->becomes_ready();
+  turn();
+  around_.serving()->loses_its_context();
+  turn();
+  around_.time = core_->watch().next_turn();
+  turn();
+  const simulated_worker* const standby = around_.next();
+  ASSERT_NE(standby, nullptr);
+  bury();
+  EXPECT_EQ(around_.next(), standby);
+}
+
 TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   make({.standby = false});
   send(0, 10ms);
