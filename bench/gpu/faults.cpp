@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -25,29 +26,22 @@ using namespace troupe;
 using namespace troupe::bench;
 using namespace std::chrono_literals;
 
-/// What no supervisor can be faster than.
-enum class floor_of : std::uint8_t {
-  nothing_measured,
-  pause,  ///< the GPU runs nobody's kernels meanwhile
-  word    ///< the driver tells of it no sooner
-};
-
 struct fault_case {
   fault::kind what;
-  double at_most_ms;  // from sending the fault to the next correct answer
-  floor_of floor;
+  double at_most_ms;   // from sending the fault to the next correct answer
+  bool in_plain_cuda;  // measured there, too
 };
 
 constexpr auto hang_deadline = 50ms;
 // The driver itself takes 100 to 150 ms to tell of an access that no mapping allows.
 constexpr fault_case cases[] = {
-    {fault::kind::trap, 30, floor_of::pause},
-    {fault::kind::failed_assertion, 30, floor_of::pause},
-    {fault::kind::stack_overflow, 30, floor_of::pause},
-    {fault::kind::unmapped_address, 160, floor_of::word},
-    {fault::kind::misaligned_address, 160, floor_of::word},
-    {fault::kind::write_frozen, 160, floor_of::nothing_measured},
-    {fault::kind::hang, 60, floor_of::nothing_measured},
+    {fault::kind::trap, 30, true},
+    {fault::kind::failed_assertion, 30, true},
+    {fault::kind::stack_overflow, 30, true},
+    {fault::kind::unmapped_address, 160, true},
+    {fault::kind::misaligned_address, 160, true},
+    {fault::kind::write_frozen, 160, false},
+    {fault::kind::hang, 60, false},
 };
 
 /// Requests that fault, no two of which are the same: twice the same would be in quarantine.
@@ -102,37 +96,34 @@ void add(report& out, const std::string& what, beside& of, std::optional<target>
   line(", p99", of.times.p99(), &samples::p99);
 }
 
-/// What one kind of fault does where there is only CUDA.
-struct plain_times {
-  samples told;
-  samples pause;
-};
-
-/// Before there is a device of Troupe's: the more contexts a GPU has, the longer it stands still
-/// for a fault.
-plain_times measure_plain(report& out, raw::faulting_processes& processes, fault::kind what,
-                          int trials) {
+/// The first signs of one kind of fault where there is only CUDA, of which no supervisor can know
+/// sooner: an Xid event or the driver's error. Before there is a device of Troupe's, so that there
+/// are two contexts, as later: a third one would make the GPU stand still for longer.
+samples measure_plain(report& out, raw::faulting_processes& processes, fault::kind what,
+                      int trials) {
   beside told;
+  beside event;
   beside pause;
+  samples first_sign;
   for (int i = 0; i < trials; ++i) {
     const raw::fault_cost cost = processes.fault(what);
     told.times.add(cost.told * 1e3);
     pause.times.add(cost.pause * 1e3);
+    if (cost.event) event.times.add(*cost.event * 1e3);
+    first_sign.add(std::min(cost.told, cost.event.value_or(cost.told)) * 1e3);
   }
   const std::string name = fmt::format("{} in plain CUDA", fault::to_string(what));
   add(out, name + ", its error", told, std::nullopt);
+  if (!event.times.empty()) add(out, name + ", its Xid event", event, std::nullopt);
   add(out, name + ", pause of another process", pause, std::nullopt);
-  return {.told = told.times, .pause = pause.times};
+  return first_sign;
 }
 
 void measure(report& out, const device& gpu, questions& asked, faults& injected,
-             const fault_case& one, const plain_times& plain, int trials) {
-  const bool by_pause = one.floor == floor_of::pause;
-  beside named;
-  beside answered{.times = {},
-                  .plain = by_pause ? plain.pause : plain.told,
-                  .reference = by_pause ? "pause of plain CUDA" : "plain CUDA is told"};
-  if (answered.plain.empty()) answered.reference.clear();
+             const fault_case& one, const samples& first_sign, int trials) {
+  const std::string reference = first_sign.empty() ? "" : "first sign in plain CUDA";
+  beside named{.times = {}, .plain = first_sign, .reference = reference};
+  beside answered = named;
   beside hand_over;
   for (int i = 0; i < trials; ++i) {
     wait_until_settled(gpu, true);
@@ -160,11 +151,11 @@ int main(int argc, char** argv) {
   const std::optional<int> trials = count_argument(argc, argv, 20, "TRIALS");
   if (!trials) return 2;
   report out("gpu_faults: from a kernel's fault to the next correct answer");
-  std::array<plain_times, std::size(cases)> plain;
+  std::array<samples, std::size(cases)> plain;
   section(out, "plain CUDA", [&] {
     raw::faulting_processes processes;
     for (std::size_t i = 0; i < plain.size(); ++i) {
-      if (cases[i].floor == floor_of::nothing_measured) continue;
+      if (!cases[i].in_plain_cuda) continue;
       plain[i] = measure_plain(out, processes, cases[i].what, *trials);
     }
   });

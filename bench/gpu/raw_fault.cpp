@@ -3,21 +3,25 @@
 #include "backend/cuda/fault/kernels.hpp"
 #include "raw.hpp"
 #include "raw_check.hpp"
+#include "raw_driver.hpp"
 #include "samples.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -32,10 +36,25 @@ double milliseconds(clock::duration spent) {
   return std::chrono::duration<double, std::milli>(spent).count();
 }
 
-/// Where nothing is mapped any more: memory that is large enough to be unmapped when it is freed.
+/// Where nothing is ever mapped. Given back with the process.
 std::byte* unmapped_address() {
-  const memory gone(memory::place::device, std::size_t{64} << 20);
-  return static_cast<std::byte*>(gone.address());
+  CUdeviceptr base = 0;
+  check(driver_function<decltype(cuMemAddressReserve)>("cuMemAddressReserve")(
+            &base, std::size_t{2} << 20, 0, 0, 0),
+        "cuMemAddressReserve");
+  return reinterpret_cast<std::byte*>(base);
+}
+
+/// Device 0's, as NVML spells it, with a zero behind it.
+void write_uuid(std::array<char, 41>& to) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  auto* out = fmt::format_to(to.data(), "GPU-");
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    out = fmt::format_to(out, "{:02x}", static_cast<unsigned char>(properties.uuid.bytes[i]));
+  }
+  *out = 0;
 }
 
 /// Enqueues what faults. A kernel may write to `mapped`, and may not to `unmapped`.
@@ -61,12 +80,15 @@ result<void> enqueue_fault(kind what, std::byte* mapped, std::byte* unmapped, cu
 // Everything is told by numbers that only go up, each written by one process: which fault is
 // wanted, which one is watched, about to be launched and over. Sequential consistency throughout.
 struct faulting_processes::shared {
+  std::array<char, 41> uuid{};  // by the bystander, before `ready`
+  std::atomic<bool> ready{false};
   std::atomic<int> wanted{0};  // by this process
   std::atomic<kind> what{};
   std::atomic<int> watched{0};  // by the bystander, which begins to count anew at `about_to`
   std::atomic<int> counted{0};
   std::atomic<double> pause{0};
   std::atomic<int> about_to{0};  // by the process that faults
+  std::atomic<clock::time_point> launched{};
   std::atomic<double> told{0};
   std::atomic<int> over{0};  // by the nursery
   std::atomic<bool> failed{false};
@@ -79,7 +101,11 @@ void faulting_processes::unmap::operator()(shared* held) const noexcept {
 // Launches while a fault is watched for, and sleeps otherwise.
 void faulting_processes::bystand(shared& s) {
   (void)open_device();
+  write_uuid(s.uuid);
   stream launched;
+  launched.launch_empty();
+  launched.synchronize();
+  s.ready = true;
   for (;;) {
     const int trial = s.wanted;
     if (trial == s.over) {
@@ -117,6 +143,7 @@ void faulting_processes::fault_once(shared& s) {
     while (s.counted != s.wanted)
       std::this_thread::yield();
     const auto launch = clock::now();
+    s.launched = launch;
     enqueue_fault(s.what, static_cast<std::byte*>(room.address()), unmapped, native).value();
     cudaError_t code = cudaErrorNotReady;
     while (code == cudaErrorNotReady && clock::now() - launch < 3s)
@@ -169,6 +196,12 @@ faulting_processes::faulting_processes() {
   };
   bystander_ = start(bystand);
   nursery_ = start(raise_children);
+  // A GPU handles a fault the later the more contexts came before the one that faults: here it is
+  // always the bystander's.
+  const auto give_up = clock::now() + 20s;
+  while (!shared_->ready && !shared_->failed && clock::now() < give_up)
+    std::this_thread::sleep_for(1ms);
+  management_ = cuda::nvml_device::open(shared_->uuid.data());
 }
 
 faulting_processes::~faulting_processes() {
@@ -181,16 +214,25 @@ faulting_processes::~faulting_processes() {
 
 fault_cost faulting_processes::fault(kind what) {
   shared& s = *shared_;
+  // What is left of the fault before.
+  while (management_ && management_->wait_for_xid(0ms)) {
+  }
   s.what = what;
   const int trial = ++s.wanted;
+  std::optional<double> event;
   const auto give_up = clock::now() + 20s;
-  while (s.over != trial && !s.failed && clock::now() < give_up)
-    std::this_thread::sleep_for(1ms);
+  while (s.over != trial && !s.failed && clock::now() < give_up) {
+    if (management_ && !event && management_->wait_for_xid(1ms)) {
+      event = milliseconds(clock::now() - s.launched.load());
+    } else if (!management_ || event) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
   if (s.over != trial || s.failed || s.watched != trial) {
     throw std::runtime_error(
         "a fault in plain CUDA: " + std::string(troupe::fault::to_string(what)) + " was not told");
   }
-  return {.told = s.told, .pause = s.pause};
+  return {.told = s.told, .pause = s.pause, .event = event};
 }
 
 }  // namespace troupe::bench::raw

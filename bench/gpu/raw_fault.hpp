@@ -1,17 +1,21 @@
 #pragma once
 
+#include "backend/cuda/nvml.hpp"
+
 #include <troupe/ops/fault/inject.hpp>
 
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 
 namespace troupe::bench::raw {
 
 /// What one fault did where there is only CUDA, in milliseconds.
 struct fault_cost {
   double told = 0;  ///< from the launch until `cudaStreamQuery` says so in the process that faulted
-  double pause = 0;  ///< the longest that another process's kernel took meanwhile
+  double pause = 0;             ///< the longest that another process's kernel took meanwhile
+  std::optional<double> event;  ///< from the launch until NVML tells of an Xid event, if it does
 };
 
 /// Processes whose kernels fault, beside one that launches kernels all the time.
@@ -37,6 +41,7 @@ class faulting_processes {
   [[noreturn]] static void fault_once(shared& s);
 
   std::unique_ptr<shared, unmap> shared_;
+  std::unique_ptr<cuda::nvml_device> management_;  // may be null
   pid_t bystander_ = -1;
   pid_t nursery_ = -1;
 };
