@@ -130,9 +130,8 @@ struct found {
 constexpr std::size_t pairs = 2;  // of rivals, whose operands lie elsewhere
 
 void measure(const device& gpu, const transform_case& what, found& into) {
-  // All in one stream, and all in one lane: transforms of 11 to 17 us take 1 to 3 % longer in a
-  // context that has used a second stream, whoever asks for them
-  // (docs/results/2026-11-23-h200-2.md).
+  // All in one stream, and all in one lane: where a second stream is in use, too, transforms of 11
+  // to 17 us take up to 4 % longer, whoever asks for them (docs/results/2026-11-23-h200-2.md).
   raw::stream stream;
   const library_actor lane = gpu.library("fft");
   std::vector<std::unique_ptr<rival_pair>> rivals;
