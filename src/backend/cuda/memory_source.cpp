@@ -211,8 +211,8 @@ void memory_source::on_fault(alarm raise) {
   watcher_ = std::jthread([this](const std::stop_token& ending) { watch(ending); });
 }
 
-// While a fault is handled this question takes hundreds of milliseconds, so the answer to one asked
-// before is what counts, and whoever asks does not wait for events.
+// While a fault is handled this question takes a hundred milliseconds and more: what was answered
+// before is what counts, and whoever waits for events does not ask.
 void memory_source::observe(const std::stop_token& ending) noexcept {
   while (!ending.stop_requested()) {
     auto processes = management_->processes();
