@@ -218,14 +218,15 @@ fault_cost faulting_processes::fault(kind what) {
   while (management_ && management_->wait_for_xid(0ms)) {
   }
   s.what = what;
+  s.launched = clock::time_point();
   const int trial = ++s.wanted;
   std::optional<double> event;
   const auto give_up = clock::now() + 20s;
   while (s.over != trial && !s.failed && clock::now() < give_up) {
-    if (management_ && !event && management_->wait_for_xid(1ms)) {
-      event = milliseconds(clock::now() - s.launched.load());
-    } else if (!management_ || event) {
+    if (!management_ || event) {
       std::this_thread::sleep_for(1ms);
+    } else if (management_->wait_for_xid(1ms) && s.launched.load() != clock::time_point()) {
+      event = milliseconds(clock::now() - s.launched.load());
     }
   }
   if (s.over != trial || s.failed || s.watched != trial) {

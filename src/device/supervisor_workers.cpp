@@ -10,9 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A GPU tells of a fault the later the more contexts came before the one that faulted, and a new
-// one takes the lowest place that is free: while the dying worker has its own, a third one
-// (docs/results/2026-11-23-h200-2.md). So its successor's standby waits for that, though no longer.
+// A GPU tells of a fault the later the more contexts come before the one that faulted, and a new
+// one takes the lowest place that is free: a third one while a lost worker still has its own
+// (docs/results/2026-11-23-h200-2.md). So a standby is started once that is gone, or after so long.
 constexpr auto longest_burial = 1s;
 
 }  // namespace
