@@ -30,7 +30,10 @@ struct transform_case {
   std::string name;
   std::vector<int> extents;  // of one transform
   int batch;
-  std::size_t loop;  // transforms of a run, of which the last one is waited for
+  /// Transforms of a run, of which the last one is waited for. They take more than 100 ms:
+  /// whoever's turn comes finds its processor slow and its caches cold, and the first transforms of
+  /// either side take up to twice as long (docs/results/2026-11-23-cpu.md).
+  std::size_t loop;
 };
 
 struct free_of_fftw {
@@ -51,9 +54,6 @@ std::span<const std::complex<float>> as_complex(const fftwf_complex* values, std
   return {reinterpret_cast<const std::complex<float>*>(values), static_cast<std::size_t>(count)};
 }
 
-// A run takes more than 100 ms: whoever's turn comes finds its processor slow and its caches cold,
-// and the first transforms of either side take up to twice as long
-// (docs/results/2026-11-23-cpu.md).
 constexpr int turns = 40;
 
 /// As FFTW plans where nothing may be measured, which a worker's requests do not wait for either.

@@ -88,6 +88,7 @@ struct faulting_processes::shared {
   std::atomic<int> counted{0};
   std::atomic<double> pause{0};
   std::atomic<int> about_to{0};  // by the process that faults
+  // Reset before a fault is wanted, and then set by the process that faults.
   std::atomic<clock::time_point> launched{};
   std::atomic<double> told{0};
   std::atomic<int> over{0};  // by the nursery

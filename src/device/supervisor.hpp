@@ -238,7 +238,7 @@ class supervisor {
   int standby_failures_ = 0;
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
-  bool after_burial_ = false;  // `next_start_` is as long as a burial may take
+  bool after_burial_ = false;  // a burial brings `next_start_` forward
   clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();
   std::deque<clock::time_point> restarts_;
