@@ -2,6 +2,7 @@
 // for, and many of them without a wait; beside the same launches in a plain program.
 
 #include "raw.hpp"
+#include "second_thread.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/ops/lane/launch.hpp>
@@ -34,18 +35,20 @@ device open(troupe::system& system, isolation where) {
 void measure_ask(report& out, raw::stream& stream, const device& gpu, const std::string& where,
                  target median, std::optional<target> p99) {
   const library_actor lane = gpu.library("lane");
-  auto times = take_in_turn(
-      {.blocks = 100, .warm_up = 20, .per_block = 1'000},
-      [&] {
-        stream.launch_empty();
-        stream.synchronize();
-      },
-      [&] { lane.ask(lane::launch{}).get(); });
+  constexpr repetitions runs{.blocks = 100, .warm_up = 20, .per_block = 1'000};
+  const auto launch = [&] {
+    stream.launch_empty();
+    stream.synchronize();
+  };
+  const auto ask = [&] { lane.ask(lane::launch{}).get(); };
+  const std::string name = "ask, empty kernel, " + where;
+  auto times = take_in_turn(runs, launch, ask);
   add_times(out, times,
-            {.name = "ask, empty kernel, " + where,
-             .reference = "launch + synchronize",
-             .median = median,
-             .p99 = p99});
+            {.name = name, .reference = "launch + synchronize", .median = median, .p99 = p99});
+  // How much of it is that two threads can be interrupted where there was one.
+  second_thread other(launch);
+  times = take_in_turn(runs, [&] { other(); }, ask);
+  add_times(out, times, {.name = name, .reference = "launch + synchronize by a second thread"});
 }
 
 // Time per kernel of a loop of so many.
