@@ -305,6 +305,7 @@ TEST(JitLaunch, RefusesOtherArgumentsThanTheKernelHas) {
           "reversed takes 3 arguments, 2 are given");
   refused(reversed, {reads(x), updates(x), 3.0}, errc::invalid_argument,
           "(8 bytes) is given for the 4 bytes of parameter 2");
+  refused(reversed, {}, errc::invalid_argument, "reversed takes 3 arguments, 0 are given");
   EXPECT_EQ(s.content(x), (std::vector<float>{1, 2, 3}));
 }
 

@@ -45,6 +45,7 @@ class JitExecutor : public testing::Test {
                                  }};
     state().kernels["plain"] = {
         .parameters = {{0, 8}, {8, 16}, {24, 1}}, .most_threads = 256, .static_shared_bytes = 1024};
+    state().kernels["narrow"] = {.parameters = {}, .most_threads = 256};
     state().kernels["nothing"] = {};
   }
 
@@ -150,7 +151,9 @@ TEST_F(JitExecutor, RefusesAnotherCountOrSizeThanTheImageSays) {
   const auto with = [&](arguments given) {
     return launch{.kernel = plain, .arguments = std::move(given)};
   };
+  expect_refused(with({}), errc::invalid_argument, "plain takes 3 arguments, 0 are given");
   EXPECT_TRUE(run(with({reads(t), value(sixteen{}), true}), lane_));
+  expect_refused(with({}), errc::invalid_argument, "plain takes 3 arguments, 0 are given");
   expect_refused(with({reads(t), value(sixteen{})}), errc::invalid_argument,
                  "plain takes 3 arguments, 2 are given");
   expect_refused(with({reads(t), value(sixteen{}), true, 1}), errc::invalid_argument,
@@ -187,7 +190,7 @@ TEST_F(JitExecutor, AllowsMoreSharedMemoryWhenItIsAskedFor) {
 }
 
 TEST_F(JitExecutor, RefusesMoreThreadsThanTheKernelTakes) {
-  expect_refused({.kernel = find("plain"), .block = {.x = 257}}, errc::invalid_argument,
+  expect_refused({.kernel = find("narrow"), .block = {.x = 257}}, errc::invalid_argument,
                  "block is 257 x 1 x 1, the kernel takes at most 256 threads");
 }
 

@@ -1,6 +1,11 @@
 #include "every_field.hpp"
 
+#include <troupe/ops/rng/bits.hpp>
+
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <memory>
 
 namespace troupe {
 namespace {
@@ -125,6 +130,30 @@ TEST_F(WireCodec, PrintsTheRequestWithItsNumbers) {
             "test.every_field read=<f32>[2, 3] written=<c128>[4, 2] strides [1, 4] updated=<i8>[] "
             "list=3×<bf16>[7] beta=1.5-2i integer=-77 real=0.1 flag=true shade=1 text=\"words\" "
             "numbers=[3 numbers] scalars=[2 scalars]");
+}
+
+/// Encodes a request that lies in memory which nobody may write.
+template <class Request>
+void send_unwritable(const Request& r, two_spaces& spaces) {
+  const std::size_t page = 4096;
+  static_assert(sizeof(Request) <= page);
+  void* const at =
+      ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  auto* const sent = std::construct_at(static_cast<Request*>(at), r);
+  ASSERT_EQ(::mprotect(at, page, PROT_READ), 0);
+  std::vector<std::byte> room(8192);
+  EXPECT_TRUE(wire::encode(request_type_of<Request>(), sent, room, spaces));
+  ASSERT_EQ(::mprotect(at, page, PROT_READ | PROT_WRITE), 0);
+  std::destroy_at(sent);
+  ::munmap(at, page);
+}
+
+TEST_F(WireCodec, WritesNothingToWhatItSendsBecauseSeveralThreadsMaySendIt) {
+  send_unwritable(spaces_.filled(), spaces_);
+  send_unwritable(rng::bits{.to = spaces_.tensor(0, dtype::u32, {4}),
+                            .from = {.seed = ~std::uint64_t{0}, .subsequence = 3}},
+                  spaces_);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 // library's stable interface. Source: NVML API Reference Guide.
 using handle = void*;
 constexpr int success = 0;
+constexpr int timed_out = 10;
 constexpr unsigned long long event_xid_critical = 8;
 
 struct event_data {
@@ -99,6 +100,8 @@ std::optional<std::uint64_t> nvml_device::wait_for_xid(std::chrono::milliseconds
   }
   event_data event{};
   const int code = nvml().events_wait(events_, &event, static_cast<unsigned>(patience.count()));
+  // Of a device that has gone, say, it answers at once: whoever waits in a loop must not spin.
+  if (code != success && code != timed_out) std::this_thread::sleep_for(patience);
   if (code != success || event.type != event_xid_critical) return std::nullopt;
   return event.data;
 }

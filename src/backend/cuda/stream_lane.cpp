@@ -34,20 +34,33 @@ stream_lane::~stream_lane() {
 
 result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
   if (bytes > room_bytes_) {
-    // Powers of two from 1 KiB, so that it soon stops growing. The old one is given back in the
-    // stream's order: after the work that uses it.
-    const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
-    CUdeviceptr larger = 0;
-    if (auto got =
-            cuda::check(driver_.cuMemAllocAsync(&larger, wanted, stream_), "cuMemAllocAsync");
-        !got) {
-      return std::move(got).error();
-    }
-    if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
-    room_ = larger;
-    room_bytes_ = wanted;
+    if (auto grown = grow_room(bytes); !grown) return std::move(grown).error();
   }
   return std::span(reinterpret_cast<std::byte*>(room_), bytes);
+}
+
+result<void> stream_lane::grow_room(std::size_t bytes) {
+  // First, so that both need not fit. In the stream's order it is after the work that uses it.
+  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  room_ = 0;
+  room_bytes_ = 0;
+  // Powers of two from 1 KiB, so that it soon stops growing; where that is too much, what is
+  // needed.
+  constexpr std::size_t unit = std::size_t{2} << 20;
+  const std::size_t rounded = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
+  const std::size_t least = (bytes + unit - 1) / unit * unit;
+  const auto allocate = [&](std::size_t wanted) {
+    CUdeviceptr room = 0;
+    auto got = cuda::check(driver_.cuMemAllocAsync(&room, wanted, stream_), "cuMemAllocAsync");
+    if (got) {
+      room_ = room;
+      room_bytes_ = wanted;
+    }
+    return got;
+  };
+  auto got = allocate(rounded);
+  if (!got && got.error().code == errc::out_of_memory && least < rounded) got = allocate(least);
+  return got;
 }
 
 result<void> stream_lane::wait_for(accelerator_lane& other) {
@@ -97,10 +110,12 @@ result<void> stream_lane::make_aside() {
   }
   // Streams of one priority share a few connections to the device, where what waits holds up the
   // others: this one waits for nearly all its time, so it has those of another priority.
-  if (auto made =
-          cuda::check(driver_.cuEventCreate(&stored_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-      !made) {
-    return made;
+  if (stored_ == nullptr) {  // it is there where only the stream could not be had before
+    if (auto made =
+            cuda::check(driver_.cuEventCreate(&stored_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        !made) {
+      return made;
+    }
   }
   return cuda::check(driver_.cuStreamCreateWithPriority(&aside_, CU_STREAM_NON_BLOCKING, greatest),
                      "cuStreamCreateWithPriority");

@@ -36,6 +36,7 @@ class stream_lane final : public lane {
   stream_lane(const driver& d, int number, int multiprocessors) noexcept
       : driver_(d), number_(number), multiprocessors_(multiprocessors) {}
 
+  [[nodiscard]] result<void> grow_room(std::size_t bytes);
   [[nodiscard]] result<void> make_aside();
   [[nodiscard]] result<void> store(CUstream in, std::uint64_t* where, std::uint64_t value) const;
   [[nodiscard]] result<void> follow(CUstream later, CUevent passed, CUstream earlier) const;

@@ -25,7 +25,9 @@ std::int64_t end_of_stream(generator_type type) noexcept {
 void describe_bits(field_visitor& f, std::string_view name, std::uint64_t& value) {
   auto number = std::bit_cast<std::int64_t>(value);
   f.value(name, number);
-  value = std::bit_cast<std::uint64_t>(number);
+  // As with options: nothing is written where it is only read.
+  const auto described = std::bit_cast<std::uint64_t>(number);
+  if (value != described) value = described;
 }
 
 }  // namespace

@@ -13,9 +13,10 @@ namespace troupe::cuda {
 namespace {
 
 /// Count and sizes as the image says, and types as the name does. Not again for arguments of the
-/// same kinds, types and sizes as the last that fitted: a loop launches the same.
+/// same kinds, types and sizes as the last that fitted: a loop launches the same. No arguments are
+/// counted each time, as nothing that has fitted yet looks the same.
 result<void> check_arguments(const jit::launch& r, launchable& k) {
-  if (std::ranges::equal(r.arguments.codes(), k.fitting)) return {};
+  if (!k.fitting.empty() && std::ranges::equal(r.arguments.codes(), k.fitting)) return {};
   if (k.declared) {
     if (auto fits = k.declared->check(r.arguments); !fits) return fits;
   }

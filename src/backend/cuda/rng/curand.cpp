@@ -82,18 +82,16 @@ bool can_jump(rng::generator_type type) noexcept {
   return type == rng::generator_type::xorwow || type == rng::generator_type::mrg32k3a;
 }
 
-/// A generator of its own at the beginning of the stream.
+/// A generator of its own at the beginning of the stream. Where it cannot be had the stream is
+/// left as it was.
 result<void> begin(stream& made, const lane& where) {
-  made.generator.reset();
-  made.next = 0;
-  made.held = none;
   curandGenerator_t generator = nullptr;
   if (auto done = check(curandCreateGenerator(&generator, vendor_type(made.type)),
                         "curandCreateGenerator", where);
       !done) {
     return done;
   }
-  made.generator.reset(generator);
+  std::unique_ptr<curandGenerator_st, destroy_generator> fresh(generator);
   if (auto done = check(curandSetStream(generator, where.stream()), "curandSetStream", where);
       !done) {
     return done;
@@ -104,8 +102,16 @@ result<void> begin(stream& made, const lane& where) {
       !done) {
     return done;
   }
-  return check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
-               "curandSetPseudoRandomGeneratorSeed", where);
+  if (auto done =
+          check(curandSetPseudoRandomGeneratorSeed(generator, vendor_seed(made.type, made.seed)),
+                "curandSetPseudoRandomGeneratorSeed", where);
+      !done) {
+    return done;
+  }
+  made.generator = std::move(fresh);
+  made.next = 0;
+  made.held = none;
+  return {};
 }
 
 result<std::shared_ptr<stream>> stream_of(const rng::position& from, lane& where) {

@@ -1,0 +1,49 @@
+// A libnvidia-ml.so.1 with two GPUs: of GPU-lost it says at once that it is lost, of GPU-there
+// that it had an Xid 13.
+
+#include <array>
+#include <cstring>
+
+namespace {
+
+struct event_data {
+  void* device;
+  unsigned long long type;
+  unsigned long long data;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+constexpr int gpu_is_lost = 15;
+char there = 0;
+char lost = 0;
+std::array<void*, 8> sets;  // the device that was registered last
+std::size_t next_set = 0;
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() { return 0; }
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  *device = std::strcmp(uuid, "GPU-there") == 0 ? &there : &lost;
+  return 0;
+}
+int nvmlEventSetCreate(void** set) {
+  *set = &sets.at(next_set++);
+  return 0;
+}
+int nvmlDeviceRegisterEvents(void* device, unsigned long long, void* set) {
+  *static_cast<void**>(set) = device;
+  return 0;
+}
+int nvmlEventSetWait_v2(void* set, event_data* event, unsigned) {
+  void* const device = *static_cast<void**>(set);
+  if (device == &lost) return gpu_is_lost;
+  *event = {.device = device, .type = 8, .data = 13, .gpu_instance = 0, .compute_instance = 0};
+  return 0;
+}
+int nvmlEventSetFree(void*) { return 0; }
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned*, void*) { return gpu_is_lost; }
+int nvmlDeviceGetMemoryInfo(void*, void*) { return gpu_is_lost; }
+
+}  // extern "C"
