@@ -87,6 +87,7 @@ result<void> device_core::send(const request_type& type, const void* request,
   r.lane = lane;
   r.answered = false;
   r.started = false;
+  r.interrupted = false;
   r.withdrawn = false;
   r.kills = 0;
   requests_->header(slot).told = done ? 0 : 1;
@@ -113,7 +114,12 @@ result<void> device_core::send(const request_type& type, const void* request,
       completions_->leave_role();
     });
   }
-  if (ticket % requests_per_look == 0) completions_->try_poll();
+  // Not below another look, as in a continuation: it would find more, and theirs would look again.
+  if (ticket % requests_per_look == 0 && !completions_->has_role()) completions_->try_poll();
+  // The device may have ended since the look above; what was published after its end is nobody's
+  // yet. The fence that wakes the worker is between the two here, one of its own in the supervisor.
+  if (supervisor_->gone()) [[unlikely]]
+    supervisor_->fail_latecomers();
   return {};
 }
 
@@ -139,6 +145,8 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
   detail::spin_wait spin(completions_->spins());
   for (bool given_way = false;;) {
     completions_->try_poll();
+    // Before the room that its end makes.
+    if (supervisor_->gone()) return supervisor_->stop_reason();
     if (auto room = take()) return *room;
     if (config_.full == when_full::reject || full == no_room::come_again) {
       // A sender that tries again and again may keep the very processor that the worker needs.
@@ -150,7 +158,6 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
                    .message = fmt::format("{} requests are waiting or running, its capacity",
                                           requests_->capacity())};
     }
-    if (supervisor_->gone()) return supervisor_->stop_reason();
     if (until && supervisor_->current_time() >= *until) {
       return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
     }

@@ -28,7 +28,7 @@ class held_place {
   }
   held_place(const held_place&) = delete;
   held_place& operator=(const held_place&) = delete;
-  ~held_place() { leave(); }
+  ~held_place() { leave(lane::lend::withdrawn); }
 
   [[nodiscard]] any_tensor begun_flag() const { return flags_.slice(0, 0, 1).value(); }
   [[nodiscard]] any_tensor ended_flag() const { return flags_.slice(0, 1, 2).value(); }
@@ -39,11 +39,11 @@ class held_place {
     return begun().load(std::memory_order_acquire) != 0;
   }
 
-  /// Lets what waits go on. From any thread.
-  void leave() noexcept {
+  /// Lets what waits go on; `how` is one of `lane::lend`'s. From any thread.
+  void leave(std::uint32_t how) noexcept {
     if (left_.exchange(true)) return;
     // Release: what the program wrote is visible to whoever sees the flag.
-    ended().store(1, std::memory_order_release);
+    ended().store(how, std::memory_order_release);
     if (const auto core = core_.lock()) core->leave_lease_lane(lane_);
   }
 
@@ -88,7 +88,7 @@ void lease::give_back() noexcept {
   if (!parts_) return;
   const std::unique_ptr<parts> ending = std::move(parts_);
   ending->view.reset();
-  ending->place->leave();
+  ending->place->leave(lane::lend::given_back);
 }
 
 namespace {
@@ -124,7 +124,7 @@ struct answer {
     }
     if (ending) {
       ending->view.reset();
-      ending->place->leave();
+      ending->place->leave(lane::lend::withdrawn);
     }
     failing.set_error(std::move(why));
   }

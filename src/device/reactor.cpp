@@ -393,6 +393,7 @@ void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, sl
         reply = nullptr;
       }
     }
+    if (failure != nullptr && r.interrupted) taints_.disappoint(slot);
     if (failure != nullptr) complete_error_(slot, *failure);
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);

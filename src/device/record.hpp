@@ -70,9 +70,10 @@ struct alignas(64) record {
   std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
   std::uint8_t kills = 0;           ///< workers lost while it was running
   std::uint8_t lane = 0;
-  bool in_flight = false;     ///< walked by the reactor and not completed
-  bool answered : 1 = false;  ///< early: expired or cancelled before it was run
-  bool started : 1 = false;   ///< at the moment its worker was lost
+  bool in_flight = false;        ///< walked by the reactor and not completed
+  bool answered : 1 = false;     ///< early: expired or cancelled before it was run
+  bool started : 1 = false;      ///< at the moment its worker was lost
+  bool interrupted : 1 = false;  ///< by the loss of any worker: what it writes may be half done
   bool withdrawn : 1 =
       false;                 ///< answered before the worker in service could run it: it never does
   bool watched : 1 = false;  ///< by `taint_watch`: it may turn out to have read the undefined

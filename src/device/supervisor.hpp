@@ -117,6 +117,12 @@ class supervisor {
     if (!watching_.load(std::memory_order_relaxed)) begin_watching();
   }
 
+  /// Fails what was published when the device was gone already, as when it ended between a sender's
+  /// look at it and the request's place in the ring. The sender looks again once it has published,
+  /// and the device for what is published once it has ended, each with a fence between the two: one
+  /// of them sees the other.
+  void fail_latecomers();
+
   /// Changes the rights of a buffer's memory in every worker, present and future.
   [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only);
 
@@ -187,6 +193,7 @@ class supervisor {
   // The device ends: supervisor_end.cpp.
   void give_up(error why);
   void condemn(error why);
+  void note_begun();
   void fail_everything(const error& why);
   void end_all();
 

@@ -29,22 +29,27 @@ void supervisor::give_up(error why) {
       health_.last_fault = reason;
     }
     health_.standby_ready = false;
+    health_.standby_pid.reset();
   }
-  // First refuse, then fail what waits, then end the workers.
+  // First refuse, then end the workers, so that their marks are final, then fail what is left.
   state_.store(device_state::stopped, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
-  parts_.completions.take_role();
-  parts_.completions.poll();
-  parts_.completions.detach();
-  parts_.completions.leave_role();
   if (active_) active_->end();
   if (dying_) {
     dying_->worker->end();
     dying_.reset();
   }
   parts_.completions.take_role();
+  parts_.completions.poll();
+  note_begun();
+  parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
+  looks_.clear();
+  std::vector<pending_protect> unanswered = std::move(protects_);
+  for (pending_protect& one : unanswered)
+    one.done.set_error(reason);
   active_.reset();
   next_.reset();
   next_start_ = clock::time_point::min();
@@ -63,8 +68,10 @@ void supervisor::condemn(error why) {
     health_.last_fault = reason;
   }
   state_.store(device_state::condemned, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.completions.take_role();
   parts_.completions.poll();
+  note_begun();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
@@ -82,6 +89,18 @@ void supervisor::fail_everything(const error& why) {
     // A sender that passed the gate before it closed publishes any moment.
   } while (completions.walked_ticket() < parts_.requests.next_ticket() ||
            completions.in_flight_count() > 0);
+}
+
+void supervisor::fail_latecomers() {
+  const auto fail = [this] {
+    const bool has_it = parts_.completions.has_role();
+    if (!has_it) parts_.completions.take_role();
+    fail_everything(stop_reason());
+    if (!has_it) parts_.completions.leave_role();
+  };
+  // On the device thread, where the device's end is over before the next command. Once that thread
+  // has gone, there is no worker either.
+  if (!execute(fail)) fail();
 }
 
 void supervisor::end_all() {

@@ -220,6 +220,7 @@ void supervisor::settle(const loss& what, const error& why) {
     const bool known = completions.mark_can_be(r.lane);
     const std::uint64_t begun = known ? completions.started(r.lane) : completions.given(r.lane);
     r.started = !lent.hold_back(r) && !r.withdrawn && begun >= r.place;
+    r.interrupted = r.interrupted || r.started;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
                         .answered = r.answered,
@@ -246,6 +247,21 @@ void supervisor::settle(const loss& what, const error& why) {
     completions.drop(e.slot, std::move(e.why));
   look_for_cause();
   completions.leave_role();
+}
+
+// With the role. The worker has ended, or is not waited for, and nothing is run again: what it was
+// running is left as it is, and says so in memory that outlives the device.
+void supervisor::note_begun() {
+  reactor& completions = parts_.completions;
+  lent_tensors lent;
+  for (const std::uint16_t slot : completions.in_flight()) {
+    record& r = completions.at(slot);
+    const std::uint64_t begun =
+        completions.mark_can_be(r.lane) ? completions.started(r.lane) : completions.given(r.lane);
+    const bool held = parts_.requests.header(slot).held.load(std::memory_order_relaxed) != 0;
+    const bool is_lent = lent.hold_back(r);
+    if (!is_lent && !r.withdrawn && (held || begun >= r.place)) r.interrupted = true;
+  }
 }
 
 // Whoever is run again and ends well has not done it; see `look_for_cause`.
@@ -357,6 +373,7 @@ void supervisor::bury() {
     // Where the mark cannot be, it was given to its queue and may have run; see `settle`.
     const bool begun = !known || held.place <= wire::last_begun(mark);
     r.started = !lent.hold_back(r) && !r.withdrawn && begun;
+    r.interrupted = r.interrupted || r.started;
     slots.push_back(held.slot);
     accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,

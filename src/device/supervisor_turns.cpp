@@ -76,6 +76,7 @@ void supervisor::drive() {
 
 supervisor::clock::time_point supervisor::next_turn() const {
   clock::time_point until = clock::time_point::max();
+  if (gone()) return until;  // commands come with a wake of their own
   const std::int64_t deadline = earliest_deadline_ns_.load();
   if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
   if (watching_.load()) until = std::min(until, current_time() + watch_interval);

@@ -92,6 +92,11 @@ void taint_watch::taint_outputs(std::uint16_t slot) {
   });
 }
 
+void taint_watch::disappoint(std::uint16_t slot) {
+  taint_outputs(slot);
+  disappointed_ = true;
+}
+
 taint_watch::finding taint_watch::look_at(const record& r, const taint_book::request& as) const {
   finding found;
   r.operands.for_each([&](const kept_operand& o) {

@@ -44,6 +44,8 @@ class taint_watch {
   [[nodiscard]] std::string conclude(std::uint16_t slot, bool success);
   /// What the request writes is undefined.
   void taint_outputs(std::uint16_t slot);
+  /// The same of one that ends without success, so that what comes after it is to be screened.
+  void disappoint(std::uint16_t slot);
   /// True once after a watched request has ended without success: those that rely on it are to be
   /// screened again.
   [[nodiscard]] bool take_disappointment() noexcept { return std::exchange(disappointed_, false); }

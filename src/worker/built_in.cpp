@@ -48,6 +48,15 @@ bool given_back(const void* request) {
   return std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_acquire) != 0;
 }
 
+// Success says that the program may have written it.
+result<void> lent(const void* request) {
+  const auto& r = *static_cast<const lane::lend*>(request);
+  const std::uint32_t how =
+      std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_relaxed);
+  if (how != lane::lend::withdrawn) return {};
+  return error{.code = errc::cancelled, .message = "nobody waited for it any more"};
+}
+
 result<void> launch_nothing(const lane::launch&, lane_context&) { return {}; }
 
 result<void> withdraw(const any_tensor& t) {
@@ -109,10 +118,9 @@ result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
   operations.add(&launch_nothing, effort::by_size);
-  operations.insert(
-      {.type = &request_type_of<lane::lend>(),
-       .run = [](void*, const void*, lane_context&, std::byte*) -> result<void> { return {}; },
-       .ready = &given_back});
+  operations.insert({.type = &request_type_of<lane::lend>(),
+                     .run = [](void*, const void* r, lane_context&, std::byte*) { return lent(r); },
+                     .ready = &given_back});
   if (!fault_injection) return;
   operations.add(&inject);
   operations.add(&run_spin_until);

@@ -212,6 +212,15 @@ TEST(Life, WorkersDieWithTheProgram) {
   ::close(report[0]);
 }
 
+// Of all threads of a process, so far.
+std::chrono::nanoseconds processor_time(pid_t process) {
+  clockid_t clock{};
+  timespec spent{};
+  EXPECT_EQ(::clock_getcpuclockid(process, &clock), 0);
+  EXPECT_EQ(::clock_gettime(clock, &spent), 0);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
+
 TEST(Life, IdleDeviceUsesNoProcessor) {
   troupe::system system;
   device gpu = system.device(0, permissive());
@@ -219,13 +228,6 @@ TEST(Life, IdleDeviceUsesNoProcessor) {
   ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
   const pid_t processes[] = {::getpid(), gpu.worker_pid().value(),
                              gpu.health().standby_pid.value()};
-  const auto processor_time = [](pid_t process) {
-    clockid_t clock{};
-    timespec spent{};
-    EXPECT_EQ(::clock_getcpuclockid(process, &clock), 0);
-    EXPECT_EQ(::clock_gettime(clock, &spent), 0);
-    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
-  };
   // Everything that spins for a while has stopped by then.
   std::this_thread::sleep_for(500ms);
   std::chrono::nanoseconds before[3];
@@ -236,6 +238,40 @@ TEST(Life, IdleDeviceUsesNoProcessor) {
     EXPECT_LT(processor_time(processes[i]) - before[i], 20ms) << (i == 0   ? "program"
                                                                   : i == 1 ? "worker"
                                                                            : "standby");
+  }
+}
+
+TEST(Life, DeviceThatHasGivenUpUsesNoProcessor) {
+  troupe::system system;
+  device_config config = permissive();
+  config.restarts.restarts = 0;
+  device gpu = system.device(0, config);
+  ASSERT_TRUE(gpu.wait_until_ready());
+  shared_flag flag(gpu);
+  auto held = gpu.ask(hold{.flag = flag.tensor()}, {.deadline = 300ms});
+  kill_worker(gpu);
+  ASSERT_FALSE(held.get_result());
+  // Beyond the deadline that nobody waits for any more.
+  std::this_thread::sleep_for(500ms);
+  const auto before = processor_time(::getpid());
+  std::this_thread::sleep_for(1s);
+  EXPECT_LT(processor_time(::getpid()) - before, 20ms);
+}
+
+TEST(Life, AFreezeThatWaitsForAWorkerEndsWithTheDevice) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
+  auto t = gpu.tensor<float>({freezable}).value();
+  ASSERT_EQ(::kill(gpu.health().standby_pid.value(), SIGSTOP), 0);
+  auto frozen = gpu.freeze(t);
+  std::this_thread::sleep_for(50ms);
+  gpu.stop();
+  ASSERT_TRUE(frozen.wait_for(10s));
+  const auto outcome = frozen.get_result();
+  // It may have been dealt with before.
+  if (!outcome) {
+    EXPECT_EQ(outcome.error().code, errc::device_stopped);
   }
 }
 

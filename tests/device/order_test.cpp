@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -232,6 +234,38 @@ TEST_P(Order, ContinuationMayAskAndWaitAgain) {
     return 7;
   });
   EXPECT_EQ(chained.get(), 7);
+}
+
+// What a continuation sends may be done at once, and has a continuation, too.
+TEST_P(Order, ContinuationsThatAskAgainRunOneAfterTheOther) {
+  struct {
+    std::atomic<int> left = 20'000;
+    std::atomic<int> running = 256;
+    std::atomic<int> deepest = 0;
+  } all;
+  const library_actor lane = gpu_.library("lane");
+  std::function<void()> next = [&] {
+    if (all.left.fetch_sub(1) <= 0) {
+      --all.running;
+      return;
+    }
+    (void)lane.ask(lane::marker{}).then([&](const result<void>& done) {
+      static thread_local int depth = 0;
+      ++depth;
+      EXPECT_TRUE(done);
+      for (int most = all.deepest; most < depth;) {
+        if (all.deepest.compare_exchange_weak(most, depth)) break;
+      }
+      next();
+      --depth;
+    });
+  };
+  for (int i = all.running; i > 0; --i)
+    next();
+  EXPECT_TRUE(eventually([&] { return all.running == 0; }, 60s));
+  // Not as deep as there are chains; one that was answered before its continuation came runs in
+  // the one that sent it.
+  EXPECT_LE(all.deepest, 16);
 }
 
 }  // namespace

@@ -86,6 +86,39 @@ TEST_P(Room, WaitingForRoomEndsWhenThereIsRoom) {
     EXPECT_TRUE(one.get_result());
 }
 
+TEST_P(Room, WaitingForRoomEndsWithTheDevice) {
+  for (int round = 0; round < 5; ++round) {
+    device_config config = this->config();
+    config.mailbox_capacity = 2;
+    config.full = when_full::wait;
+    device gpu = instead(config);
+    ASSERT_TRUE(gpu.wait_until_ready());
+    shared_flag flag(gpu);
+    auto first = gpu.ask(hold{.flag = flag.tensor()});
+    auto second = gpu.ask(hold{.flag = flag.tensor()});
+    std::atomic<int> waiting = 0;
+    std::atomic<int> unanswered = 0;
+    {
+      std::vector<std::jthread> senders;
+      for (int i = 0; i < 4; ++i) {
+        senders.emplace_back([&] {
+          ++waiting;
+          auto answer = gpu.ask(lane::marker{});
+          if (!answer.wait_for(10s)) return void(++unanswered);
+          const auto outcome = answer.get_result();
+          EXPECT_TRUE(outcome || outcome.error().code == errc::device_stopped);
+        });
+      }
+      EXPECT_TRUE(eventually([&] { return waiting == 4; }));
+      std::this_thread::sleep_for(10ms);  // until they wait for room
+      // A worker that is a thread ends only once its requests do.
+      if (GetParam() == isolation::thread) flag.set();
+      gpu.stop();
+    }
+    ASSERT_EQ(unanswered, 0) << "round " << round;
+  }
+}
+
 TEST_P(Room, WaitingForRoomForLongRequestsEndsWhenThereIsRoom) {
   device_config config = this->config();
   config.mailbox_bytes = 64 << 10;

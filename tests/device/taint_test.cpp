@@ -2,6 +2,7 @@
 
 #include "device_under_fault.hpp"
 
+#include <troupe/device/lease.hpp>
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/copy.hpp>
@@ -63,6 +64,97 @@ TEST_P(Taint, ReaderQueuedBehindALostWriteFailsInsteadOfReadingGarbage) {
   auto read = reader.get_result();
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
+}
+
+// What was running when its worker was lost has written in part, also where it is not run again.
+TEST(TaintOfAReplay, IsLeftByOneThatIsCancelledBeforeItRunsAgain) {
+  troupe::system system;
+  device_config config = permissive();
+  config.standby = false;
+  device gpu = system.device(0, config);
+  ASSERT_TRUE(gpu.wait_until_ready());
+  auto output = gpu.tensor<float>({8}, initial::zero).value();
+  ASSERT_TRUE(ended(gpu.ask(lane::marker{.after = output})));
+  shared_flag flag(gpu);
+  shared_flag begun(gpu);
+  std::stop_source cancel;
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()},
+              {.stop = cancel.get_token()});
+  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+  begun.reset();
+  kill_worker(gpu);
+  ASSERT_TRUE(eventually([&] { return gpu.health().state == device_state::recovering; }));
+  cancel.request_stop();
+  // A worker that is quick may have begun it again.
+  if (eventually([&] { return begun.is_set() || held.ready(); }) && !held.ready()) flag.set();
+  const auto outcome = ended(std::move(held));
+  const auto read = gpu.ask(sum{.input = output}).get_result();
+  if (outcome) {
+    EXPECT_TRUE(read);
+    return;
+  }
+  EXPECT_EQ(outcome.error().code, errc::cancelled) << outcome.error().to_string();
+  ASSERT_FALSE(read) << "it had run in part";
+  EXPECT_EQ(read.error().code, errc::tainted_buffer);
+}
+
+// Memory of the host outlives the device.
+TEST(TaintOfTheHost, IsLeftByWhatRanWhenItsDeviceEnded) {
+  for (const bool stopped : {true, false}) {
+    troupe::system system;
+    device_config config = permissive();
+    config.restarts.restarts = 0;
+    device gpu = system.device(0, config);
+    ASSERT_TRUE(gpu.wait_until_ready());
+    auto output = gpu.host_tensor<float>({8}).value();
+    auto untouched = gpu.host_tensor<float>({8}).value();
+    for (std::int64_t i = 0; i < 8; ++i)
+      untouched[i] = 1.0F;
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    auto held =
+        gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()});
+    auto behind = gpu.ask(hold{.flag = flag.tensor(), .output = untouched, .value = 2});
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    if (stopped) {
+      gpu.stop();
+    } else {
+      kill_worker(gpu);
+    }
+    EXPECT_FALSE(ended(std::move(held)));
+    EXPECT_FALSE(ended(std::move(behind)));
+    device next = system.device(0, permissive());
+    const auto read = next.ask(sum{.input = output}).get_result();
+    ASSERT_FALSE(read) << (stopped ? "stopped" : "given up");
+    EXPECT_EQ(read.error().code, errc::tainted_buffer) << read.error().to_string();
+    EXPECT_EQ(next.ask(sum{.input = untouched}).get(), 8.0) << "it had not begun";
+  }
+}
+
+TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  auto tainted = gpu.tensor<float>({8}).value();
+  const auto low = tainted.slice(0, 0, 4).value();
+  const auto high = tainted.slice(0, 4, 8).value();
+  ASSERT_FALSE(
+      ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = low})));
+  shared_flag flag(gpu);
+  auto busy = gpu.ask(hold{.flag = flag.tensor(), .output = high, .value = 2});
+  const auto lent = gpu.lend(tainted, access::write, std::chrono::milliseconds(20)).get_result();
+  ASSERT_FALSE(lent);
+  EXPECT_EQ(lent.error().code, errc::deadline_exceeded);
+  flag.set();
+  ASSERT_TRUE(ended(std::move(busy)));
+  // What is sent after the loan comes after its end.
+  const auto read = gpu.ask(sum{.input = tainted}).get_result();
+  ASSERT_FALSE(read) << "nobody has written it";
+  EXPECT_EQ(read.error().code, errc::tainted_buffer);
+  {
+    auto granted = gpu.lend(tainted, access::write).get();
+  }
+  EXPECT_TRUE(gpu.ask(sum{.input = tainted}).get_result()) << "somebody had it";
 }
 
 // A tensor that a fault has tainted, and an overwrite of it that waits for a flag and is cancelled.

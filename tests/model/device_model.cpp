@@ -163,8 +163,8 @@ void device_model::is_answered(int id, errc code, time now) {
   } else {
     expect(r.done == code, "nobody said so");
   }
-  // It may have run, and what it writes then comes from the undefined.
-  if (undefined) taint(r);
+  // It may have run, and what it writes then comes from the undefined; or in part.
+  if (undefined || r.interrupted) taint(r);
 }
 
 bool device_model::all_answered() const {

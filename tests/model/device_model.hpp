@@ -88,6 +88,7 @@ class device_model {
     std::optional<errc> due{};     // what the caller must get
     bool over = false;             // nothing is left to do about it
     bool accused = false;          // as the culprit
+    bool interrupted = false;      // it has run in part, and is to run again
     int kills = 0;
     bool alone = false;
   };

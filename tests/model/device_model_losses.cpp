@@ -154,6 +154,7 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       end(errc::tainted_buffer);
     } else if (ran) {
       ++run_again_;
+      r.interrupted = true;
       if (!culprit) {
         ++r.kills;
         r.alone = true;

@@ -18,7 +18,12 @@ struct lend {
   any_tensor written{};
   any_tensor updated{};
   any_tensor begun{};  ///< one u32 in host memory, set to 1 when nothing is waited for any more
-  any_tensor ended{};  ///< one u32 in host memory; the program stores anything but 0
+  /// One u32 in host memory; the program stores `given_back`, or `withdrawn` where it has never had
+  /// the tensor.
+  any_tensor ended{};
+
+  static constexpr std::uint32_t given_back = 1;
+  static constexpr std::uint32_t withdrawn = 2;
 
   TROUPE_EXPORT void describe(field_visitor& fields);
   [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
