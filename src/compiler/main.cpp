@@ -4,6 +4,7 @@
 #include "compiler/compile.hpp"
 #include "compiler/memory_guard.hpp"
 #include "jit/job.hpp"
+#include "os/group_signals.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  os::ignore_group_signals();
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   be_silent();

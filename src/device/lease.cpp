@@ -144,6 +144,12 @@ struct answer {
 
 future<lease> device::lend(const any_tensor& t, access role,
                            std::optional<std::chrono::nanoseconds> patience) {
+  if (t.null() || role > access::update) {
+    return make_failed_future<lease>(
+        {.code = errc::invalid_argument,
+         .message = t.null() ? "t is not given" : "the access is none of read, write and update",
+         .device = ordinal()});
+  }
   auto asked = std::make_shared<answer>();
   future<lease> granted = asked->source.get_future();
   asked->parts = std::make_unique<lease::parts>();

@@ -160,7 +160,9 @@ error supervisor::why_unknown(const request_type& type) const {
   const fs::path plugin =
       backend.parent_path() / fmt::format("{}-{}.so", backend.stem().string(), library);
   std::error_code failed;
-  if (parts_.backend.source && !fs::exists(plugin, failed)) {
+  // The CPU's backend brings all that it has but this one in one plugin.
+  const bool has_its_own = parts_.backend.source != nullptr || library == "fft";
+  if (has_its_own && !fs::exists(plugin, failed)) {
     return error{.code = errc::library_missing,
                  .message = fmt::format("library {} is not installed: there is no plugin {}",
                                         library, plugin.string()),

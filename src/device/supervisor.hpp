@@ -193,6 +193,7 @@ class supervisor {
   // The device ends: supervisor_end.cpp.
   void give_up(error why);
   void condemn(error why);
+  void leave_behind();
   void note_begun();
   void fail_everything(const error& why);
   void end_all();

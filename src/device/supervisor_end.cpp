@@ -72,11 +72,25 @@ void supervisor::condemn(error why) {
   parts_.completions.take_role();
   parts_.completions.poll();
   note_begun();
+  leave_behind();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
   active_->abandon();
+  active_.reset();
   publish(device_state::condemned);
+}
+
+// With the role. The threads of a condemned device go on, whenever they do: with the mailbox and
+// the pools, which the reactor holds, and on the tensors of what they were given. None of that is
+// ever let go of, so that what they write is nobody else's.
+void supervisor::leave_behind() {
+  reactor& completions = parts_.completions;
+  auto tensors = std::make_unique<std::vector<operand_list>>();
+  for (const std::uint16_t slot : completions.in_flight())
+    tensors->push_back(completions.at(slot).operands);
+  [[maybe_unused]] const auto* for_good = tensors.release();
+  completions.retain();
 }
 
 // With the role, and with no worker that could still complete anything.

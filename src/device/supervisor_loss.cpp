@@ -137,7 +137,12 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
   }
   const auto reported = crash.signal.load(std::memory_order_acquire);
   const bool explained =
-      reported != 0 && report.signalled && reported == static_cast<std::uint32_t>(report.code);
+      reported != 0 &&
+      (report.unknown || (report.signalled && reported == static_cast<std::uint32_t>(report.code)));
+  if (explained) {
+    why.code_name = signal_name(static_cast<int>(reported));
+    why.vendor_code = static_cast<int>(reported);
+  }
   if (explained && crash.from_outside != 0) {
     // Whatever ran is as innocent as under a SIGKILL.
     what.from_outside = true;
@@ -147,11 +152,18 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
                               why.code_name, crash.address);
   } else if (report.signalled) {
-    // Nothing that runs in the worker ends it by SIGKILL without a word; the system or a person
-    // did.
-    what.from_outside = report.code == SIGKILL;
+    // What runs in the worker ends it by one of these, or without a signal. Any other, SIGKILL
+    // above all, comes from the system or a person.
+    constexpr std::array crashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    what.from_outside = std::ranges::find(crashes, report.code) == crashes.end();
     why.message = fmt::format("{}: the worker process ended by {}",
                               what.from_outside ? "killed" : "crash", why.code_name);
+  } else if (report.unknown) {
+    what.from_outside = true;
+    why.message =
+        "gone: the worker process ended, and nobody knows how: something else in this program "
+        "waits "
+        "for its children, or it ignores SIGCHLD";
   } else {
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }

@@ -99,6 +99,8 @@ exit_report child_process::reap() noexcept {
   if (outcome == 0) {
     report.signalled = info.si_code != CLD_EXITED;
     report.code = info.si_status;
+  } else {
+    report.unknown = true;
   }
   pid_ = -1;
   pidfd_.reset();

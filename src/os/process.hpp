@@ -15,6 +15,8 @@ namespace troupe::os {
 struct exit_report {
   bool signalled = false;
   int code = 0;  ///< exit status, or the signal's number
+  /// Nobody knows: somebody else has reaped it, or children are reaped by nobody.
+  bool unknown = false;
 };
 
 /// Owns a child process: killed and reaped when it goes out of scope.

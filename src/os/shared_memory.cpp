@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -29,6 +30,14 @@ result<unique_fd> create_memory(const char* name, std::size_t bytes) {
   if (!memory) return system_failure("memfd_create", errno, name);
   // It is made with rights for everybody, whom only its not being found in a folder keeps out.
   if (::fchmod(memory.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, name);
+  // Beyond this limit the next call would not fail, but end the program by SIGXFSZ.
+  rlimit largest{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && bytes > largest.rlim_cur) {
+    return error{.code = errc::system_error,
+                 .message = fmt::format("{} takes {} bytes of shared memory, and the limit of a "
+                                        "file's size (ulimit -f) is {}",
+                                        name, bytes, largest.rlim_cur)};
+  }
   if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
     return system_failure("ftruncate", errno, fmt::format("{} of {} bytes", name, bytes));
   }

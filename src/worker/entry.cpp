@@ -1,4 +1,5 @@
 #include "os/event.hpp"
+#include "os/group_signals.hpp"
 #include "os/message_socket.hpp"
 #include "os/shared_memory.hpp"
 #include "os/standard_streams.hpp"
@@ -325,6 +326,7 @@ std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_tab
   // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
   // while the next worker waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  os::ignore_group_signals();
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

@@ -9,7 +9,9 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <thread>
 
 namespace troupe::test {
 namespace {
@@ -35,6 +37,46 @@ TEST_P(Blame, CrashThatAnotherProcessSendsIsNobodysFault) {
   EXPECT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_NE(gpu.health().last_fault->message.find("another process"), std::string::npos)
       << gpu.health().last_fault->to_string();
+}
+
+// As a terminal sends it to all processes of a group, which the program handles.
+TEST_P(Blame, WorkersTakeNoNoticeOfWhatTheirGroupIsTold) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1}) {
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    auto output = gpu.tensor<float>({8}, initial::zero).value();
+    auto held = gpu.ask(hold{
+        .flag = flag.tensor(), .output = output, .value = 2, .add = true, .begun = begun.tensor()});
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    ASSERT_EQ(::kill(gpu.worker_pid().value(), signal), 0);
+    std::this_thread::sleep_for(10ms);
+    flag.set();
+    const auto outcome = ended(std::move(held));
+    EXPECT_TRUE(outcome) << ::strsignal(signal);
+  }
+  EXPECT_EQ(gpu.generation(), 1u);
+}
+
+TEST_P(Blame, LossOfAWorkerThatSomebodyElseReapsIsNobodysFault) {
+  device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  shared_flag begun(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+  EXPECT_TRUE(eventually([&] { return begun.is_set(); }));
+  kill_worker(gpu);
+  EXPECT_TRUE(eventually([&] { return gpu.generation() == 2; }));
+  flag.set();
+  const auto outcome = ended(std::move(held));
+  EXPECT_TRUE(outcome) << const_cast<result<void>&>(outcome).error().to_string();
+  EXPECT_NE(gpu.health().last_fault->message.find("SIGCHLD"), std::string::npos)
+      << gpu.health().last_fault->to_string();
+  ::signal(SIGCHLD, before);
 }
 
 TEST_P(Blame, RequestThatRunsInTwoKilledWorkersIsPoisonous) {

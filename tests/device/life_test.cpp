@@ -395,5 +395,13 @@ TEST(Life, ThreadIsolationIsCondemnedByAHang) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+TEST(Life, AThreadOfACondemnedDeviceDisturbsNobodyWhenItGoesOn) {
+  const pid_t program = start_program("after_condemnation", -1);
+  int status = -1;
+  ::waitpid(program, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "see the program of this name";
+}
+
 }  // namespace
 }  // namespace troupe::test

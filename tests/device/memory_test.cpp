@@ -2,6 +2,7 @@
 
 #include "either_isolation.hpp"
 
+#include <troupe/device/lease.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
@@ -275,6 +276,17 @@ TEST_P(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
     EXPECT_EQ(code(on.freeze(t).get_result()), errc::stale_buffer);
     EXPECT_EQ(code(on.thaw(t).get_result()), errc::stale_buffer);
   }
+}
+
+TEST_P(Memory, WhatIsNotThereIsNotLent) {
+  const auto nothing = gpu_.lend(any_tensor{}, access::update).get_result();
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, errc::invalid_argument);
+  EXPECT_NE(nothing.error().message.find("t is not given"), std::string::npos);
+  auto t = gpu_.tensor<float>({4}).value();
+  const auto no_access = gpu_.lend(t, static_cast<access>(7)).get_result();
+  ASSERT_FALSE(no_access);
+  EXPECT_EQ(no_access.error().code, errc::invalid_argument);
 }
 
 TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {

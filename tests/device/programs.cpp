@@ -8,9 +8,12 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -54,6 +57,51 @@ int condemned() {
   ::_exit(right ? 0 : 1);
 }
 
+// A thread of a condemned device goes on when everybody has forgotten about it.
+int after_condemnation() {
+  constexpr std::int64_t count = 1 << 16;
+  troupe::system system;
+  device_config config = permissive();
+  config.isolation = isolation::thread;
+  std::optional<device> gpu = system.device(0, config);
+  if (!gpu->wait_until_ready()) return 1;
+  // Kept from the first program to the last, as the thread looks at it.
+  auto flag = std::make_unique<shared_flag>(*gpu);
+  auto output = std::make_unique<host_tensor<float>>(gpu->host_tensor<float>({count}).value());
+  const float* const written = output->data();
+  const auto hung =
+      gpu->ask(hold{.flag = flag->tensor(), .output = *output, .value = 7}, {.deadline = 200ms})
+          .get_result();
+  if (hung || hung.error().code != errc::device_condemned) return 2;
+  std::atomic<bool> told_of_the_end = false;
+  gpu->watch_generation([&](std::optional<std::uint64_t> generation) {
+    if (!generation) told_of_the_end = true;
+  });
+  if (!eventually([&] { return told_of_the_end.load(); })) return 3;
+  if (gpu->ask(lane::marker{}).get_result()) return 4;
+  (void)gpu->tensor<float>({count});
+  // Its memory must be nobody else's.
+  output.reset();
+  gpu->stop();
+  gpu.reset();
+  device next = system.device(0, permissive());
+  std::vector<host_tensor<float>> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(next.host_tensor<float>({count}).value());
+    for (std::int64_t j = 0; j < count; ++j)
+      others.back()[j] = 1;
+  }
+  flag->set();
+  if (!eventually([&] { return std::atomic_ref(const_cast<float&>(written[count - 1])) == 7; })) {
+    return 5;
+  }
+  for (const auto& one : others) {
+    for (std::int64_t j = 0; j < count; ++j)
+      if (one[j] != 1) return 6;
+  }
+  return next.ask(lane::marker{}).get_result() ? 0 : 7;
+}
+
 // What is written to its standard streams must not be written to memory.
 int without_streams() {
   for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -86,6 +134,7 @@ int maybe_run_program() {
   if (name == nullptr) return -1;
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
   if (std::string_view(name) == "without_streams") return without_streams();
+  if (std::string_view(name) == "after_condemnation") ::_exit(after_condemnation());
   return std::string_view(name) == "idle" ? idle() : condemned();
 }
 

@@ -6,6 +6,7 @@
 #include <linux/falloc.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -39,6 +40,20 @@ TEST(SharedMemory, IsForItsOwnerAloneAndNotInherited) {
     EXPECT_EQ(is.st_mode & 07777, S_IRUSR | S_IWUSR);
     EXPECT_NE(::fcntl(memory.get(), F_GETFD) & FD_CLOEXEC, 0);
   }
+}
+
+TEST(SharedMemory, BeyondTheLimitOfAFilesSizeIsRefusedByItsName) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{os::page_bytes(), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_TRUE(os::create_shared_memory("test", os::page_bytes()));
+  const auto refused = os::create_shared_memory("test", 2 * os::page_bytes());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::system_error);
+  EXPECT_NE(refused.error().message.find("ulimit -f"), std::string::npos)
+      << refused.error().to_string();
 }
 
 TEST(SharedMemory, WrittenHereIsWrittenNowhereElse) {
