@@ -142,7 +142,7 @@ result<void> incarnation::start_threads() {
 void incarnation::hear_threads() {
   if (!report_) return;
   const std::lock_guard lock(report_->mutex);
-  if (report_->lost) fail(*std::exchange(report_->lost, std::nullopt));
+  if (report_->lost) queues_fail(*std::exchange(report_->lost, std::nullopt));
 }
 
 result<void> incarnation::give_memory() {
@@ -237,6 +237,7 @@ result<void> incarnation::heed(const wire::any_message& message) {
     case wire::control::missing:
       return on_missing(message.missing);
     case wire::control::failed: {
+      queues_failed_ = message.failed.of_queues != 0;
       auto why = wire::read_failure(message.failed.why);
       return why ? std::move(*why)
                  : error{.code = errc::protocol_violation,
@@ -274,6 +275,11 @@ result<void> incarnation::on_protect_done(const wire::plain_message& done) {
   return error{.code = errc::device_unavailable,
                .message = "a worker could not change the rights of its memory",
                .vendor_code = done.code};
+}
+
+void incarnation::queues_fail(error why) {
+  queues_failed_ = queues_failed_ || stage_ != stage::failed;
+  fail(std::move(why));
 }
 
 void incarnation::fail(error why) {

@@ -88,8 +88,11 @@ class incarnation {
   /// True when all that it may be asked for is loaded. It is ready before, unless it was to be warm
   /// first.
   [[nodiscard]] bool warm() const noexcept { return warm_; }
-  /// Why it failed to start. Precondition: `where() == stage::failed`.
+  /// Why it failed, to start or later. Precondition: `where() == stage::failed`.
   [[nodiscard]] const error& failure() const noexcept { return *failure_; }
+  /// True where its queues failed, with what ran in them; what else fails in a worker has nothing
+  /// to do with what runs.
+  [[nodiscard]] bool queues_failed() const noexcept { return queues_failed_; }
   [[nodiscard]] virtual wire::worker_header* segment() const noexcept {
     return reinterpret_cast<wire::worker_header*>(segment_.address());
   }
@@ -114,6 +117,7 @@ class incarnation {
   /// Takes up what the threads of a worker in this program have reported.
   void hear_threads();
   void fail(error why);
+  void queues_fail(error why);
   /// The libraries that it has no operations of because their plugins cannot be loaded.
   [[nodiscard]] const std::vector<worker::missing_library>& missing() const noexcept {
     return missing_;
@@ -174,6 +178,7 @@ class incarnation {
   std::uint64_t number_;
   stage stage_ = stage::starting;
   std::optional<error> failure_;
+  bool queues_failed_ = false;
   std::vector<frozen_range> frozen_;  // until configured
   bool configured_ = false;
   bool warm_ = false;

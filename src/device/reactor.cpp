@@ -245,8 +245,9 @@ void reactor::walk() {
   }
   in_flight_count_ += ticket - cursor_;
   cursor_ = ticket;
-  for (const std::uint16_t slot : doubtful)
-    screen(slot);
+  for (const std::uint16_t slot : doubtful) {
+    if (records_[slot].in_flight) screen(slot);  // the answer to one before may have ended it
+  }
 }
 
 // Something was tainted around the time when the request was sent.

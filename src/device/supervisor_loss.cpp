@@ -353,6 +353,11 @@ void supervisor::bury() {
     return;
   }
   completions.take_role();
+  // The next worker, which is to leave them alone, may have said that they are done.
+  std::erase_if(dying_->held, [&](const dying_worker::held_request& h) {
+    const record& r = completions.at(h.slot);
+    return !r.in_flight || r.ticket != h.ticket;
+  });
   std::vector<std::uint16_t> slots;
   std::vector<bereaved_request> requests;
   std::vector<bool> accused;

@@ -161,43 +161,50 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
   const bool serving = &worker == &active_;
   const bool ending = worker->is_process() && worker->control() < 0;
   if (what.ended || ending) {
-    if (serving) {
+    const bool has_failed = worker->where() == incarnation::stage::failed;
+    const bool is_reaped = what.ended || !serving;
+    const os::exit_report report = is_reaped ? worker->end() : os::exit_report{};
+    // One that has said why it fails, and then leaves, has said it.
+    const bool crashed = report.signalled || report.unknown;
+    if (serving && (!has_failed || crashed)) {
       sign_of_loss sign{
           .why = {.code = errc::device_fault, .message = "the worker process is ending"},
+          .ended = what.ended,
+          .ask_its_end = !what.ended,
           .at = current_time()};
-      if (what.ended) {
-        std::tie(sign.what, sign.why) = explain(*worker, worker->end());
-        sign.ended = true;
-      } else {
-        sign.ask_its_end = true;
-      }
+      if (what.ended) std::tie(sign.what, sign.why) = explain(*worker, report);
       return lose_active(std::move(sign));
     }
-    if (worker->where() != incarnation::stage::failed) {
-      const os::exit_report report = worker->end();
+    if (!has_failed) {
       worker->fail(
           {.code = errc::device_unavailable,
            .message = fmt::format("a worker ended {} {} before it was needed",
                                   report.signalled ? "by signal" : "with status", report.code)});
     }
   }
-  if (worker->where() == incarnation::stage::failed) {
-    error why = worker->failure();
-    if (!serving) return next_failed(std::move(why));
-    // The context is lost for its own process. What comes after a fault in its queue never runs,
-    // because a queue is in order; what other queues still do shows in their marks once the process
-    // has been reaped.
-    parts_.completions.take_role();
-    parts_.completions.poll();  // what has completed since is no suspect
-    const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
-    parts_.completions.leave_role();
-    lose_active({.what = {.culprit_ticket = culprit,
-                          .culprit_known = culprit.has_value(),
-                          .of_device = true},
-                 .why = std::move(why),
-                 .stands_still = culprit.has_value(),
-                 .at = current_time()});
+  if (worker->where() != incarnation::stage::failed) return;
+  error why = worker->failure();
+  if (!serving) return next_failed(std::move(why));
+  if (!worker->queues_failed()) {
+    // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
+    return lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
+                        .why = std::move(why),
+                        .ended = what.ended,
+                        .at = current_time()});
   }
+  // The context is lost for its own process. What comes after a fault in its queue never runs,
+  // because a queue is in order; what other queues still do shows in their marks once the process
+  // has been reaped.
+  parts_.completions.take_role();
+  parts_.completions.poll();  // what has completed since is no suspect
+  const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
+  parts_.completions.leave_role();
+  lose_active(
+      {.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
+       .why = std::move(why),
+       .ended = what.ended,
+       .stands_still = culprit.has_value(),
+       .at = current_time()});
 }
 
 void supervisor::tick() {

@@ -30,7 +30,8 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
   std::int64_t earliest = no_deadline;
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
-    if (r.deadline_ns == 0 || r.withdrawn) continue;
+    // The answer to one before may have ended it.
+    if (!r.in_flight || r.deadline_ns == 0 || r.withdrawn) continue;
     const bool running = active_ && completions.started(r.lane) >= r.place;
     const std::int64_t limit = r.answered ? r.deadline_ns + withdrawal_ns : r.deadline_ns;
     if (now_ns < limit) {

@@ -85,6 +85,8 @@ struct plain_message {
 
 struct failed_message {
   control kind = control::failed;
+  std::uint32_t of_queues =
+      0;           ///< 1: the queues are lost with what ran in them; else the process is
   reply_slot why;  ///< as a reply carries an error
 };
 

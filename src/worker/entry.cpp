@@ -251,6 +251,7 @@ class worker_process {
              [this](const error& why) {
                // From the lanes' thread.
                wire::failed_message failed;
+               failed.of_queues = 1;
                wire::write_failure(failed.why, 0, why);
                (void)send(failed);
              },

@@ -10,6 +10,7 @@
 #include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -70,6 +71,31 @@ TEST(Loss, OfAWorkerLeavesNothingBehindUntilTheNextOne) {
       ASSERT_TRUE(becomes(worker_and_standby)) << to_string(kind) << ": " << segments();
     }
   }
+}
+
+// What fails in a worker beside its queues is not the doing of what runs in them.
+TEST(Loss, OfAWorkerThatCannotMapMemoryIsNobodysFault) {
+  troupe::system system;
+  device gpu = system.device(0, {.standby = false,
+                                 .restarts = {.restarts = 1'000},
+                                 .backoff = {.initial = 0ns},
+                                 .fault_injection = true,
+                                 .backend_path = QUEUES_PLUGIN});
+  ASSERT_TRUE(gpu.wait_until_ready());
+  auto output = gpu.tensor<float>({1}).value();
+  ASSERT_TRUE(gpu.ask(memory::fill{.to = output, .value = 3.0F}).get_result());
+  auto innocent = gpu.ask(
+      fault::inject{.what = fault::kind::spin, .output = output, .duration_ns = 200'000'000});
+  std::this_thread::sleep_for(50ms);
+  const rlimit nothing_more{1 << 20, 1 << 20};
+  ASSERT_EQ(::prlimit(gpu.worker_pid().value(), RLIMIT_AS, &nothing_more, nullptr), 0);
+  const auto large = gpu.tensor<float>({std::int64_t{64} << 20}).value();
+  const auto outcome = innocent.get_result();
+  EXPECT_TRUE(outcome) << const_cast<result<void>&>(outcome).error().to_string();
+  EXPECT_EQ(gpu.generation(), 2u);
+  const auto why = gpu.health().last_fault;
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->call, "mmap") << why->to_string();
 }
 
 /// Sends updates, each with an overwrite after it and a question after that: whatever becomes of

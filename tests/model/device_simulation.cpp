@@ -219,7 +219,7 @@ void simulated_worker::ping() {
 void simulated_worker::loses_its_context() {
   context_lost_ = true;
   signs_.has_spoken = true;
-  spoken_ = [this] { fail({.code = errc::device_fault, .message = "in the simulation"}); };
+  spoken_ = [this] { queues_fail({.code = errc::device_fault, .message = "in the simulation"}); };
 }
 
 device_model::sign simulated_worker::sign() const {
