@@ -1,5 +1,7 @@
 #include "device/operands.hpp"
 
+#include "wire/byte_ranges.hpp"
+
 #include <troupe/ops/request.hpp>
 
 #include <fmt/format.h>
@@ -32,6 +34,26 @@ bool overlap(const kept_operand& a, const kept_operand& b) noexcept {
   return a.buffer.get() == b.buffer.get() && a.where.begin < b.where.end &&
          b.where.begin < a.where.end;
 }
+
+// Lists up to this length are compared each with each; of longer ones the ranges are sorted.
+constexpr std::size_t few_operands = 32;
+
+/// The bytes of those operands for which `which` holds.
+template <class Which>
+std::vector<wire::byte_range> ranges_of(const operand_list& operands, Which which) {
+  std::vector<wire::byte_range> ranges;
+  operands.for_each([&](const kept_operand& o) {
+    if (!which(o.role)) return;
+    const auto buffer = reinterpret_cast<std::uintptr_t>(o.buffer.get());
+    ranges.push_back({.buffer = buffer, .begin = o.where.begin, .end = o.where.end});
+  });
+  wire::join(ranges);
+  return ranges;
+}
+
+constexpr auto reads = [](access role) { return role == access::read; };
+constexpr auto writes = [](access role) { return role != access::read; };
+constexpr auto uses = [](access) { return true; };
 
 }  // namespace
 
@@ -92,6 +114,10 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
 
 bool safe_to_repeat(const operand_list& operands) {
   bool safe = true;
+  if (operands.size() > few_operands) {
+    operands.for_each([&](const kept_operand& o) { safe = safe && o.role != access::update; });
+    return safe && !wire::meet(ranges_of(operands, reads), ranges_of(operands, writes));
+  }
   operands.for_each([&](const kept_operand& written) {
     if (written.role == access::read) return;
     safe = safe && written.role != access::update;
@@ -103,6 +129,10 @@ bool safe_to_repeat(const operand_list& operands) {
 }
 
 bool in_conflict(const operand_list& one, const operand_list& other) {
+  if (std::min(one.size(), other.size()) > few_operands) {
+    return wire::meet(ranges_of(one, writes), ranges_of(other, uses)) ||
+           wire::meet(ranges_of(one, reads), ranges_of(other, writes));
+  }
   bool conflict = false;
   one.for_each([&](const kept_operand& a) {
     other.for_each([&](const kept_operand& b) {

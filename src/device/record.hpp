@@ -45,6 +45,7 @@ class operand_list {
     if (used_ == inline_.size()) more_.clear();
     used_ = 0;
   }
+  [[nodiscard]] std::size_t size() const noexcept { return used_ + more_.size(); }
   template <class Function>
   void for_each(Function&& function) const {
     for (std::size_t i = 0; i < used_; ++i)

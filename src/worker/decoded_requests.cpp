@@ -1,5 +1,6 @@
 #include "worker/decoded_requests.hpp"
 
+#include "wire/byte_ranges.hpp"
 #include "wire/hash.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +22,24 @@ constexpr std::uint32_t max_buffers = 1u << 22;
 constexpr std::size_t least_bytes = 64;
 constexpr std::size_t most_bytes = 4096;
 
-bool is_repeatable(std::span<const wire::operand> operands) noexcept {
+// Up to so many operands are compared each with each, which takes no memory; more are sorted.
+constexpr std::size_t few_operands = 32;
+
+std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, access role) {
+  std::vector<wire::byte_range> ranges;
+  for (const wire::operand& o : operands) {
+    const std::uint64_t buffer = std::uint64_t{o.buffer} << 1 | static_cast<std::uint64_t>(o.space);
+    if (o.role == role) ranges.push_back({buffer, o.begin, o.end});
+  }
+  wire::join(ranges);
+  return ranges;
+}
+
+bool is_repeatable(std::span<const wire::operand> operands) {
+  if (operands.size() > few_operands) [[unlikely]] {
+    return all_that(operands, access::update).empty() &&
+           !wire::meet(all_that(operands, access::read), all_that(operands, access::write));
+  }
   return std::ranges::none_of(operands, [&](const wire::operand& written) {
     if (written.role == access::read || written.begin == written.end) return false;
     return written.role == access::update ||

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "wire/byte_ranges.hpp"
 #include "wire/codec.hpp"
 #include "wire/layout.hpp"
 
@@ -32,12 +33,20 @@ struct dependencies {
 /// read and write after write on overlapping bytes wait; everything else runs freely. Requests of
 /// one lane are in order already.
 ///
+/// Of a request with more operands than `most_apart` no more than that many ranges of a buffer are
+/// remembered that it reads, and as many that it writes. Operands that touch or overlap become one
+/// first, which changes nothing; where that is not enough, neighbours become one with what lies
+/// between them. So with such a request another may be ordered though their bytes only lie close
+/// to each other, never the other way round; and two of them do not compare all of their operands.
+///
 /// Touched only by the thread that reads the mailbox. `completed` counts may be too small, which
 /// merely keeps a record a little longer. They are read with acquire: what is over is waited for by
 /// nobody, so whoever runs what depends on it has its bytes from here, by way of this thread.
 class hazard_tracker {
  public:
   using completed_counts = std::array<std::atomic<std::uint64_t>, wire::max_lanes>;
+
+  static constexpr std::size_t most_apart = 64;
 
   explicit hazard_tracker(const completed_counts& completed) noexcept : completed_(completed) {}
 
@@ -59,8 +68,13 @@ class hazard_tracker {
     return completed_[u.lane].load(std::memory_order_acquire) >= u.place;
   }
 
+  /// The same bytes or some more, in few operands. Valid until the next call.
+  [[nodiscard]] std::span<const wire::operand> merged(std::span<const wire::operand> operands);
+
   const completed_counts& completed_;
   std::array<std::vector<std::vector<use>>, 2> uses_;  // by space and buffer
+  std::vector<wire::byte_range> ranges_;               // of `merged`, as what it answers
+  std::vector<wire::operand> merged_;
 };
 
 }  // namespace troupe::worker

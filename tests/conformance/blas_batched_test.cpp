@@ -250,6 +250,35 @@ TEST(BlasBatched, TrsmBatchedSolves) {
   }
 }
 
+TEST(BlasBatched, AmongThousandsThatShareOneAWhatIsWrittenAndReadIsNamed) {
+  // Only looked at; as many as one list of a request may have.
+  constexpr std::int64_t count = 65'536;
+  std::vector<float> memory(count + 8);
+  const auto at = [&](std::int64_t place) {
+    return any_tensor::unowned(reinterpret_cast<std::byte*>(memory.data() + place), dtype::f32,
+                               {1, 1});
+  };
+  blas::gemm_batched r;
+  for (std::int64_t i = 0; i < count; ++i) {
+    r.a.push_back(at(count));
+    r.b.push_back(at(count + 1 + i % 2));
+    r.c.push_back(at(count - 1 - i));
+  }
+  EXPECT_TRUE(r.validate());
+  const auto refusal = [&](std::size_t index, const any_tensor& c) {
+    blas::gemm_batched wrong = r;
+    wrong.c[index] = c;
+    const auto verdict = wrong.validate();
+    EXPECT_FALSE(verdict);
+    return verdict ? std::string() : verdict.error().message;
+  };
+  EXPECT_EQ(refusal(40'000, at(count)), "c[40000] is written and shares elements with a[0]");
+  EXPECT_EQ(refusal(7, at(count + 2)), "c[7] is written and shares elements with b[1]");
+  EXPECT_EQ(refusal(7, r.c[30'000]), "c[7] is written and shares elements with c[30000]");
+  r.a[50'000] = r.c[123];
+  EXPECT_EQ(refusal(0, r.c[0]), "c[123] is written and shares elements with a[50000]");
+}
+
 TEST(BlasBatched, RefuseWhatTheyCannotDo) {
   scene s;
   const auto batch = [&](dtype type, std::int64_t count, std::int64_t m, std::int64_t n) {

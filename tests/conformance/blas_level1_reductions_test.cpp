@@ -120,6 +120,20 @@ TEST(BlasReductions, Nrm2NeitherOverflowsNorUnderflows) {
   check(dtype::c128, 1e-300);
 }
 
+TEST(BlasReductions, TheNormOfTheLargestHalvesIsAReplyBeyondTheirType) {
+  for (const auto& [type, value] :
+       {std::pair(dtype::bf16, 3e38), std::pair(dtype::f16, 65'504.0)}) {
+    for (const std::int64_t n : {4, 2'500}) {  // more than are taken at once, too
+      scene s;
+      auto& x = s.vector(type, n);
+      s.fill(x, value);
+      const double expected = std::sqrt(static_cast<double>(n)) * x.values[0].real();
+      const double norm = as_number(s.run(blas::nrm2{.x = x.view})).real();
+      EXPECT_NEAR(norm, expected, expected * 1e-6) << to_string(type);
+    }
+  }
+}
+
 TEST(BlasReductions, AsumSumsMagnitudes) {
   for_each_case(classic_types,
                 [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {

@@ -2,6 +2,8 @@
 
 #include <troupe/ops/blas/level2.hpp>
 
+#include <limits>
+
 namespace troupe::conformance {
 namespace {
 
@@ -31,6 +33,23 @@ TEST(BlasLevel2, GemvMultipliesInEveryLayout) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+TEST(BlasLevel2, GemvDoesNotReadWhatABetaTooSmallForItsTypeWeighs) {
+  for (const dtype type : {dtype::f32, dtype::c64}) {
+    for (const layout l : all_layouts) {
+      for (const std::int64_t n : {0, 7, 133}) {
+        scene s;
+        auto& a = s.matrix_of(type, 7, n, l);
+        auto& x = s.vector(type, n);
+        auto& y = s.vector(type, 7, 2);
+        s.fill(y, std::numeric_limits<double>::quiet_NaN());
+        s.run(blas::gemv{.a = a.view, .x = x.view, .y = y.view, .beta = 1e-60});
+        s.expect(y, a.before() * x.before(),
+                 number(2) * (magnitude(a.before()) * magnitude(x.before())), n, dtype::f32);
       }
     }
   }

@@ -196,6 +196,53 @@ TEST(BlasSymmetric, HerkAndHer2kUpdateOneTriangleAndARealDiagonal) {
   });
 }
 
+TEST(BlasSymmetric, ReadNothingThatAFactorTooSmallForItsTypeWeighs) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto check = [&](dtype type, bool is_hermitian, scalar beta, auto run) {
+    for (const layout l : all_layouts) {
+      for (const blas::uplo uplo : triangles) {
+        scene s;
+        s.name(std::string(to_string(type)) + " c " + to_string(l));
+        auto& a = s.matrix_of(type, 7, 3, l);
+        auto& b = s.matrix_of(type, 7, 3, l);
+        s.fill(a, nan);
+        s.fill(b, nan);
+        const rank_k_case r{type, l, l, uplo, 7, 3, as_number(beta) != number(1)};
+        auto& c = triangle_of(s, r, is_hermitian);
+        run(s, a.view, b.view, c.view, uplo, beta);
+        const matrix nothing(7, 7);
+        if (r.overwrites) {
+          const matrix now = s.now(c);
+          for (std::int64_t i = 0; i < 7; ++i) {
+            for (std::int64_t j = 0; j < 7; ++j) {
+              if (uplo == blas::uplo::upper ? i > j : i < j) continue;
+              EXPECT_EQ(now(i, j), number(0)) << s.note();
+            }
+          }
+        } else {
+          expect_updated(s, r, c, nothing, nothing, 1, is_hermitian);
+        }
+      }
+    }
+  };
+  for (const scalar beta : {scalar(1), scalar(1e-60)}) {
+    for (const dtype type : {dtype::f32, dtype::c64}) {
+      check(type, false, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
+        s.run(blas::syrk{.a = a, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
+      });
+      check(type, false, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
+        s.run(blas::syr2k{.a = a, .b = b, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
+      });
+    }
+    check(dtype::c64, true, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
+      s.run(blas::herk{.a = a, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
+    });
+    check(dtype::c64, true, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
+      s.run(blas::her2k{.a = a, .b = b, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
+    });
+  }
+}
+
 TEST(BlasSymmetric, HerkFormsTheGramMatrixOfATransposedView) {
   scene s;
   auto& x = s.matrix_of(dtype::c64, 9, 4, layout::row);

@@ -122,15 +122,32 @@ TEST(BlasGemm, DoesNotReadMatricesWithoutWeight) {
   for (const auto& type : product_types) {
     if (type.in == dtype::i8) continue;  // an integer cannot tell that it was read
     for (const layout l : all_layouts) {
-      scene s;
-      auto& a = s.matrix_of(type.in, 5, 4, l);
-      auto& b = s.matrix_of(type.in, 4, 6, l);
-      auto& c = s.matrix_of(type.out, 5, 6, l);
-      s.fill(a, std::numeric_limits<double>::quiet_NaN());
-      s.fill(b, std::numeric_limits<double>::infinity());
-      s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .alpha = 0, .beta = 2});
-      s.expect_exactly(c, number(2) * c.before());
+      for (const double alpha : {0.0, 1e-60}) {
+        if (alpha != 0 && type.compute == dtype::f64) continue;  // it is zero in f32
+        scene s;
+        auto& a = s.matrix_of(type.in, 5, 4, l);
+        auto& b = s.matrix_of(type.in, 4, 6, l);
+        auto& c = s.matrix_of(type.out, 5, 6, l);
+        s.fill(a, std::numeric_limits<double>::quiet_NaN());
+        s.fill(b, std::numeric_limits<double>::infinity());
+        s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .alpha = alpha, .beta = 2});
+        s.expect_exactly(c, number(2) * c.before());
+      }
     }
+  }
+}
+
+TEST(BlasGemm, DoesNotReadOldContentThatABetaTooSmallForItsTypeWeighs) {
+  for (const auto& type : product_types) {
+    if (type.compute != dtype::f32) continue;
+    scene s;
+    auto& a = s.matrix_of(type.in, 5, 4, layout::row);
+    auto& b = s.matrix_of(type.in, 4, 6, layout::row);
+    auto& c = s.matrix_of(type.out, 5, 6, layout::row);
+    s.fill(c, std::numeric_limits<double>::quiet_NaN());
+    s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view, .beta = 1e-60});
+    s.expect(c, a.before() * b.before(), magnitude(a.before()) * magnitude(b.before()), 4,
+             type.compute);
   }
 }
 
@@ -197,14 +214,20 @@ TEST(BlasGeam, WorksInPlaceAndOnNothing) {
 TEST(BlasGeam, DoesNotReadAnOperandWithoutWeight) {
   for (const dtype type : classic_types) {
     for (const bool first : {false, true}) {
-      scene s;
-      auto& a = s.matrix_of(type, 3, 4, layout::row);
-      auto& b = s.matrix_of(type, 3, 4, layout::column);
-      auto& c = s.matrix_of(type, 3, 4, layout::row);
-      s.fill(first ? a : b, std::numeric_limits<double>::quiet_NaN());
-      s.run(blas::geam{
-          .a = a.view, .b = b.view, .c = c.view, .alpha = first ? 0 : 1, .beta = first ? 1 : 0});
-      s.expect_exactly(c, (first ? b : a).before());
+      for (const double none : {0.0, 1e-60}) {
+        if (none != 0 && real_of(type) == dtype::f64) continue;  // it is zero in f32
+        scene s;
+        auto& a = s.matrix_of(type, 3, 4, layout::row);
+        auto& b = s.matrix_of(type, 3, 4, layout::column);
+        auto& c = s.matrix_of(type, 3, 4, layout::row);
+        s.fill(first ? a : b, std::numeric_limits<double>::quiet_NaN());
+        s.run(blas::geam{.a = a.view,
+                         .b = b.view,
+                         .c = c.view,
+                         .alpha = first ? none : 1,
+                         .beta = first ? 1 : none});
+        s.expect_exactly(c, (first ? b : a).before());
+      }
     }
   }
 }

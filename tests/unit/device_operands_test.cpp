@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <random>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -181,6 +185,89 @@ TEST_F(OutgoingOperands, AreInConflictWhereOneWritesWhatTheOtherUses) {
   EXPECT_TRUE(in_conflict(writes, reads));
   EXPECT_TRUE(in_conflict(writes, writes));
   EXPECT_FALSE(in_conflict(writes, list(lower, access::update)));
+}
+
+TEST_F(OutgoingOperands, ManyAreComparedAsFewAre) {
+  const any_tensor buffers[] = {make(*device_), make(*device_)};
+  std::mt19937 random(5);
+  const auto list = [&](std::size_t count, bool updates) {
+    std::vector<kept_operand> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t begin = random() % 4'000;
+      // Mostly readers on the left and writers on the right, which rarely meet.
+      const bool writes = begin + random() % 60 > 2'040;
+      all.push_back({.buffer = buffers[random() % 2].buffer(),
+                     .role = !writes   ? access::read
+                             : updates ? access::update
+                                       : access::write,
+                     .where = {.begin = begin, .end = begin + 1 + random() % 8}});
+    }
+    return all;
+  };
+  const auto kept = [](const std::vector<kept_operand>& all) {
+    operand_list operands;
+    for (const kept_operand& one : all)
+      operands.add(one);
+    return operands;
+  };
+  const auto meet = [](const std::vector<kept_operand>& one, const std::vector<kept_operand>& other,
+                       auto counts) {
+    return std::ranges::any_of(one, [&](const kept_operand& a) {
+      return std::ranges::any_of(other, [&](const kept_operand& b) {
+        return a.buffer.get() == b.buffer.get() && a.where.begin < b.where.end &&
+               b.where.begin < a.where.end && counts(a.role, b.role);
+      });
+    });
+  };
+  const auto one_writes = [](access a, access b) { return a != access::read || b != access::read; };
+  const auto reads_what_is_written = [](access a, access b) {
+    return a == access::read && b != access::read;
+  };
+  std::array<int, 2> safe{};
+  std::array<int, 2> conflict{};
+  for (int i = 0; i < 400; ++i) {
+    const auto one = list(1 + random() % 90, i % 8 == 0);
+    auto other = list(1 + random() % 90, false);
+    if (i % 2 == 0) {
+      for (kept_operand& o : other) {
+        o.role = access::read;
+        o.where.begin %= 2'000;
+        o.where.end = o.where.begin + 1;
+      }
+    }
+    const bool updates =
+        std::ranges::any_of(one, [](const kept_operand& o) { return o.role == access::update; });
+    const bool is_safe = !updates && !meet(one, one, reads_what_is_written);
+    const bool in_each_others_way = meet(one, other, one_writes);
+    ASSERT_EQ(safe_to_repeat(kept(one)), is_safe) << i;
+    ASSERT_EQ(in_conflict(kept(one), kept(other)), in_each_others_way) << i;
+    ASSERT_EQ(in_conflict(kept(other), kept(one)), in_each_others_way) << i;
+    ++safe[is_safe ? 1 : 0];
+    ++conflict[in_each_others_way ? 1 : 0];
+  }
+  EXPECT_GT(std::min(safe[0], safe[1]), 40) << "both answers were asked for";
+  EXPECT_GT(std::min(conflict[0], conflict[1]), 40);
+}
+
+TEST_F(OutgoingOperands, ListsAsLongAsARequestMayHaveAreCompared) {
+  // With each pair looked at, this would take minutes.
+  const any_tensor t = make(*device_);
+  operand_list readers;
+  operand_list both;
+  const auto operand = [&](access role, std::uint64_t place) {
+    return kept_operand{
+        .buffer = t.buffer(), .role = role, .where = {.begin = 2 * place, .end = 2 * place + 1}};
+  };
+  for (std::uint64_t i = 0; i < 3u * 65'536; ++i) {
+    readers.add(operand(access::read, 2 * i));
+    both.add(operand(i % 3 == 2 ? access::write : access::read, 2 * i + 1));
+  }
+  EXPECT_TRUE(safe_to_repeat(both));
+  EXPECT_FALSE(in_conflict(readers, both));
+  readers.add(operand(access::read, 5));
+  EXPECT_TRUE(in_conflict(readers, both));
+  both.add(operand(access::read, 5));
+  EXPECT_FALSE(safe_to_repeat(both));
 }
 
 }  // namespace

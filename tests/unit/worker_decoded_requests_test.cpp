@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -98,6 +99,86 @@ TEST_F(WorkerDecodedRequests, AreNotOverwrittenWhileSomebodyRunsThem) {
   }
   EXPECT_EQ(static_cast<const numbers*>(held->what().request.get())->all[0], 1);
   held->let_go();
+}
+
+/// Reads one list and writes the other.
+struct long_lists {
+  static constexpr std::string_view name = "test.long_lists";
+  using reply = void;
+
+  std::vector<any_tensor> from;
+  std::vector<any_tensor> to;
+  bool updates = false;
+
+  void describe(field_visitor& fields) {
+    fields.value("updates", updates);
+    fields.reads("from", from);
+    fields.updates("to", to, updates);
+  }
+  [[nodiscard]] result<void> validate() const { return {}; }
+};
+
+/// All tensors are views of one buffer at `base`.
+class one_buffer final : public wire::operand_source {
+ public:
+  explicit one_buffer(std::byte* base) : base_(base) {}
+  result<place> locate(std::string_view, any_tensor& t, access) override {
+    return place{.buffer = 1,
+                 .space = memory_space::device,
+                 .offset = static_cast<std::uint64_t>(t.address() - base_)};
+  }
+
+ private:
+  std::byte* base_;
+};
+
+class RepeatableRequests : public testing::Test {
+ protected:
+  any_tensor piece(std::size_t number) {
+    return any_tensor::unowned(memory_.data() + number * piece_bytes, dtype::u8, {piece_bytes});
+  }
+  bool is_repeatable(long_lists sent) {
+    std::vector<std::byte> bytes(4u << 20);
+    one_buffer source(memory_.data());
+    const auto& type = request_type_of<long_lists>();
+    const auto used = wire::encode(type, &sent, bytes, source);
+    EXPECT_TRUE(used) << used.error().to_string();
+    wire::address_ranges ranges{};
+    ranges[static_cast<std::size_t>(memory_space::device)] = {memory_.data(), memory_.size()};
+    decoded_request request;
+    const auto decoded = request.decode({.type = &type}, std::span(bytes).first(*used), ranges);
+    EXPECT_TRUE(decoded) << decoded.error().to_string();
+    EXPECT_EQ(request.operands.size(), sent.from.size() + sent.to.size());
+    return request.repeatable;
+  }
+
+  static constexpr std::size_t piece_bytes = 16;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(1u << 20);
+};
+
+TEST_F(RepeatableRequests, WriteNothingThatTheyReadHoweverLongTheirLists) {
+  for (const std::size_t count : {1u, 3u, 20u, 200u, 20'000u}) {
+    long_lists apart;
+    for (std::size_t i = 0; i < count; ++i) {
+      apart.from.push_back(piece(2 * i));
+      apart.to.push_back(piece(2 * i + 1));
+    }
+    std::ranges::reverse(apart.to);
+    EXPECT_TRUE(is_repeatable(apart)) << count;
+
+    long_lists in_place = apart;
+    in_place.updates = true;
+    EXPECT_FALSE(is_repeatable(in_place)) << count;
+
+    long_lists twice = apart;
+    twice.to.push_back(twice.to.front());
+    EXPECT_TRUE(is_repeatable(twice)) << count << ": written twice, read never";
+
+    long_lists meets = apart;
+    meets.to.push_back(any_tensor::unowned(memory_.data() + (2 * count - 1) * piece_bytes - 1,
+                                           dtype::u8, {piece_bytes}));
+    EXPECT_FALSE(is_repeatable(meets)) << count << ": by one byte";
+  }
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ argument_checks& uniform(argument_checks& check, std::string_view name,
 }
 
 /// No c shares elements with another c, an a or a b. Sorted by address, so that long lists do not
-/// cost the square of their length: only neighbours whose byte ranges meet are looked at.
+/// cost the square of their length: only neighbours whose byte ranges meet are looked at, and from
+/// an a or a b only the c among them, for all problems may share one a.
 argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>& a,
                            const std::vector<any_tensor>& b, const std::vector<any_tensor>& c) {
   if (!check.good()) return check;
@@ -71,17 +72,22 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
   add("a", a);
   add("b", b);
   add("c", c);
-  std::ranges::sort(members, std::less<>(), &member::begin);
-  for (std::size_t i = 0; i < members.size(); ++i) {
+  // Stable: of several that are one and the same, the first is named.
+  std::ranges::stable_sort(members, std::less<>(), &member::begin);
+  std::vector<std::size_t> next_c(members.size() + 1, members.size());  // from a place on
+  for (std::size_t i = members.size(); i-- > 0;)
+    next_c[i] = members[i].list == "c" ? i : next_c[i + 1];
+  for (std::size_t i = 0; i < members.size() && check.good(); ++i) {
     const member& left = members[i];
-    for (std::size_t j = i + 1; j < members.size() && members[j].begin < left.end; ++j) {
+    const bool is_c = left.list == "c";
+    const auto from = [&](std::size_t place) { return is_c ? place : next_c[place]; };
+    for (std::size_t j = from(i + 1); j < members.size() && members[j].begin < left.end;
+         j = from(j + 1)) {
       const member& right = members[j];
-      if (left.list != "c" && right.list != "c") continue;
       check.rule(!share_elements(*left.view, *right.view), errc::aliasing, [&] {
-        return numbered("c", left.list == "c" ? left.index : right.index) +
+        return numbered("c", is_c ? left.index : right.index) +
                " is written and shares elements with " +
-               (left.list == "c" ? numbered(right.list, right.index)
-                                 : numbered(left.list, left.index));
+               (is_c ? numbered(right.list, right.index) : numbered(left.list, left.index));
       });
     }
   }

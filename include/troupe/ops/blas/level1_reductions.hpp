@@ -57,7 +57,7 @@ struct TROUPE_EXPORT dotu {
 /// The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way.
 ///
 /// `result` has the real type of x (f32 for c64). Types: f32, f64, c64, c128; f16 and bf16,
-/// accumulated in f32. Source: BLAS xNRM2.
+/// accumulated in f64, which their norm may need as a reply. Source: BLAS xNRM2.
 struct TROUPE_EXPORT nrm2 {
   static constexpr std::string_view name = "blas.nrm2";
   using reply = scalar;

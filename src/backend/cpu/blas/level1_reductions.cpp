@@ -67,14 +67,18 @@ result<scalar> run_dotu(const blas::dotu& r, lane_context&) {
 
 template <class Half>
 scalar nrm2_half(const blas::nrm2& r) {
+  // In f64, which the square of no f16 or bf16 leaves: the norm of a few of the largest bf16 is
+  // beyond f32, but not beyond a reply.
+  double squares = 0;
   half_block x;
-  float norm = 0;
   for (std::int64_t from = 0; from < r.x.extent(0); from += half_block::capacity) {
     const std::int64_t n = x.read<Half>(r.x, from);
-    norm = std::hypot(norm, cblas_snrm2(n, x.values, 1));
+    for (std::int64_t i = 0; i < n; ++i)
+      squares += static_cast<double>(x.values[i]) * static_cast<double>(x.values[i]);
   }
+  const double norm = std::sqrt(squares);
   if (r.result.null()) return norm;
-  return answer(Half(norm), r.result);
+  return answer(Half(static_cast<float>(norm)), r.result);
 }
 
 result<scalar> run_nrm2(const blas::nrm2& r, lane_context&) {

@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level2_symmetric.hpp>
 #include <troupe/worker/plugin.hpp>
@@ -80,7 +81,7 @@ result<void> run_her(const blas::her& r, lane_context&) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
   for_complex_type(r.a.type(), [&]<class T>(T) {
-    if (r.alpha.is_zero()) return make_diagonal_real<T>(r.a);
+    if (blas::vanishes(r.alpha, r.a.type())) return make_diagonal_real<T>(r.a);
     routines<T>::her(as_cblas(layout.order), as_cblas(r.uplo), r.x.extent(0),
                      r.alpha.as<real_t<T>>(), r.x.data<T>(), increment(r.x), r.a.data<T>(),
                      layout.ld);
@@ -112,7 +113,7 @@ result<void> run_her2(const blas::her2& r, lane_context&) {
   if (r.a.empty()) return {};
   const auto layout = blas::layout_of(r.a);
   for_complex_type(r.a.type(), [&]<class T>(T) {
-    if (r.alpha.is_zero()) return make_diagonal_real<T>(r.a);
+    if (blas::vanishes(r.alpha, r.a.type())) return make_diagonal_real<T>(r.a);
     const T alpha = r.alpha.as<T>();
     routines<T>::her2(as_cblas(layout.order), as_cblas(r.uplo), r.x.extent(0), by(alpha),
                       r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y), r.a.data<T>(),

@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/worker/plugin.hpp>
@@ -52,12 +53,14 @@ result<void> run_geam(const blas::geam& r, lane_context&) {
                          std::int64_t j) {
       return factor * (conjugated ? conjugate(m(i, j)) : m(i, j));
     };
-    if (r.alpha.is_zero() && r.beta.is_zero()) {
+    const bool without_a = alpha == T{};
+    const bool without_b = beta == T{};
+    if (without_a && without_b) {
       for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = T{}; });
-    } else if (r.beta.is_zero()) {
+    } else if (without_b) {
       for_each_element<T>(r.c,
                           [&](auto i, auto j) { c(i, j) = term(a, alpha, conjugate_a, i, j); });
-    } else if (r.alpha.is_zero()) {
+    } else if (without_a) {
       for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = term(b, beta, conjugate_b, i, j); });
     } else {
       for_each_element<T>(r.c, [&](auto i, auto j) {
@@ -87,7 +90,7 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
   const std::int64_t m = p.c.extent(rows);
   const std::int64_t n = p.c.extent(rows + 1);
   // OpenBLAS's kernels for small matrices multiply by an alpha of zero, and NaNs would stay.
-  const std::int64_t k = p.alpha.is_zero() ? 0 : p.a.extent(rows + 1);
+  const std::int64_t k = blas::vanishes(p.alpha, p.c.type()) ? 0 : p.a.extent(rows + 1);
   if (m == 0 || n == 0) return {};
   const dtype type = p.a.type();
   if (type == dtype::f16 || type == dtype::bf16) return multiply_half(p, a, b, c, lane);

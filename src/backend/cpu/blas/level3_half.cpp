@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <algorithm>
 #include <span>
@@ -32,7 +33,8 @@ struct sizes {
 sizes sizes_of(const product& p) {
   const int rows = p.c.rank() - 2;
   // Without weight nothing is read: NaNs times zero would be NaNs.
-  return {p.c.extent(rows), p.c.extent(rows + 1), p.alpha.is_zero() ? 0 : p.a.extent(rows + 1)};
+  return {p.c.extent(rows), p.c.extent(rows + 1),
+          blas::vanishes(p.alpha, p.c.type()) ? 0 : p.a.extent(rows + 1)};
 }
 
 /// `count` floats for each of three matrices.

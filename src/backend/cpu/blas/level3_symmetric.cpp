@@ -1,4 +1,5 @@
 #include "backend/cpu/blas/routines.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3_symmetric.hpp>
 #include <troupe/worker/plugin.hpp>
@@ -39,7 +40,7 @@ result<void> run_hemm(const blas::hemm& r, lane_context&) {
 /// kernels of which some multiply by zero, and NaNs would stay.
 template <class Factor, class T>
 Factor clear_or_keep(const any_tensor& c, blas::uplo uplo, const scalar& beta) {
-  if (!beta.is_zero()) return beta.as<Factor>();
+  if (!blas::vanishes(beta, c.type())) return beta.as<Factor>();
   const bool upper = uplo == blas::uplo::upper;
   for (std::int64_t i = 0; i < c.extent(0); ++i) {
     for (std::int64_t j = upper ? i : 0; j < (upper ? c.extent(1) : i + 1); ++j)
@@ -106,7 +107,7 @@ result<void> run_herk(const blas::herk& r, lane_context&) {
   const bool none = r.op_a == blas::op::none;
   for_complex_type(r.c.type(), [&]<class T>(T) {
     const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
-    if (r.a.empty() || r.alpha.is_zero()) make_diagonal_real<T>(r.c);
+    if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) make_diagonal_real<T>(r.c);
     routines<T>::herk(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
                       r.c.extent(0), r.a.extent(1), r.alpha.as<real_t<T>>(), r.a.data<T>(),
                       blas::leading_dimension(r.a, none ? order : blas::other(order)), beta,
@@ -123,7 +124,7 @@ result<void> run_her2k(const blas::her2k& r, lane_context&) {
   for_complex_type(r.c.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
-    if (r.a.empty() || r.alpha.is_zero()) make_diagonal_real<T>(r.c);
+    if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) make_diagonal_real<T>(r.c);
     routines<T>::her2k(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
                        r.c.extent(0), r.a.extent(1), by(alpha), r.a.data<T>(),
                        blas::leading_dimension(r.a, input_order), r.b.data<T>(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cpu/blas/openblas.hpp"
+#include "ops/blas/factors.hpp"
 
 namespace troupe::cpu {
 
@@ -11,7 +12,7 @@ namespace troupe::cpu {
 /// zero is written here, and the routine adds to it.
 template <class T>
 [[nodiscard]] T clear_or_keep(const any_tensor& y, const scalar& beta) noexcept {
-  if (!beta.is_zero()) return beta.as<T>();
+  if (!blas::vanishes(beta, y.type())) return beta.as<T>();
   T* const first = y.data<T>();
   const std::int64_t step = blas::increment(y);
   for (std::int64_t i = 0; i < y.extent(0); ++i)

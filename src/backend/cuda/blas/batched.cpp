@@ -4,6 +4,7 @@
 #include "backend/cuda/blas/triangular.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/pieces.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/batched.hpp>
 
@@ -68,7 +69,7 @@ result<void> conjugated_gemv(const blas::gemv_batched& r, const gemv_matrix& a, 
 
 result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
   if (r.y.empty()) return {};
-  if (r.x.empty() || r.alpha.is_zero()) {
+  if (r.x.empty() || blas::vanishes(r.alpha, r.y.type())) {
     return combine(where, r.y.type(), vector_extents(r.y), vector_place(r.y),
                    {.place = vector_place(r.y), .factor = r.beta});
   }
@@ -102,7 +103,7 @@ result<void> run_gemv_batched(const blas::gemv_batched& r, lane& where) {
 
 result<void> run_trsm_batched(const blas::trsm_batched& r, lane& where) {
   if (r.b.empty()) return {};
-  if (r.alpha.is_zero()) return scale(where, r.b, 0);  // b and a are not read
+  if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
   const dtype type = r.b.type();
   triangular_problem p = column_major(r);
   const bool alone = p.batch == 1;

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/blas/call.hpp"
 #include "backend/cuda/blas/vectors.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/memory/scalar.hpp>
 
@@ -83,7 +84,7 @@ template <class T>
 [[nodiscard]] result<void> scale_vector(const lane& where, const any_tensor& y,
                                         const scalar& beta) {
   const auto elements = elements_of<T>(y);
-  if (beta.is_zero()) return clear(where, elements);
+  if (blas::vanishes(beta, y.type())) return clear(where, elements);
   return multiply_by(where, elements, beta.as<T>());
 }
 

@@ -2,6 +2,7 @@
 #include "backend/cuda/blas/matrix_routines.hpp"
 #include "backend/cuda/blas/product.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3.hpp>
 
@@ -29,7 +30,8 @@ result<void> run_geam(const blas::geam& r, lane& where) {
   const auto a = blas::layout_of(r.a, c.order);
   const auto b = blas::layout_of(r.b, c.order);
   // cuBLAS does not say that an operand without weight is not read.
-  if (r.alpha.is_zero() || r.beta.is_zero() || conjugates_in_place(r.a, a.order, c.order, r.op_a) ||
+  if (blas::vanishes(r.alpha, r.c.type()) || blas::vanishes(r.beta, r.c.type()) ||
+      conjugates_in_place(r.a, a.order, c.order, r.op_a) ||
       conjugates_in_place(r.b, b.order, c.order, r.op_b)) {
     const auto term = [](const any_tensor& t, const scalar& factor, blas::op op) {
       return batch_term{

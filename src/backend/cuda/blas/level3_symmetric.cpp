@@ -1,6 +1,7 @@
 #include "backend/cuda/blas/combine.hpp"
 #include "backend/cuda/blas/matrix_routines.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3_symmetric.hpp>
 
@@ -23,7 +24,7 @@ result<void> in_math_mode(const Request& r, lane& where, Call call) {
 
 result<void> run_symm(const blas::symm& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.alpha.is_zero()) return scale(where, r.c, r.beta);
+  if (blas::vanishes(r.alpha, r.c.type())) return scale(where, r.c, r.beta);
   const auto order = *blas::common_order({&r.b, &r.c});  // validate() saw to it
   const bool columns = order == column_major;
   const auto a = blas::layout_of(r.a, order);  // symmetric, so its order decides on uplo only
@@ -44,7 +45,7 @@ result<void> run_symm(const blas::symm& r, lane& where) {
 
 result<void> run_hemm(const blas::hemm& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.alpha.is_zero()) return scale(where, r.c, r.beta);
+  if (blas::vanishes(r.alpha, r.c.type())) return scale(where, r.c, r.beta);
   const auto order = *blas::common_order({&r.a, &r.b, &r.c});
   const bool columns = order == column_major;
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -73,7 +74,7 @@ result<void> scale_only(const Request& r, lane& where, bool hermitian) {
 
 result<void> run_syrk(const blas::syrk& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, false);
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, false);
   const auto c = blas::layout_of(r.c);
   const auto a = blas::layout_of(r.a, c.order);
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -90,7 +91,7 @@ result<void> run_syrk(const blas::syrk& r, lane& where) {
 
 result<void> run_syr2k(const blas::syr2k& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, false);
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, false);
   const auto c = blas::layout_of(r.c);
   const auto order = *blas::common_order({&r.a, &r.b});
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -124,13 +125,13 @@ blas::order order_for(const any_tensor& c, std::initializer_list<const any_tenso
 /// beta: NaNs among them stay. So they are cleared first; where beta is zero, c is not read.
 template <class Request>
 result<void> admit_diagonal(const Request& r, lane& where) {
-  if (r.beta.is_zero()) return {};
+  if (blas::vanishes(r.beta, r.c.type())) return {};
   return make_diagonal_real(where, r.c);
 }
 
 result<void> run_herk(const blas::herk& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, true);
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, true);
   if (auto done = admit_diagonal(r, where); !done) return done;
   const auto order = order_for(r.c, {&r.a}, r.op_a);
   const auto of_a = r.op_a == blas::op::none ? order : blas::other(order);
@@ -149,7 +150,7 @@ result<void> run_herk(const blas::herk& r, lane& where) {
 
 result<void> run_her2k(const blas::her2k& r, lane& where) {
   if (r.c.empty()) return {};
-  if (r.a.empty() || r.alpha.is_zero()) return scale_only(r, where, true);
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) return scale_only(r, where, true);
   if (auto done = admit_diagonal(r, where); !done) return done;
   const auto order = order_for(r.c, {&r.a, &r.b}, r.op_ab);
   const auto of_ab = r.op_ab == blas::op::none ? order : blas::other(order);

@@ -1,5 +1,6 @@
 #include "backend/cuda/blas/triangular.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3_triangular.hpp>
 
@@ -10,7 +11,7 @@ namespace {
 template <class Request, class Call>
 result<void> with_triangle(const Request& r, lane& where, Call call) {
   if (r.b.empty()) return {};
-  if (r.alpha.is_zero()) return scale(where, r.b, 0);  // b and a are not read
+  if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
   triangular_problem p = column_major(r);
   if (p.to_conjugate) {
     auto memory = where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())));
