@@ -113,11 +113,12 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
 
 memory_pool::~memory_pool() = default;
 
-error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) const {
+error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
   const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
   const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
   std::string message = fmt::format("{} bytes asked, {} free", bytes, free);
   if (!slabs_) {
+    arena_.coalesce();  // what is asked may be beyond the limit, so that nobody has tried
     message += fmt::format(
         ", largest piece {}",
         std::max(arena_.largest_free_bytes(), config_.limit_bytes - arena_.extent_bytes()));

@@ -137,7 +137,7 @@ class memory_pool final : public detail::buffer_owner,
   [[nodiscard]] static result<place> find_device_place(const pool_config& config);
   [[nodiscard]] detail::buffer& free_block();
   [[nodiscard]] std::optional<arena::piece> take_piece(std::uint64_t bytes);
-  [[nodiscard]] error no_memory(std::uint64_t bytes, const std::string& why) const;
+  [[nodiscard]] error no_memory(std::uint64_t bytes, const std::string& why);
   void extend_reach(std::uint64_t end);
 
   const pool_config config_;

@@ -47,6 +47,17 @@ TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
             "8192 bytes asked, 8192 free, largest piece 4096, limit 16384");
 }
 
+TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
+  const auto pool = make_pool(4 * granule);
+  {
+    const auto given_back = pool->allocate(3 * granule, 1);
+  }
+  const auto refused = pool->allocate(5 * granule, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "20480 bytes asked, 16384 free, largest piece 16384, limit 16384");
+}
+
 // Whoever gets a buffer anew sees nobody at it any more, whichever thread was the last.
 TEST(MemoryPool, ABufferHasOneOwnerHoweverManyThreadsLetGoOfIt) {
   constexpr int each = 5'000;
