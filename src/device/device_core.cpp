@@ -73,6 +73,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         largest_mailbox_bytes),
                  .device = ordinal};
   }
+  if (config.lane_threads < 0 || config.lane_threads > static_cast<int>(wire::most_lane_threads)) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("lane_threads {} is not within 0 and {}",
+                                        config.lane_threads, wire::most_lane_threads),
+                 .device = ordinal};
+  }
   const auto of_device = [ordinal](error why) {
     why.device = ordinal;
     return why;

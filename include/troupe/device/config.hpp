@@ -85,7 +85,8 @@ struct device_config {
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
   bool standby = true;
   lane_policy lanes = lane_policy::per_actor();
-  /// Threads that run lanes on the CPU backend; 0 takes the number of processors, at least two.
+  /// Threads that run lanes on the CPU backend, at most 4096; 0 takes the number of processors, at
+  /// least two.
   int lane_threads = 0;
   /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
