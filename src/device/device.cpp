@@ -214,7 +214,8 @@ void device::release(const any_tensor& t) {
 void device::trim() { core_->memory().trim(); }
 
 library_actor device::library(std::string_view name) const {
-  return library_actor(core_, name, core_->lanes_of(name));
+  auto own = core_->lanes_of(name);
+  return library_actor(core_, own.library, std::move(own.lanes));
 }
 
 any_actor_ref device::actor() const { return core_->guard(); }

@@ -193,13 +193,16 @@ void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
   });
 }
 
-std::shared_ptr<detail::lane_group> device_core::lanes_of(std::string_view library) {
-  const bool shared = config_.lanes.what == lane_policy::kind::one;
+device_core::library_lanes device_core::lanes_of(std::string_view library) {
   const std::lock_guard lock(lanes_mutex_);
-  auto& lanes = lanes_[std::string(shared ? std::string_view() : library)];
-  if (!lanes)
+  auto& [name, lanes] = *lanes_.try_emplace(std::string(library)).first;
+  if (!lanes && config_.lanes.what == lane_policy::kind::one) {
+    if (!common_lane_) common_lane_ = new_lanes(1);
+    lanes = common_lane_;
+  } else if (!lanes) {
     lanes = new_lanes(config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1);
-  return lanes;
+  }
+  return {.library = name, .lanes = lanes};
 }
 
 std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {

@@ -50,8 +50,13 @@ class device_core {
   result<void> send(const request_type& type, const void* request, const request_options& options,
                     std::uint8_t lane, completion&& done, no_room full = no_room::as_configured);
 
-  /// The lanes of a library, by the device's policy; the same for the same name.
-  [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
+  /// The name of a library, which lives as long as this, and its lanes, by the device's policy; the
+  /// same for the same name.
+  struct library_lanes {
+    std::string_view library;
+    std::shared_ptr<detail::lane_group> lanes;
+  };
+  [[nodiscard]] library_lanes lanes_of(std::string_view library);
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
   /// What is lent has lanes that no request gets, because whatever follows it there would wait.
@@ -117,7 +122,9 @@ class device_core {
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
 
-  std::mutex lanes_mutex_;
+  std::mutex lanes_mutex_;                           // guards the next two
+  std::shared_ptr<detail::lane_group> common_lane_;  // where all libraries are in one
+  // By library; nothing is ever taken out, because actors refer to the names.
   std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};   // relaxed: only spreads
   std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each; relaxed: nothing goes with a lane
