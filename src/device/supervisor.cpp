@@ -44,7 +44,11 @@ supervisor::supervisor(parts p)
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
   if (parts_.around->has_device_thread()) {
-    thread_ = std::jthread([this] { run(); });
+    thread_ = std::jthread([this] {
+      device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+      run();
+      device_thread_.store({}, std::memory_order_relaxed);
+    });
   } else {
     start_next();
   }
@@ -63,7 +67,10 @@ void supervisor::stop(error reason) {
     give_up(std::move(why));
     stopping_ = true;
   });
-  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  if (!is_this_thread()) {
+    const std::lock_guard lock(join_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
   if (!parts_.around->has_device_thread() && !ended_) {
     run_commands();
     end_all();
@@ -75,6 +82,11 @@ device_health supervisor::health() const {
   device_health now = health_;
   now.state = state();
   now.generation = generation();
+  if (gone()) {
+    // The device thread notes its standby in its turns, and takes no more of them.
+    now.standby_ready = false;
+    now.standby_pid.reset();
+  }
   return now;
 }
 

@@ -55,7 +55,8 @@ class supervisor {
   supervisor& operator=(const supervisor&) = delete;
 
   /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done, unless called by the device thread itself.
+  /// Returns when that is done, unless called by the device thread itself. Any number of threads
+  /// may call it at once.
   void stop(error reason);
 
   /// What the device thread does between two sleeps. Where `surroundings` has none.
@@ -102,7 +103,7 @@ class supervisor {
   bool execute(unique_function<void()> command);
   /// Called on the device thread.
   [[nodiscard]] bool is_this_thread() const noexcept {
-    return thread_.get_id() == std::this_thread::get_id();
+    return device_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
   /// Counts the changes of memory so far; a request names those that it depends on.
@@ -169,6 +170,7 @@ class supervisor {
   void next_failed(error why);
   void activate_next();
   [[nodiscard]] bool note_restart(clock::time_point now);
+  void forget_old(std::deque<clock::time_point>& events, clock::time_point now) const;
   [[nodiscard]] clock::duration backoff_after(int failures);
 
   // A worker is lost: supervisor_loss.cpp.
@@ -235,7 +237,8 @@ class supervisor {
   };
   std::optional<unsolved_fault> unsolved_;
   std::uint64_t last_number_ = 0;
-  int standby_failures_ = 0;
+  int standby_failures_ = 0;  // within the window of restarts, since a worker was lost
+  std::deque<clock::time_point> failed_standbys_;
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
   bool after_burial_ = false;  // a burial brings `next_start_` forward
@@ -253,6 +256,10 @@ class supervisor {
   bool stopping_ = false;
   std::mt19937_64 random_;
 
+  // Written by the device thread itself, first and last: only for that one it makes a difference,
+  // and once it has ended another one may have its number. Relaxed: it sees what it wrote.
+  std::atomic<std::thread::id> device_thread_{};
+  std::mutex join_mutex_;  // whoever stops the device waits here while the first one joins
   std::jthread thread_;
 };
 

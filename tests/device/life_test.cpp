@@ -1,6 +1,6 @@
 // The life of a device: start, stop, generations, what it leaves behind.
 
-#include "operations.hpp"
+#include "either_isolation.hpp"
 #include "programs.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
@@ -12,10 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -75,6 +79,71 @@ TEST(Life, StoppedDeviceCanBeMadeAgain) {
     EXPECT_TRUE(gpu.wait_until_ready());
     gpu.stop();
   }
+}
+
+class LifeOfEither : public either_isolation {};
+INSTANTIATE_TEST_SUITE_P(Isolation, LifeOfEither,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         process_or_thread);
+
+TEST_P(LifeOfEither, AnyNumberOfThreadsMayStopItAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    device gpu = instead(config());
+    ASSERT_TRUE(gpu.wait_until_ready());
+    std::atomic<int> there = 0;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        ++there;
+        while (there < 3) {
+        }
+        gpu.stop();
+        EXPECT_EQ(gpu.health().state, device_state::stopped);
+      });
+    }
+    threads.clear();
+    gpu_ = gpu;
+  }
+}
+
+TEST_P(LifeOfEither, AnActorKeepsTheNameOfItsLibrary) {
+  const std::string name = "a library whose name takes memory of its own";
+  for (const lane_policy lanes : {lane_policy::per_actor(), lane_policy::one()}) {
+    device_config config = this->config();
+    config.lanes = lanes;
+    gpu_ = instead(config);
+    auto passing = std::make_unique<std::string>(name);
+    const library_actor one = gpu_.library(*passing);
+    passing->assign(name.size(), 'x');
+    EXPECT_EQ(one.library(), name);
+    EXPECT_EQ(one.on_new_lane().library(), name);
+  }
+}
+
+TEST_P(LifeOfEither, DrainingUsesNoProcessorHoweverLongItTakes) {
+  shared_flag flag(gpu_);
+  auto held = gpu_.ask(hold{.flag = flag.tensor()});
+  const auto used = [] {
+    timespec spent{};
+    EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent), 0);
+    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+  };
+  const auto before = used();
+  EXPECT_FALSE(gpu_.drain(800ms));
+  EXPECT_LT(used() - before, 100ms);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_TRUE(gpu_.drain(10s));
+}
+
+TEST(Life, AStoppedDeviceHasNoStandby) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
+  gpu.stop();
+  EXPECT_FALSE(gpu.health().standby_ready);
+  EXPECT_FALSE(gpu.health().standby_pid);
 }
 
 TEST(Life, ShutdownLetsRequestsEnd) {
