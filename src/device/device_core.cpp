@@ -56,6 +56,17 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 
 device_core::~device_core() = default;
 
+void device_core::let_go(device_core* unused) noexcept {
+  const auto free_it = [unused, ends = unused->ends_] {
+    delete unused;
+    if (ends) ends->add(-1);
+  };
+  supervisor* const watch = unused->supervisor_.get();
+  if (unused->ends_) unused->ends_->add(1);
+  const bool waits = watch == nullptr || !watch->has_thread() || !watch->must_not_wait();
+  if (waits || !watch->end_unawaited(free_it)) free_it();
+}
+
 result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                          const device_config& asked,
                                                          std::shared_ptr<memory_pool> host_memory,
@@ -98,7 +109,8 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   device_config config = asked;
   // A second process would be refused its context again and again.
   if (backend.description.one_process) config.standby = false;
-  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
+  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
+                                    &device_core::let_go);
   core->description_ = backend.description;
   const std::uint64_t whole =
       backend.source ? backend.source->description().memory_bytes : os::usable_memory_bytes() / 2;

@@ -14,6 +14,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +26,26 @@
 namespace troupe {
 
 enum class placement : std::uint8_t;
+
+/// How many devices are about to end, of which some by themselves, see `device_core::let_go`.
+/// Shared by them and by whoever wants to outlive them.
+class ending_devices {
+ public:
+  void add(int n) {
+    const std::lock_guard lock(mutex_);
+    count_ += n;
+    changed_.notify_all();
+  }
+  void await_none(std::chrono::nanoseconds patience) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards `count_`
+  std::condition_variable changed_;
+  int count_ = 0;
+};
 
 /// A device: the stable address behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor; sends requests.
@@ -78,6 +100,8 @@ class device_core {
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
+  /// Where its end is counted. Set once, before anybody else knows the device.
+  void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
   /// Its place in the tree of actors. Set once, before anybody else knows the device.
   void set_guard(any_actor_ref guard) { guard_ = std::move(guard); }
   [[nodiscard]] const any_actor_ref& guard() const noexcept { return guard_; }
@@ -94,6 +118,10 @@ class device_core {
  private:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
   class unsent_slot;
+
+  /// Frees it: at once, or by its own thread where the last one who knows it is a continuation,
+  /// which that thread runs, or waits for. Its destructor waits for the thread.
+  static void let_go(device_core* unused) noexcept;
 
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
@@ -117,6 +145,7 @@ class device_core {
   std::shared_ptr<memory_pool> device_memory_;
   std::unique_ptr<copy_crew> crew_;
   any_actor_ref guard_;
+  std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed

@@ -48,6 +48,13 @@ supervisor::supervisor(parts p)
       device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
       run();
       device_thread_.store({}, std::memory_order_relaxed);
+      unique_function<void()> last;
+      {
+        const std::lock_guard lock(mutex_);
+        has_run_ = true;
+        last = std::move(last_act_);
+      }
+      if (last) last();  // after which there is no supervisor any more
     });
   } else {
     start_next();
@@ -67,7 +74,7 @@ void supervisor::stop(error reason) {
     give_up(std::move(why));
     stopping_ = true;
   });
-  if (!is_this_thread()) {
+  if (!must_not_wait()) {
     const std::lock_guard lock(join_mutex_);
     if (thread_.joinable()) thread_.join();
   }
@@ -75,6 +82,19 @@ void supervisor::stop(error reason) {
     run_commands();
     end_all();
   }
+}
+
+bool supervisor::must_not_wait() const noexcept {
+  return is_this_thread() || parts_.completions.has_role();
+}
+
+bool supervisor::end_unawaited(unique_function<void()> last) {
+  stop({.code = errc::device_stopped, .message = "the device was let go"});
+  const std::lock_guard lock(mutex_);
+  if (has_run_) return false;
+  last_act_ = std::move(last);
+  thread_.detach();
+  return true;
 }
 
 device_health supervisor::health() const {

@@ -55,9 +55,18 @@ class supervisor {
   supervisor& operator=(const supervisor&) = delete;
 
   /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done, unless called by the device thread itself. Any number of threads
-  /// may call it at once.
+  /// Returns when that is done, unless `must_not_wait()`. Any number of threads may call it at
+  /// once.
   void stop(error reason);
+  /// True for a thread that the device thread waits for, and for that one itself: both are in a
+  /// continuation.
+  [[nodiscard]] bool must_not_wait() const noexcept;
+  /// True until somebody has waited for the end of the device thread.
+  [[nodiscard]] bool has_thread() const noexcept { return thread_.joinable(); }
+  /// Stops it where the caller must not wait: the device thread ends by calling `last`, which frees
+  /// this, maybe before the call returns. False where that thread has done all it had to do: it can
+  /// be waited for. Preconditions: `has_thread()`; nobody else uses this.
+  [[nodiscard]] bool end_unawaited(unique_function<void()> last);
 
   /// What the device thread does between two sleeps. Where `surroundings` has none.
   void take_turn();
@@ -214,9 +223,11 @@ class supervisor {
   std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
-  mutable std::mutex mutex_;  // guards the next eight
+  mutable std::mutex mutex_;  // guards the next ten
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
+  bool has_run_ = false;              // the device thread has, and does nothing more but
+  unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
   device_health health_;
   std::optional<error> stop_reason_;
