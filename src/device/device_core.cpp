@@ -112,8 +112,9 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
                                     &device_core::let_go);
   core->description_ = backend.description;
-  const std::uint64_t whole =
-      backend.source ? backend.source->description().memory_bytes : os::usable_memory_bytes() / 2;
+  const std::uint64_t whole = backend.source
+                                  ? backend.source->description().memory_bytes
+                                  : memory_pool::default_limit_bytes(os::usable_memory_bytes());
   auto memory = memory_pool::create(
       {.space = memory_space::device,
        .device = ordinal,

@@ -101,10 +101,11 @@ result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordi
   {
     const std::lock_guard lock(mutex_);
     if (!host_memory_) {
-      auto memory = memory_pool::create({.space = memory_space::host,
-                                         .device = -1,
-                                         .limit_bytes = os::usable_memory_bytes() / 2,
-                                         .granule_bytes = host_granule_bytes});
+      auto memory = memory_pool::create(
+          {.space = memory_space::host,
+           .device = -1,
+           .limit_bytes = memory_pool::default_limit_bytes(os::usable_memory_bytes()),
+           .granule_bytes = host_granule_bytes});
       if (!memory) return std::move(memory).error();
       host_memory_ = *std::move(memory);
     }
