@@ -214,7 +214,8 @@ void device::release(const any_tensor& t) {
 void device::trim() { core_->memory().trim(); }
 
 library_actor device::library(std::string_view name) const {
-  return library_actor(core_, name, core_->lanes_of(name));
+  auto own = core_->lanes_of(name);
+  return library_actor(core_, own.library, std::move(own.lanes));
 }
 
 any_actor_ref device::actor() const { return core_->guard(); }
@@ -238,11 +239,13 @@ result<void> device::wait_until_ready() const {
 }
 
 bool device::drain(std::chrono::nanoseconds patience) {
+  constexpr std::chrono::microseconds longest_pause = std::chrono::milliseconds(5);
   const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), patience);
-  for (auto pause = std::chrono::microseconds(50); statistics().in_flight > 0; pause *= 2) {
+  std::chrono::microseconds pause(50);
+  while (statistics().in_flight > 0) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(
-        std::min<std::chrono::microseconds>(pause, std::chrono::milliseconds(5)));
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
   }
   return true;
 }

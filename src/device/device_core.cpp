@@ -56,6 +56,17 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 
 device_core::~device_core() = default;
 
+void device_core::let_go(device_core* unused) noexcept {
+  const auto free_it = [unused, ends = unused->ends_] {
+    delete unused;
+    if (ends) ends->add(-1);
+  };
+  supervisor* const watch = unused->supervisor_.get();
+  if (unused->ends_) unused->ends_->add(1);
+  const bool waits = watch == nullptr || !watch->has_thread() || !watch->must_not_wait();
+  if (waits || !watch->end_unawaited(free_it)) free_it();
+}
+
 result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                                          const device_config& asked,
                                                          std::shared_ptr<memory_pool> host_memory,
@@ -71,6 +82,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("mailbox_bytes {} is more than {}", config.mailbox_bytes,
                                         largest_mailbox_bytes),
+                 .device = ordinal};
+  }
+  if (config.lane_threads < 0 || config.lane_threads > static_cast<int>(wire::most_lane_threads)) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("lane_threads {} is not within 0 and {}",
+                                        config.lane_threads, wire::most_lane_threads),
                  .device = ordinal};
   }
   const auto of_device = [ordinal](error why) {
@@ -92,10 +109,12 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   device_config config = asked;
   // A second process would be refused its context again and again.
   if (backend.description.one_process) config.standby = false;
-  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)));
+  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
+                                    &device_core::let_go);
   core->description_ = backend.description;
-  const std::uint64_t whole =
-      backend.source ? backend.source->description().memory_bytes : os::usable_memory_bytes() / 2;
+  const std::uint64_t whole = backend.source
+                                  ? backend.source->description().memory_bytes
+                                  : memory_pool::default_limit_bytes(os::usable_memory_bytes());
   auto memory = memory_pool::create(
       {.space = memory_space::device,
        .device = ordinal,
@@ -187,13 +206,16 @@ void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
   });
 }
 
-std::shared_ptr<detail::lane_group> device_core::lanes_of(std::string_view library) {
-  const bool shared = config_.lanes.what == lane_policy::kind::one;
+device_core::library_lanes device_core::lanes_of(std::string_view library) {
   const std::lock_guard lock(lanes_mutex_);
-  auto& lanes = lanes_[std::string(shared ? std::string_view() : library)];
-  if (!lanes)
+  auto& [name, lanes] = *lanes_.try_emplace(std::string(library)).first;
+  if (!lanes && config_.lanes.what == lane_policy::kind::one) {
+    if (!common_lane_) common_lane_ = new_lanes(1);
+    lanes = common_lane_;
+  } else if (!lanes) {
     lanes = new_lanes(config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1);
-  return lanes;
+  }
+  return {.library = name, .lanes = lanes};
 }
 
 std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {

@@ -14,6 +14,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +26,26 @@
 namespace troupe {
 
 enum class placement : std::uint8_t;
+
+/// How many devices are about to end, of which some by themselves, see `device_core::let_go`.
+/// Shared by them and by whoever wants to outlive them.
+class ending_devices {
+ public:
+  void add(int n) {
+    const std::lock_guard lock(mutex_);
+    count_ += n;
+    changed_.notify_all();
+  }
+  void await_none(std::chrono::nanoseconds patience) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards `count_`
+  std::condition_variable changed_;
+  int count_ = 0;
+};
 
 /// A device: the stable address behind which workers come and go. Owns the mailbox, the memory, the
 /// reactor and the supervisor; sends requests.
@@ -50,8 +72,13 @@ class device_core {
   result<void> send(const request_type& type, const void* request, const request_options& options,
                     std::uint8_t lane, completion&& done, no_room full = no_room::as_configured);
 
-  /// The lanes of a library, by the device's policy; the same for the same name.
-  [[nodiscard]] std::shared_ptr<detail::lane_group> lanes_of(std::string_view library);
+  /// The name of a library, which lives as long as this, and its lanes, by the device's policy; the
+  /// same for the same name.
+  struct library_lanes {
+    std::string_view library;
+    std::shared_ptr<detail::lane_group> lanes;
+  };
+  [[nodiscard]] library_lanes lanes_of(std::string_view library);
   [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
 
   /// What is lent has lanes that no request gets, because whatever follows it there would wait.
@@ -73,6 +100,8 @@ class device_core {
   /// Lets workers write a frozen buffer again.
   future<void> thaw(detail::buffer_ref buffer);
   [[nodiscard]] device_statistics statistics() const;
+  /// Where its end is counted. Set once, before anybody else knows the device.
+  void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
   /// Its place in the tree of actors. Set once, before anybody else knows the device.
   void set_guard(any_actor_ref guard) { guard_ = std::move(guard); }
   [[nodiscard]] const any_actor_ref& guard() const noexcept { return guard_; }
@@ -89,6 +118,10 @@ class device_core {
  private:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
   class unsent_slot;
+
+  /// Frees it: at once, or by its own thread where the last one who knows it is a continuation,
+  /// which that thread runs, or waits for. Its destructor waits for the thread.
+  static void let_go(device_core* unused) noexcept;
 
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
@@ -112,12 +145,15 @@ class device_core {
   std::shared_ptr<memory_pool> device_memory_;
   std::unique_ptr<copy_crew> crew_;
   any_actor_ref guard_;
+  std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;
 
-  std::mutex lanes_mutex_;
+  std::mutex lanes_mutex_;                           // guards the next two
+  std::shared_ptr<detail::lane_group> common_lane_;  // where all libraries are in one
+  // By library; nothing is ever taken out, because actors refer to the names.
   std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};   // relaxed: only spreads
   std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each; relaxed: nothing goes with a lane

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -34,42 +35,88 @@ std::shared_ptr<device_core> device_registry::running(std::int32_t ordinal) cons
   return state == device_state::stopped ? nullptr : found->second;
 }
 
-std::shared_ptr<device_core> device_registry::find(std::int32_t ordinal) {
-  const std::lock_guard lock(mutex_);
-  return running(ordinal);
-}
+// While it lives others wait for the device of this number. Begins under the lock and ends without.
+class device_registry::making {
+ public:
+  making(device_registry& home, std::int32_t ordinal) : home_(home), ordinal_(ordinal) {
+    home_.in_the_making_.insert(ordinal);
+  }
+  making(const making&) = delete;
+  making& operator=(const making&) = delete;
+  ~making() {
+    const std::lock_guard lock(home_.mutex_);
+    home_.in_the_making_.erase(ordinal_);
+    home_.made_.notify_all();
+  }
+
+ private:
+  device_registry& home_;
+  std::int32_t ordinal_;
+};
 
 result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
                                                            const device_config& config,
-                                                           system& owner) {
-  const std::lock_guard lock(mutex_);
+                                                           system& owner, if_running there) {
   if (ordinal < 0 || ordinal > largest_ordinal) {
     return error{
         .code = errc::invalid_argument,
         .message = fmt::format("device {} is not within 0 and {}", ordinal, largest_ordinal)};
   }
   if (auto why = not_a_worker()) return *std::move(why);
-  if (running(ordinal)) {
+  // Goes last, when whoever waits has the new one: its thread may be among them.
+  std::shared_ptr<device_core> before;
+  std::unique_lock lock(mutex_);
+  made_.wait(lock, [&] { return !in_the_making_.contains(ordinal); });
+  if (auto found = running(ordinal)) {
+    if (there == if_running::take_it) return found;
     return error{
         .code = errc::invalid_argument,
         .message = fmt::format("device {} runs already; its configuration is set", ordinal),
         .device = ordinal};
   }
-  if (!host_memory_) {
-    auto memory = memory_pool::create({.space = memory_space::host,
-                                       .device = -1,
-                                       .limit_bytes = os::usable_memory_bytes() / 2,
-                                       .granule_bytes = host_granule_bytes});
-    if (!memory) return std::move(memory).error();
-    host_memory_ = *std::move(memory);
+  const making others_wait(*this, ordinal);
+  lock.unlock();
+  const bool wants_a_free_one =
+      config.gpu.what == gpu_choice::kind::any && config.backend != backend_kind::cpu;
+  std::unique_lock alone(choice_, std::defer_lock);
+  std::shared_lock beside_others(choice_, std::defer_lock);
+  if (wants_a_free_one) {
+    alone.lock();
+  } else {
+    beside_others.lock();
   }
-  std::vector<std::string> in_use;
-  for (const auto& [number, other] : devices_) {
-    if (running(number)) in_use.push_back(other->description().uuid);
-  }
-  auto made = device_core::create(ordinal, config, host_memory_, in_use);
+  auto made = make_one(ordinal, config, owner);
   if (!made) return made;
-  devices_[ordinal] = *made;
+  const std::lock_guard among_the_others(mutex_);
+  before = std::exchange(devices_[ordinal], *made);
+  return made;
+}
+
+// Nobody else knows it yet.
+result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordinal,
+                                                               const device_config& config,
+                                                               system& owner) {
+  std::shared_ptr<memory_pool> host_memory;
+  std::vector<std::string> in_use;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!host_memory_) {
+      auto memory = memory_pool::create(
+          {.space = memory_space::host,
+           .device = -1,
+           .limit_bytes = memory_pool::default_limit_bytes(os::usable_memory_bytes()),
+           .granule_bytes = host_granule_bytes});
+      if (!memory) return std::move(memory).error();
+      host_memory_ = *std::move(memory);
+    }
+    host_memory = host_memory_;
+    for (const auto& [number, other] : devices_) {
+      if (running(number)) in_use.push_back(other->description().uuid);
+    }
+  }
+  auto made = device_core::create(ordinal, config, std::move(host_memory), in_use);
+  if (!made) return made;
+  (*made)->set_ends(ends_);
   auto guard = owner.spawn<device_guard>();
   (*made)->set_guard(guard);
   supervisor& watched = (*made)->watch();
@@ -83,7 +130,8 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
 void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<device_core>> devices;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
   }
   for (auto& [ordinal, core] : devices) {
@@ -91,16 +139,21 @@ void device_registry::stop() noexcept {
     one.drain(drain_patience);
     core->watch().stop({.code = errc::device_stopped, .message = "its system has shut down"});
   }
+  devices.clear();
+  ends_->await_none(drain_patience);  // bounded, because one of them may have called this
 }
 
 troupe::device system::device(std::int32_t ordinal) {
-  const auto registry = registry_of(*this);
-  if (auto core = registry->find(ordinal)) return troupe::device(std::move(core));
-  return device(ordinal, device_config{});
+  return troupe::device(
+      registry_of(*this)
+          ->make(ordinal, device_config{}, *this, device_registry::if_running::take_it)
+          .value());
 }
 
 troupe::device system::device(std::int32_t ordinal, const device_config& config) {
-  return troupe::device(registry_of(*this)->make(ordinal, config, *this).value());
+  return troupe::device(registry_of(*this)
+                            ->make(ordinal, config, *this, device_registry::if_running::refuse)
+                            .value());
 }
 
 }  // namespace troupe

@@ -73,7 +73,7 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
     : core_(std::move(core)),
       tensor_(device_side),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
-      lane_(core_->lanes_of("memory")->pick()),
+      lane_(core_->lanes_of("memory").lanes->pick()),
       other_lane_(lane_),
       next_lane_(lane_),
       unsent_(bytes_),

@@ -44,7 +44,18 @@ supervisor::supervisor(parts p)
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
   if (parts_.around->has_device_thread()) {
-    thread_ = std::jthread([this] { run(); });
+    thread_ = std::jthread([this] {
+      device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+      run();
+      device_thread_.store({}, std::memory_order_relaxed);
+      unique_function<void()> last;
+      {
+        const std::lock_guard lock(mutex_);
+        has_run_ = true;
+        last = std::move(last_act_);
+      }
+      if (last) last();  // after which there is no supervisor any more
+    });
   } else {
     start_next();
   }
@@ -63,11 +74,27 @@ void supervisor::stop(error reason) {
     give_up(std::move(why));
     stopping_ = true;
   });
-  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  if (!must_not_wait()) {
+    const std::lock_guard lock(join_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
   if (!parts_.around->has_device_thread() && !ended_) {
     run_commands();
     end_all();
   }
+}
+
+bool supervisor::must_not_wait() const noexcept {
+  return is_this_thread() || parts_.completions.has_role();
+}
+
+bool supervisor::end_unawaited(unique_function<void()> last) {
+  stop({.code = errc::device_stopped, .message = "the device was let go"});
+  const std::lock_guard lock(mutex_);
+  if (has_run_) return false;
+  last_act_ = std::move(last);
+  thread_.detach();
+  return true;
 }
 
 device_health supervisor::health() const {
@@ -75,6 +102,11 @@ device_health supervisor::health() const {
   device_health now = health_;
   now.state = state();
   now.generation = generation();
+  if (gone()) {
+    // The device thread notes its standby in its turns, and takes no more of them.
+    now.standby_ready = false;
+    now.standby_pid.reset();
+  }
   return now;
 }
 

@@ -55,8 +55,18 @@ class supervisor {
   supervisor& operator=(const supervisor&) = delete;
 
   /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done, unless called by the device thread itself.
+  /// Returns when that is done, unless `must_not_wait()`. Any number of threads may call it at
+  /// once.
   void stop(error reason);
+  /// True for a thread that the device thread waits for, and for that one itself: both are in a
+  /// continuation.
+  [[nodiscard]] bool must_not_wait() const noexcept;
+  /// True until somebody has waited for the end of the device thread.
+  [[nodiscard]] bool has_thread() const noexcept { return thread_.joinable(); }
+  /// Stops it where the caller must not wait: the device thread ends by calling `last`, which frees
+  /// this, maybe before the call returns. False where that thread has done all it had to do: it can
+  /// be waited for. Preconditions: `has_thread()`; nobody else uses this.
+  [[nodiscard]] bool end_unawaited(unique_function<void()> last);
 
   /// What the device thread does between two sleeps. Where `surroundings` has none.
   void take_turn();
@@ -102,7 +112,7 @@ class supervisor {
   bool execute(unique_function<void()> command);
   /// Called on the device thread.
   [[nodiscard]] bool is_this_thread() const noexcept {
-    return thread_.get_id() == std::this_thread::get_id();
+    return device_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
   /// Counts the changes of memory so far; a request names those that it depends on.
@@ -175,6 +185,7 @@ class supervisor {
   void next_failed(error why);
   void activate_next();
   [[nodiscard]] bool note_restart(clock::time_point now);
+  void forget_old(std::deque<clock::time_point>& events, clock::time_point now) const;
   [[nodiscard]] clock::duration backoff_after(int failures);
 
   // A worker is lost: supervisor_loss.cpp.
@@ -220,9 +231,11 @@ class supervisor {
   std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
-  mutable std::mutex mutex_;  // guards the next eight
+  mutable std::mutex mutex_;  // guards the next ten
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
+  bool has_run_ = false;              // the device thread has, and does nothing more but
+  unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
   device_health health_;
   std::optional<error> stop_reason_;
@@ -243,7 +256,8 @@ class supervisor {
   };
   std::optional<unsolved_fault> unsolved_;
   std::uint64_t last_number_ = 0;
-  int standby_failures_ = 0;
+  int standby_failures_ = 0;  // within the window of restarts, since a worker was lost
+  std::deque<clock::time_point> failed_standbys_;
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
   bool after_burial_ = false;  // a burial brings `next_start_` forward
@@ -261,6 +275,10 @@ class supervisor {
   bool stopping_ = false;
   std::mt19937_64 random_;
 
+  // Written by the device thread itself, first and last: only for that one it makes a difference,
+  // and once it has ended another one may have its number. Relaxed: it sees what it wrote.
+  std::atomic<std::thread::id> device_thread_{};
+  std::mutex join_mutex_;  // whoever stops the device waits here while the first one joins
   std::jthread thread_;
 };
 

@@ -15,7 +15,17 @@ using namespace std::chrono_literals;
 
 // A request that has its answer is passed over by its worker as soon as that comes to it, unless it
 // was in a queue already, where it can hang like any other.
-constexpr std::int64_t withdrawal_ns = 100'000'000;
+constexpr std::chrono::nanoseconds withdrawal = 100ms;
+
+// Until when a request may be at the head of its lane: its worker hangs if it is there later.
+std::int64_t last_moment_ns(const record& r) {
+  if (!r.answered) return r.deadline_ns;
+  // A deadline may be as far away as time goes, in both directions.
+  const std::chrono::nanoseconds deadline(std::max<std::int64_t>(r.deadline_ns, 0));
+  return detail::deadline_after(supervisor::clock::time_point(deadline), withdrawal)
+             .time_since_epoch() /
+         1ns;
+}
 
 }  // namespace
 
@@ -33,7 +43,7 @@ void supervisor::check_deadlines(std::int64_t now_ns) {
     // The answer to one before may have ended it.
     if (!r.in_flight || r.deadline_ns == 0 || r.withdrawn) continue;
     const bool running = active_ && completions.started(r.lane) >= r.place;
-    const std::int64_t limit = r.answered ? r.deadline_ns + withdrawal_ns : r.deadline_ns;
+    const std::int64_t limit = last_moment_ns(r);
     if (now_ns < limit) {
       earliest = std::min(earliest, limit);
     } else if (running) {

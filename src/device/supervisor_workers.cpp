@@ -41,7 +41,11 @@ void supervisor::next_failed(error why) {
   const clock::time_point now = current_time();
   if (active_) {
     // A standby is a convenience: without one the next fault takes a little longer.
-    if (++standby_failures_ <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
+    if (standby_failures_ == 0) failed_standbys_.clear();  // a worker was lost since
+    failed_standbys_.push_back(now);
+    forget_old(failed_standbys_, now);
+    standby_failures_ = static_cast<int>(failed_standbys_.size());
+    if (standby_failures_ <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
       next_start_ = now + backoff_after(standby_failures_);
     }
     return;
@@ -100,14 +104,18 @@ void supervisor::activate_next() {
 }
 
 bool supervisor::note_restart(clock::time_point now) {
-  const restart_budget& budget = parts_.config.restarts;
-  // Not in order: a hang counts from its deadline, which may lie before the last loss.
-  std::erase_if(restarts_, [&](clock::time_point then) { return now - then > budget.window; });
+  forget_old(restarts_, now);
   const auto earlier = static_cast<std::int32_t>(restarts_.size());
-  if (earlier >= budget.restarts) return false;
+  if (earlier >= parts_.config.restarts.restarts) return false;
   restarts_.push_back(now);
   activate_after_ = earlier == 0 ? now : now + backoff_after(earlier);
   return true;
+}
+
+void supervisor::forget_old(std::deque<clock::time_point>& events, clock::time_point now) const {
+  // Not in order: a hang counts from its deadline, which may lie before the last loss.
+  std::erase_if(events,
+                [&](clock::time_point then) { return now - then > parts_.config.restarts.window; });
 }
 
 supervisor::clock::duration supervisor::backoff_after(int failures) {

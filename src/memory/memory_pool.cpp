@@ -1,5 +1,7 @@
 #include "memory/memory_pool.hpp"
 
+#include "os/address_space.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/falloc.h>
@@ -7,21 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <span>
 #include <thread>
 
 namespace troupe {
 namespace {
 
-// Where ranges are looked for. All of these are free in a plain program, under AddressSanitizer
-// (whose heap is at 0x600000000000 and whose shadow ends at 0x10007fff8000) and under
-// ThreadSanitizer (which gives the program 0x7e8000000000 and up), and well below what the kernel
-// places by itself (the uppermost TiB or so of 0x7fffffffffff).
-constexpr std::uintptr_t first_address = 0x7e90'0000'0000;
-constexpr std::uintptr_t last_address = 0x7f00'0000'0000;
-constexpr std::uint64_t address_step = std::uint64_t{1} << 30;
-
-// Addresses of devices with memory of their own, which takes far more of them. Nothing else is put
-// there by a plain program, nor by AddressSanitizer; ThreadSanitizer keeps its notes there.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool notes_threads = true;
 #elif defined(__has_feature)
@@ -29,8 +22,48 @@ constexpr bool notes_threads = __has_feature(thread_sanitizer);
 #else
 constexpr bool notes_threads = false;
 #endif
-constexpr std::uintptr_t first_device_address = notes_threads ? 0x7a00'0000'0000 : 0x2000'0000'0000;
-constexpr std::uintptr_t last_device_address = notes_threads ? 0x7e80'0000'0000 : 0x5000'0000'0000;
+
+// Where ranges are looked for.
+struct region {
+  std::uintptr_t first = 0;
+  std::uintptr_t last = 0;
+  [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return last - first; }
+};
+constexpr std::uint64_t address_step = std::uint64_t{1} << 30;
+
+// The first choice for memory of the program: free in a plain program, under AddressSanitizer
+// (whose heap is at 0x600000000000 and whose shadow ends at 0x10007fff8000) and under
+// ThreadSanitizer of every compiler (which gives the program 0x7e8000000000 and up), and well below
+// what the kernel places by itself (the uppermost TiB or so of 0x7fffffffffff).
+constexpr region near_region{0x7e90'0000'0000, 0x7f00'0000'0000};
+
+// Addresses of devices with memory of their own, which takes far more of them, and for memory of
+// the program that the other one has no room for. Nothing else is put there by a plain program, nor
+// by AddressSanitizer; ThreadSanitizer keeps its notes there.
+constexpr region far_region = notes_threads ? region{0x7a00'0000'0000, 0x7e80'0000'0000}
+                                            : region{0x2000'0000'0000, 0x5000'0000'0000};
+
+constexpr region for_program[] = {near_region, far_region};
+constexpr region for_devices[] = {far_region};
+
+// What nobody has chosen takes no more of the far region than this: 2 TiB in a plain program.
+constexpr std::uint64_t default_shares = 24;
+
+// The longest range that `find_place` would find.
+std::uint64_t longest_free(std::span<const region> where) {
+  std::uint64_t longest = 0;
+  for (const region& one : where) {
+    for (const os::address_stretch& free : os::free_stretches(one.first, one.last)) {
+      const std::uintptr_t begin =
+          one.first + (free.begin - one.first + address_step - 1) / address_step * address_step;
+      if (begin < free.end) {
+        longest =
+            std::max<std::uint64_t>(longest, (free.end - begin) / address_step * address_step);
+      }
+    }
+  }
+  return longest;
+}
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;
@@ -38,17 +71,37 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
 
 }  // namespace
 
-result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, std::uintptr_t first,
-                                                   std::uintptr_t last) {
-  for (std::uintptr_t at = first; at + bytes <= last; at += address_step) {
-    auto range = os::reserve(reinterpret_cast<std::byte*>(at), bytes);
-    if (range)
-      return place{
-          .base = range->address(), .bytes = bytes, .range = *std::move(range), .of_source = {}};
-    if (range.error().vendor_code != EEXIST) return std::move(range).error();
+error memory_pool::no_room(const pool_config& config) {
+  std::uint64_t most = longest_free(config.source ? std::span<const region>(for_devices)
+                                                  : std::span<const region>(for_program));
+  if (config.source) {
+    most -= std::min(most, slab_store::shared_zone_bytes);
+    most /= 2;
   }
-  return error{.code = errc::out_of_memory,
-               .message = fmt::format("no address range of {} bytes is free", bytes)};
+  return {.code = errc::out_of_memory,
+          .message = fmt::format("no addresses are free for a memory limit of {} bytes; {} is the "
+                                 "greatest that there is room for",
+                                 config.limit_bytes, most),
+          .device = config.device};
+}
+
+std::uint64_t memory_pool::default_limit_bytes(std::uint64_t usable_bytes) noexcept {
+  return std::min(usable_bytes / 2, far_region.bytes() / default_shares);
+}
+
+result<memory_pool::place> memory_pool::find_place(std::uint64_t bytes, const pool_config& config) {
+  const std::span<const region> regions =
+      config.source ? std::span<const region>(for_devices) : std::span<const region>(for_program);
+  for (const region& one : regions) {
+    for (std::uintptr_t at = one.first; at + bytes <= one.last; at += address_step) {
+      auto range = os::reserve(reinterpret_cast<std::byte*>(at), bytes);
+      if (range)
+        return place{
+            .base = range->address(), .bytes = bytes, .range = *std::move(range), .of_source = {}};
+      if (range.error().vendor_code != EEXIST) return std::move(range).error();
+    }
+  }
+  return no_room(config);
 }
 
 result<memory_pool::place> memory_pool::find_device_place(const pool_config& config) {
@@ -62,17 +115,16 @@ result<memory_pool::place> memory_pool::find_device_place(const pool_config& con
       return place{.base = base, .bytes = bytes, .range = {}, .of_source = *std::move(taken)};
     }
   }
-  auto where = find_place(bytes, first_device_address, last_device_address);
+  auto where = find_place(bytes, config);
   if (where && config.worker_in_program) where->range = {};
   return where;
 }
 
 result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& asked) {
-  if (asked.limit_bytes > last_device_address) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("a memory limit of {} bytes is beyond every address",
-                                        asked.limit_bytes),
-                 .device = asked.device};
+  if (asked.limit_bytes > far_region.last) {
+    error beyond = no_room(asked);
+    beyond.code = errc::invalid_argument;
+    return beyond;
   }
   pool_config config = asked;
   if (config.source) {
@@ -82,10 +134,10 @@ result<std::shared_ptr<memory_pool>> memory_pool::create(const pool_config& aske
   }
   config.limit_bytes =
       round_up(std::max(config.limit_bytes, config.granule_bytes), os::page_bytes());
+  auto where = find_place(round_up(config.limit_bytes, address_step), config);
+  if (!where) return std::move(where).error();
   auto memory = os::create_shared_memory("troupe-memory", config.limit_bytes);
   if (!memory) return std::move(memory).error();
-  auto where = find_place(round_up(config.limit_bytes, address_step), first_address, last_address);
-  if (!where) return std::move(where).error();
   where->bytes = config.limit_bytes;
   if (auto mapped =
           os::map_over(*memory, config.limit_bytes, os::protection::read_write, where->base);
@@ -113,11 +165,12 @@ memory_pool::memory_pool(const pool_config& config, place where, os::unique_fd m
 
 memory_pool::~memory_pool() = default;
 
-error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) const {
+error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
   const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
   const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
   std::string message = fmt::format("{} bytes asked, {} free", bytes, free);
   if (!slabs_) {
+    arena_.coalesce();  // what is asked may be beyond the limit, so that nobody has tried
     message += fmt::format(
         ", largest piece {}",
         std::max(arena_.largest_free_bytes(), config_.limit_bytes - arena_.extent_bytes()));

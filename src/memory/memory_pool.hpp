@@ -58,7 +58,12 @@ struct pool_statistics {
 class memory_pool final : public detail::buffer_owner,
                           public std::enable_shared_from_this<memory_pool> {
  public:
+  /// \errors `out_of_memory` where no addresses are free for it, with the greatest limit that there
+  /// is room for; `invalid_argument` with the same where there could never be; `system_error`
   [[nodiscard]] static result<std::shared_ptr<memory_pool>> create(const pool_config& config);
+  /// The limit of a pool of shared memory for which nobody has chosen one: half of what the process
+  /// can use, and so little of the addresses that those of many devices lie beside each other.
+  [[nodiscard]] static std::uint64_t default_limit_bytes(std::uint64_t usable_bytes) noexcept;
   ~memory_pool();
 
   /// `separable`: its rights can be changed without those of others, see `separable(b)`.
@@ -132,12 +137,12 @@ class memory_pool final : public detail::buffer_owner,
   };
 
   memory_pool(const pool_config& config, place where, os::unique_fd memory);
-  [[nodiscard]] static result<place> find_place(std::uint64_t bytes, std::uintptr_t first,
-                                                std::uintptr_t last);
+  [[nodiscard]] static error no_room(const pool_config& config);
+  [[nodiscard]] static result<place> find_place(std::uint64_t bytes, const pool_config& config);
   [[nodiscard]] static result<place> find_device_place(const pool_config& config);
   [[nodiscard]] detail::buffer& free_block();
   [[nodiscard]] std::optional<arena::piece> take_piece(std::uint64_t bytes);
-  [[nodiscard]] error no_memory(std::uint64_t bytes, const std::string& why) const;
+  [[nodiscard]] error no_memory(std::uint64_t bytes, const std::string& why);
   void extend_reach(std::uint64_t end);
 
   const pool_config config_;

@@ -43,6 +43,9 @@ struct shared_range {
   std::uint64_t bytes = 0;
 };
 
+/// Of `configure_message::lane_threads`: more than any machine has processors.
+inline constexpr std::uint32_t most_lane_threads = 4096;
+
 /// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd.
 struct configure_message {
   control kind = control::configure;

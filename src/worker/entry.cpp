@@ -27,9 +27,6 @@
 namespace troupe {
 namespace {
 
-// More than any machine has processors.
-constexpr std::uint32_t most_lane_threads = 4096;
-
 std::string_view text(const char* bytes, std::size_t room) {
   return {bytes, ::strnlen(bytes, room)};
 }
@@ -169,7 +166,7 @@ class worker_process {
     if (descriptors.size() != wire::configure_descriptors || !os::is_event(descriptors[3])) {
       return violation(fmt::format("{} descriptors, or the last is no event", descriptors.size()));
     }
-    if (message.lane_threads == 0 || message.lane_threads > most_lane_threads) {
+    if (message.lane_threads == 0 || message.lane_threads > wire::most_lane_threads) {
       return violation(fmt::format("{} threads", message.lane_threads));
     }
     for (const wire::shared_range& range : message.ranges) {

@@ -1,6 +1,6 @@
 // The life of a device: start, stop, generations, what it leaves behind.
 
-#include "operations.hpp"
+#include "either_isolation.hpp"
 #include "programs.hpp"
 
 #include <troupe/ops/fault/inject.hpp>
@@ -12,10 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -75,6 +79,156 @@ TEST(Life, StoppedDeviceCanBeMadeAgain) {
     EXPECT_TRUE(gpu.wait_until_ready());
     gpu.stop();
   }
+}
+
+class LifeOfEither : public either_isolation {};
+INSTANTIATE_TEST_SUITE_P(Isolation, LifeOfEither,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         process_or_thread);
+
+TEST_P(LifeOfEither, AnyNumberOfThreadsMayStopItAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    device gpu = instead(config());
+    ASSERT_TRUE(gpu.wait_until_ready());
+    std::atomic<int> there = 0;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        ++there;
+        while (there < 3) {
+        }
+        gpu.stop();
+        EXPECT_EQ(gpu.health().state, device_state::stopped);
+      });
+    }
+    threads.clear();
+    gpu_ = gpu;
+  }
+}
+
+TEST_P(LifeOfEither, AContinuationOfItsOwnMayStopIt) {
+  for (int round = 0; round < 20; ++round) {
+    device gpu = instead(config());
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    const std::jthread sets_it([&] {
+      EXPECT_TRUE(eventually([&] { return begun.is_set(); }));
+      flag.set();
+    });
+    auto held = gpu.ask(hold{.flag = flag.tensor(), .begun = begun.tensor()});
+    // Run by whichever thread brings the answer in: the device's, or this one, which waits.
+    auto stopped = std::move(held).then([&](const result<void>&) { gpu.stop(); });
+    auto later = gpu.ask(lane::marker{});
+    (void)later.get_result();
+    EXPECT_TRUE(stopped.get_result());
+    EXPECT_TRUE(eventually([&] { return gpu.health().state == device_state::stopped; }));
+    gpu_ = gpu;
+  }
+}
+
+// The old one is let go of by its own thread, which nobody else is left to wait for.
+TEST(Life, AContinuationOfItsEndMayMakeTheNextOne) {
+  troupe::system system;
+  device_config config = permissive();
+  config.restarts = {.restarts = 0};
+  for (int round = 0; round < 10; ++round) {
+    auto gpu = std::make_unique<device>(system.device(0, config));
+    ASSERT_TRUE(gpu->wait_until_ready());
+    std::atomic<bool> made = false;
+    {
+      shared_flag flag(*gpu);
+      (void)gpu->ask(hold{.flag = flag.tensor()}).then([&](const result<void>& outcome) {
+        EXPECT_EQ(outcome.error().code, errc::device_stopped);
+        *gpu = system.device(0, config);
+        made = true;
+      });
+    }
+    kill_worker(*gpu);
+    ASSERT_TRUE(eventually([&] { return made.load(); }));
+    EXPECT_TRUE(gpu->ask(lane::marker{}).get_result());
+    gpu->stop();
+  }
+}
+
+TEST(Life, WhoeverWantsItFirstMakesItForAll) {
+  constexpr int threads = 4;
+  for (int round = 0; round < 30; ++round) {
+    troupe::system system;
+    // So that all have the same to do.
+    (void)second_device(system, permissive());
+    std::atomic<int> there = 0;
+    std::atomic<int> had = 0;
+    std::vector<std::jthread> all;
+    for (int i = 0; i < threads; ++i) {
+      all.emplace_back([&] {
+        ++there;
+        while (there < threads)
+          std::this_thread::yield();
+        EXPECT_NO_THROW(had += system.device(0).ordinal() == 0);
+      });
+    }
+    all.clear();
+    EXPECT_EQ(had, threads);
+  }
+}
+
+TEST_P(LifeOfEither, OfManyWhoMakeItOneDoes) {
+  gpu_.stop();
+  std::atomic<int> there = 0;
+  std::atomic<int> made = 0;
+  std::vector<std::jthread> all;
+  for (int i = 0; i < 3; ++i) {
+    all.emplace_back([&] {
+      ++there;
+      while (there < 3) {
+      }
+      const errc why = refused(system_, 0, config());
+      made += why == errc{};
+      EXPECT_TRUE(why == errc{} || why == errc::invalid_argument);
+    });
+  }
+  all.clear();
+  EXPECT_EQ(made, 1);
+}
+
+TEST_P(LifeOfEither, AnActorKeepsTheNameOfItsLibrary) {
+  const std::string name = "a library whose name takes memory of its own";
+  for (const lane_policy lanes : {lane_policy::per_actor(), lane_policy::one()}) {
+    device_config config = this->config();
+    config.lanes = lanes;
+    gpu_ = instead(config);
+    auto passing = std::make_unique<std::string>(name);
+    const library_actor one = gpu_.library(*passing);
+    passing->assign(name.size(), 'x');
+    EXPECT_EQ(one.library(), name);
+    EXPECT_EQ(one.on_new_lane().library(), name);
+  }
+}
+
+TEST_P(LifeOfEither, DrainingUsesNoProcessorHoweverLongItTakes) {
+  shared_flag flag(gpu_);
+  auto held = gpu_.ask(hold{.flag = flag.tensor()});
+  const auto used = [] {
+    timespec spent{};
+    EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent), 0);
+    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+  };
+  const auto before = used();
+  EXPECT_FALSE(gpu_.drain(800ms));
+  EXPECT_LT(used() - before, 100ms);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_TRUE(gpu_.drain(10s));
+}
+
+TEST(Life, AStoppedDeviceHasNoStandby) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  ASSERT_TRUE(eventually([&] { return gpu.health().standby_ready; }));
+  gpu.stop();
+  EXPECT_FALSE(gpu.health().standby_ready);
+  EXPECT_FALSE(gpu.health().standby_pid);
 }
 
 TEST(Life, ShutdownLetsRequestsEnd) {

@@ -1,6 +1,7 @@
 // Device memory as a program sees it: allocation, copies, freezing, staleness.
 
 #include "either_isolation.hpp"
+#include "under_sanitizers.hpp"
 
 #include <troupe/device/lease.hpp>
 #include <troupe/ops/lane/marker.hpp>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -42,6 +44,24 @@ TEST_P(Memory, SpanComesBackAsItWasSent) {
     there.get();
     here.get();
     EXPECT_EQ(sent, back) << n << " elements";
+  }
+}
+
+// The addresses of one of them are where those of GPUs are otherwise.
+TEST_P(Memory, OfTwoDevicesThatShareALargeMachineComputesInBoth) {
+  if (on_gpu()) GTEST_SKIP() << "there is as much as the GPU has";
+  if (under_sanitizers) GTEST_SKIP() << "a sanitizer takes notes of all of it";
+  device_config large = config();
+  large.memory_limit_bytes = std::uint64_t{440} << 30;
+  device gpus[] = {instead(large), system_.device(1, large)};
+  const std::vector<float> sent = counted(5);
+  for (device& gpu : gpus) {
+    auto t = gpu.tensor<float>({5}).value();
+    auto host = gpu.host_tensor<float>({5}).value();
+    gpu.copy(std::span(sent), t).get();
+    gpu.copy(t, host).get();
+    EXPECT_EQ(std::vector<float>(&host[0], &host[0] + 5), sent);
+    EXPECT_EQ(gpu.ask(sum{.input = t}).get(), 15.0);
   }
 }
 

@@ -40,6 +40,22 @@ TEST_P(Refusal, OfShapesThatDoNotFitNamesThem) {
   expect_usable();
 }
 
+TEST_P(Refusal, OfMoreLaneThreadsThanAWorkerTakesNamesTheMost) {
+  gpu_.stop();
+  device_config config = this->config();
+  for (const int threads : {-1, 4097}) {
+    config.lane_threads = threads;
+    try {
+      (void)system_.device(0, config);
+      ADD_FAILURE() << threads << " are taken";
+    } catch (const failure& f) {
+      EXPECT_EQ(f.code(), errc::invalid_argument);
+      EXPECT_EQ(f.error().message,
+                "lane_threads " + std::to_string(threads) + " is not within 0 and 4096");
+    }
+  }
+}
+
 TEST_P(Refusal, OfOperandsThatOverlap) {
   auto a = gpu_.tensor<float>({4, 4}).value();
   auto b = gpu_.tensor<float>({4, 4}).value();

@@ -49,8 +49,10 @@ class DeviceTurns : public ::testing::Test {
     turn();
   }
   // Its answer is found under its lane.
-  void send(std::uint8_t lane, std::optional<std::chrono::nanoseconds> deadline, use request = {}) {
-    (void)core_->send(request_type_of<use>(), &request, {.deadline = deadline}, lane,
+  void send(std::uint8_t lane, std::optional<std::chrono::nanoseconds> deadline, use request = {},
+            std::stop_token stop = {}) {
+    (void)core_->send(request_type_of<use>(), &request,
+                      {.deadline = deadline, .stop = std::move(stop)}, lane,
                       [this, lane](const std::byte*, error* failure) {
                         answers_[lane] = failure != nullptr ? failure->code : errc{};
                       });
@@ -107,6 +109,34 @@ TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAl
   EXPECT_NE(around_.next(), nullptr);
 }
 
+TEST_F(DeviceTurns, AStandbyThatFailsNowAndThenIsReplacedEachTime) {
+  make(
+      {.standby = true, .restarts = {.restarts = 1, .window = 100ms}, .backoff = {.initial = 1ms}});
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::system_error});
+    turn();
+    around_.time += 101ms;
+    turn();
+  }
+  EXPECT_EQ(core_->watch().generation(), 1u);
+}
+
+TEST_F(DeviceTurns, AStandbyThatFailsTooOftenWithinTheWindowIsGivenUpUntilTheNextLoss) {
+  make({.standby = true, .restarts = {.restarts = 2, .window = 1s}, .backoff = {.initial = 1ms}});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::system_error});
+    turn();
+    around_.time += 10ms;
+    turn();
+  }
+  EXPECT_EQ(around_.next(), nullptr);
+  lose_worker();
+  have_next_serve();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
 TEST_F(DeviceTurns, AStandbyIsStartedOnceTheLostWorkerIsGone) {
   make({.standby = true}, true);
   around_.next()->becomes_ready();
@@ -143,6 +173,23 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   turn();
   ASSERT_EQ(core_->watch().state(), device_state::recovering);
   EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
+}
+
+TEST_F(DeviceTurns, WhatIsCancelledAndHasADeadlineThatNeverComesIsNoHang) {
+  make({.standby = false}, true);
+  std::stop_source stop;
+  send(0, std::nullopt);
+  send(0, std::chrono::nanoseconds::max(), {}, stop.get_token());
+  have_it_begin({0});
+  turn();
+  stop.request_stop();
+  turn();
+  ASSERT_EQ(answer_of(0), errc::cancelled);
+  have_it_begin({0});  // it passes it over, behind the other in its queue
+  around_.serving()->completes(0, errc{});
+  around_.time += 200ms;
+  turn();
+  EXPECT_EQ(core_->watch().state(), device_state::ready);
 }
 
 TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhile) {

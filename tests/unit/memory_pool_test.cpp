@@ -1,5 +1,7 @@
 #include "memory/memory_pool.hpp"
 
+#include "under_sanitizers.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,6 +35,48 @@ TEST(MemoryPool, TwoPoolsLieAtDifferentAddresses) {
   EXPECT_EQ(one->base()[0], std::byte{1});
 }
 
+constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+
+// As a machine with much memory has them: one for the host, and one for each device of the CPU.
+TEST(MemoryPool, PoolsOfHalfAMachineLieBesideEachOther) {
+  if (test::under_sanitizers) GTEST_SKIP() << "a sanitizer takes notes of all of it";
+  std::vector<std::shared_ptr<memory_pool>> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(make_pool(440 * gib));
+    auto held = all.back()->allocate(granule, 1).value();
+    std::memset(held->address, i, granule);
+  }
+}
+
+TEST(MemoryPool, DefaultsLeaveRoomForManyDevicesWhateverTheMachineHas) {
+  EXPECT_EQ(memory_pool::default_limit_bytes(64 * gib), 32 * gib);
+  if (test::under_sanitizers) GTEST_SKIP() << "a sanitizer takes notes of all of it";
+  constexpr std::uint64_t pebibyte = gib << 20;
+  std::vector<std::shared_ptr<memory_pool>> all;
+  for (int i = 0; i < 16; ++i)
+    all.push_back(make_pool(memory_pool::default_limit_bytes(pebibyte)));
+}
+
+TEST(MemoryPool, ALimitThatNoAddressesAreFreeForNamesTheGreatestThatFits) {
+  if (test::under_sanitizers) GTEST_SKIP() << "a sanitizer takes notes of all of it";
+  const auto refusal = [](std::uint64_t limit) {
+    return memory_pool::create({.space = memory_space::device,
+                                .device = 3,
+                                .limit_bytes = limit,
+                                .granule_bytes = granule})
+        .error();
+  };
+  const error refused = refusal(60'000 * gib);
+  EXPECT_EQ(refused.code, errc::out_of_memory);
+  EXPECT_EQ(refused.device, 3);
+  const std::size_t number = refused.message.find("; ");
+  ASSERT_NE(number, std::string::npos) << refused.message;
+  const std::uint64_t greatest = std::stoull(refused.message.substr(number + 2));
+  EXPECT_EQ(refusal(greatest + 1).code, errc::out_of_memory);
+  EXPECT_EQ(refusal(~std::uint64_t{0}).code, errc::invalid_argument);
+  EXPECT_TRUE(make_pool(greatest));
+}
+
 TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
   const auto pool = make_pool(4 * granule);
   const auto first = pool->allocate(granule, 1);
@@ -45,6 +90,17 @@ TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
   EXPECT_EQ(refused.error().device, 3);
   EXPECT_EQ(refused.error().message,
             "8192 bytes asked, 8192 free, largest piece 4096, limit 16384");
+}
+
+TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
+  const auto pool = make_pool(4 * granule);
+  {
+    const auto given_back = pool->allocate(3 * granule, 1);
+  }
+  const auto refused = pool->allocate(5 * granule, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "20480 bytes asked, 16384 free, largest piece 16384, limit 16384");
 }
 
 // Whoever gets a buffer anew sees nobody at it any more, whichever thread was the last.

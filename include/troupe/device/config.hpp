@@ -80,12 +80,14 @@ struct device_config {
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;  ///< also of what `mailbox_bytes` has no room for
   /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's, or of
-  /// the control group's where that has less.
+  /// the control group's where that has less, and 2 TiB at most. More than there are addresses for
+  /// is `out_of_memory`, with the greatest limit that there is room for.
   std::uint64_t memory_limit_bytes = 0;
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
   bool standby = true;
   lane_policy lanes = lane_policy::per_actor();
-  /// Threads that run lanes on the CPU backend; 0 takes the number of processors, at least two.
+  /// Threads that run lanes on the CPU backend, at most 4096; 0 takes the number of processors, at
+  /// least two.
   int lane_threads = 0;
   /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};

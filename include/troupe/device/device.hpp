@@ -159,6 +159,7 @@ class TROUPE_EXPORT device {
   /// Waits until every request sent so far has ended, or the patience.
   bool drain(std::chrono::nanoseconds patience);
   /// Refuses new requests, fails those in flight with `errc::device_stopped`, ends the workers.
+  /// Returns when that is done; in a continuation of one of its own requests before.
   void stop();
 
   [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
