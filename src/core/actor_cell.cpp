@@ -226,6 +226,8 @@ void actor_cell::run(turn_limits limits) noexcept {
     // The budget is there for others; without any the turn goes on.
     const bool alone = limits.others_ready != nullptr && !limits.others_ready();
     if (left == 0 && alone && limits.until == nullptr) left = limits.messages;
+    // One that has stopped gets no further turn: nothing keeps it for one any more.
+    if (phase_ == phase::stopped) left = std::max(left, 1);
   } while (!pause_turn(limits, left == 0));
 }
 

@@ -10,13 +10,20 @@ namespace {
 
 constexpr message_type stub_type{"stub", nullptr, nullptr};
 
+// What can be counted, with room for those who reserve in vain.
+mailbox_options countable(mailbox_options options) noexcept {
+  options.capacity = std::min(options.capacity, most_messages);
+  options.capacity_bytes = std::min(options.capacity_bytes, most_message_bytes);
+  return options;
+}
+
 }  // namespace
 
 mailbox::mailbox(const mailbox_options& options) noexcept
-    : tail_(&stub_), head_(&stub_), stub_(stub_type), options_(options) {
+    : tail_(&stub_), head_(&stub_), stub_(stub_type), options_(countable(options)) {
   // Publishing costs the senders a cache miss, so with a large mailbox it happens in batches.
   publish_every_ =
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(options.capacity / 16, 1, 64));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(options_.capacity / 16, 1, 64));
 }
 
 bool mailbox::fits(std::uint64_t taken_in, std::uint64_t cost) const noexcept {

@@ -3,6 +3,7 @@
 #include <troupe/core/mailbox_options.hpp>
 #include <troupe/core/message.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -61,7 +62,11 @@ class mailbox {
  private:
   static constexpr unsigned bytes_bits = 40;
   static std::uint64_t cost_of(const message& m) noexcept {
-    return m.bytes == 0 ? 0 : (1ULL << bytes_bits) + static_cast<std::uint64_t>(m.bytes);
+    // One beyond all limits must not count as a message more.
+    constexpr std::int64_t too_many = (std::int64_t{1} << bytes_bits) - 1;
+    return m.bytes == 0
+               ? 0
+               : (1ULL << bytes_bits) + static_cast<std::uint64_t>(std::min(m.bytes, too_many));
   }
 
   [[nodiscard]] bool reserve(std::uint64_t cost) noexcept;

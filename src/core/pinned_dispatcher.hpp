@@ -2,6 +2,7 @@
 
 #include "core/turn_dispatcher.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -11,7 +12,8 @@ namespace troupe::detail {
 /// One thread for one actor.
 class pinned_dispatcher final : public turn_dispatcher {
  public:
-  explicit pinned_dispatcher(std::int32_t throughput) noexcept : throughput_(throughput) {}
+  explicit pinned_dispatcher(std::int32_t throughput) noexcept
+      : throughput_(std::max(throughput, 1)) {}
 
   void enqueue(actor_cell& cell) noexcept override;
   void help(actor_cell& cell, const future_state_base& state,

@@ -213,6 +213,8 @@ actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
                    os::sharing::program);
   }
   parked_.fetch_sub(1, std::memory_order_seq_cst);
+  // What became ready together with it was left to this one, too.
+  if (found != nullptr && any_work()) notify();
   return found;
 }
 

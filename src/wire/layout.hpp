@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 7;
+inline constexpr std::uint32_t protocol_version = 8;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -62,20 +62,25 @@ struct ring_entry {
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
 
-  static constexpr std::uint64_t ticket_mask = (std::uint64_t{1} << 40) - 1;
+  static constexpr std::uint64_t ticket_mask = (std::uint64_t{1} << 39) - 1;
 
-  /// 0 is no entry.
+  /// 0 is no entry: that of a request has its first bit set.
   [[nodiscard]] constexpr std::uint64_t packed() const noexcept {
-    return ((ticket + 1) & ticket_mask) << 24 | std::uint64_t{lane} << 16 | slot;
+    return proof_of(ticket) << 24 | std::uint64_t{lane} << 16 | slot;
   }
   [[nodiscard]] static constexpr bool is_for(std::uint64_t packed, std::uint64_t ticket) noexcept {
-    return packed >> 24 == ((ticket + 1) & ticket_mask);
+    return packed >> 24 == proof_of(ticket);
   }
   [[nodiscard]] static constexpr std::uint16_t slot_of(std::uint64_t packed) noexcept {
     return static_cast<std::uint16_t>(packed);
   }
   [[nodiscard]] static constexpr std::uint8_t lane_of(std::uint64_t packed) noexcept {
     return static_cast<std::uint8_t>(packed >> 16);
+  }
+
+ private:
+  static constexpr std::uint64_t proof_of(std::uint64_t ticket) noexcept {
+    return (ticket & ticket_mask) | (ticket_mask + 1);
   }
 };
 

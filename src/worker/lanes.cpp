@@ -114,10 +114,11 @@ void threaded_lanes::sleep_until_rung() noexcept {
   os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
 }
 
-// True when something can start that the program has held back: its ring may have come before this
-// thread looked at the bell, and after it looked for work.
+// True when something can start after all: what the program has let go of, or a request that has
+// ended has, where the ring for it came before this thread looked at the bell and after it looked
+// for work.
 bool threaded_lanes::let_go() noexcept {
-  if (holdable_.load(std::memory_order_acquire) == 0) return false;
+  if (queued_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(mutex_);
   for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
     if (may_start(*queues_[static_cast<std::size_t>(std::countr_zero(open))].front())) return true;
@@ -127,6 +128,9 @@ bool threaded_lanes::let_go() noexcept {
 
 // After the announcement that nobody reads: true when there is something to read all the same.
 bool threaded_lanes::left_unread() noexcept {
+  // Whoever is rung while this thread has the role for a moment finds it taken and sleeps again:
+  // then it is this one's to read.
+  const std::uint32_t before = parts_.bells.request.load(std::memory_order_acquire);
   // Pairs with the fence of whoever publishes a request and then looks at `worker_sleeps`: one of
   // the two sees the other's store. Without the role, another thread reads, or has announced and
   // looks itself.
@@ -137,7 +141,8 @@ bool threaded_lanes::left_unread() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool more = begun_ ? parts_.requests.has_more() : parts_.requests.activated(parts_.worker);
   role_taken_.store(false, std::memory_order_release);
-  return more;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return more || parts_.bells.request.load(std::memory_order_relaxed) != before;
 }
 
 // With the role.
@@ -271,7 +276,7 @@ void threaded_lanes::run_and_finish(job& first) {
       const std::lock_guard lock(mutex_);
       running_lanes_ &= ~(1u << lane);
       alone_runs_ = false;
-      j = take_ready_locked();
+      j = stopping_.load(std::memory_order_acquire) ? nullptr : take_ready_locked();
       // Another one that this completion has set free is somebody else's to run.
       if (j != nullptr) {
         for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0 && !more;

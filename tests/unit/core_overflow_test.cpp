@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,22 @@ TEST(Mailbox, RejectsWithATypedErrorWhenBytesAreFull) {
   EXPECT_TRUE(w.tell(bulky{40}));
   kit.run_until_idle();
   EXPECT_EQ(w.ask(total{}).get(), 100);
+}
+
+TEST(Mailbox, HasLimitsAlsoWhereNobodySetsAny) {
+  test_kit kit;
+  constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  auto w = kit.system().spawn<warehouse>(spawn_options{
+      .mailbox = {.capacity = all, .capacity_bytes = all, .when_full = overflow::reject}});
+  EXPECT_FALSE(w.tell(bulky{most_message_bytes + 1}));
+  EXPECT_FALSE(w.tell(bulky{4 * most_message_bytes}));
+  EXPECT_TRUE(w.tell(bulky{most_message_bytes}));
+  EXPECT_FALSE(w.tell(bulky{1}));
+  auto c = kit.system().spawn<counter>(
+      spawn_options{.mailbox = {.capacity = 3 * most_messages, .when_full = overflow::reject}});
+  for (std::int64_t i = 0; i < most_messages; ++i)
+    ASSERT_TRUE(c.tell(add{1}));
+  EXPECT_FALSE(c.tell(add{1}));
 }
 
 TEST(Mailbox, DropsTheOldestAndAnswersIt) {

@@ -116,6 +116,55 @@ class blocking_asker : public actor {
   std::int64_t handle(const sum_of& m) { return m.target.ask(tally{}).get().messages; }
 };
 
+struct meeting {
+  std::atomic<bool> begun = false;
+  std::atomic<bool> may_end = false;
+};
+struct last_one {
+  std::shared_ptr<meeting> with;
+};
+struct nothing {};
+class short_lived : public actor {
+ public:
+  void handle(last_one m) {
+    m.with->begun = true;
+    while (!m.with->may_end)
+      std::this_thread::yield();
+  }
+  void handle(nothing) {}
+};
+class never_idle : public actor {
+ public:
+  void pre_start() override { reference(this).tell(nothing{}); }
+  void handle(nothing) { reference(this).tell(nothing{}); }
+};
+
+// It stops in the very message that uses up its turn, and is told to stop once more meanwhile:
+// nothing may be run of it any more, because nobody keeps it.
+TEST(Stress, AnActorThatStopsAsItsTurnIsUsedUpIsNotRunAgain) {
+  system s({.threads = 1, .throughput = 1, .drain = 1s});
+  for (int i = 0; i < 2; ++i)
+    s.spawn<never_idle>();
+  for (unsigned i = 0; i < 1'000 * scale; ++i) {
+    auto with = std::make_shared<meeting>();
+    auto one = s.spawn<short_lived>();
+    one.tell(last_one{with});
+    while (!with->begun)
+      std::this_thread::yield();
+    with->may_end = true;
+    for (unsigned again = 0; again < i % 64 + 2; ++again)
+      one.stop();
+  }
+}
+
+TEST(Stress, AThroughputOfNothingCountsAsOne) {
+  for (const dispatcher by : {dispatcher::pool, dispatcher::pinned}) {
+    system s({.threads = 1, .throughput = 0, .drain = 100ms});
+    auto a = s.spawn<auditor>(spawn_options{.run_by = by});
+    EXPECT_TRUE(a.ask(tally{}).wait_for(10s));
+  }
+}
+
 TEST(Helping, AHandlerThatBlocksOnAnotherActorRunsItOnAPoolOfOneThread) {
   system s({.threads = 1});
   auto target = s.spawn<auditor>();

@@ -141,14 +141,18 @@ TEST(DeviceMailbox, TicketsOfFourSendersReachAReaderInOrderAndComplete) {
 }
 
 TEST(DeviceMailbox, AnEntryIsKnownByItsTicketInEveryRoundOfTheRing) {
-  for (const std::uint64_t ticket : {std::uint64_t{0}, std::uint64_t{63}, std::uint64_t{64},
-                                     wire::ring_entry::ticket_mask, std::uint64_t{1} << 41}) {
+  for (const std::uint64_t ticket :
+       {std::uint64_t{0}, std::uint64_t{63}, std::uint64_t{64}, wire::ring_entry::ticket_mask,
+        (std::uint64_t{1} << 40) - 1, std::uint64_t{1} << 41}) {
     const std::uint64_t packed =
         wire::ring_entry{.ticket = ticket, .slot = 0xfffe, .lane = 31}.packed();
     EXPECT_TRUE(wire::ring_entry::is_for(packed, ticket));
     EXPECT_FALSE(wire::ring_entry::is_for(packed, ticket + 64));
     EXPECT_EQ(wire::ring_entry::slot_of(packed), 0xfffe);
     EXPECT_EQ(wire::ring_entry::lane_of(packed), 31);
+    const std::uint64_t first = wire::ring_entry{.ticket = ticket, .slot = 0, .lane = 0}.packed();
+    EXPECT_NE(first, 0u) << "which is no entry, at ticket " << ticket;
+    EXPECT_TRUE(wire::ring_entry::is_for(first, ticket));
   }
   EXPECT_FALSE(wire::ring_entry::is_for(0, 0)) << "an empty place is no entry";
 }

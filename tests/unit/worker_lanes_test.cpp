@@ -215,6 +215,50 @@ TEST_F(WorkerLanes, AFailingRequestFailsAloneWhateverItDoes) {
   EXPECT_EQ(stage_.reply(good).code, 0);
 }
 
+TEST_F(WorkerLanes, TakeUpNothingMoreOnceTheyAreToStop) {
+  stage_.send({.reads = stage_.kib(0, 100), .number = 1, .hold = true}, 0);
+  for (int i = 0; i < 20; ++i)
+    stage_.send({.reads = stage_.kib(0, 100), .number = 2}, 0);
+  stage_.start(2);
+  until(stage_.steps.begun[1]);
+  std::jthread stopping([&] { stage_.lanes->stop(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  let_end(1);
+  stopping.join();
+  EXPECT_EQ(stage_.segment->lanes[0].completed.load(), 1u);
+  EXPECT_FALSE(stage_.steps.begun[2]);
+}
+
+// Long requests, which another thread than the one that reads may run. That one stops looking, and
+// goes to sleep, in just that moment or not.
+TEST_F(WorkerLanes, OfTwoThatOneCompletionLetsGoNeitherIsLeft) {
+  stage_.start(2);
+  for (std::int64_t round = 0; round < 20; ++round) {
+    const std::int64_t a = 3 * round;
+    stage_.send({.writes = stage_.kib(0, 100), .number = a, .hold = true}, 0);
+    stage_.send({.reads = stage_.kib(0, 100), .number = a + 1, .hold = true}, 1);
+    stage_.send({.reads = stage_.kib(0, 100), .number = a + 2, .hold = true}, 2);
+    until(stage_.steps.begun[static_cast<std::size_t>(a)]);
+    const auto spun = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * round);
+    while (std::chrono::steady_clock::now() < spun) {
+    }
+    let_end(static_cast<std::size_t>(a));
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (!(stage_.steps.begun[static_cast<std::size_t>(a + 1)] &&
+             stage_.steps.begun[static_cast<std::size_t>(a + 2)]) &&
+           std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(stage_.steps.begun[static_cast<std::size_t>(a + 1)] &&
+                stage_.steps.begun[static_cast<std::size_t>(a + 2)])
+        << "round " << round;
+    let_end(static_cast<std::size_t>(a + 1));
+    let_end(static_cast<std::size_t>(a + 2));
+    stage_.await(2, static_cast<std::uint64_t>(round) + 1);
+    stage_.await(1, static_cast<std::uint64_t>(round) + 1);
+  }
+}
+
 TEST_F(WorkerLanes, SleepUntilTheyAreActivatedAndRung) {
   stage_.start(2);
   // Sent one at a time, each after the worker has gone to sleep over the last.

@@ -11,10 +11,16 @@ enum class overflow : std::uint8_t {
   drop_oldest,  ///< the oldest message makes room; an ask among them gets `errc::mailbox_full`
 };
 
+/// What a mailbox can count.
+inline constexpr std::int64_t most_messages = std::int64_t{1} << 22;
+inline constexpr std::int64_t most_message_bytes = std::int64_t{1} << 39;
+
 /// The limits of a mailbox. Both hold at once; what the runtime itself sends is not counted.
 struct mailbox_options {
-  std::int64_t capacity = 65'536;              ///< messages
-  std::int64_t capacity_bytes = 256LL << 20U;  ///< sum of `sizeof(M)` or `M::mailbox_bytes()`
+  /// Messages; more than `most_messages` count as so many.
+  std::int64_t capacity = 65'536;
+  /// Sum of `sizeof(M)` or `M::mailbox_bytes()`; more than `most_message_bytes` count as so many.
+  std::int64_t capacity_bytes = 256LL << 20U;
   overflow when_full = overflow::wait;
 };
 
