@@ -81,6 +81,7 @@ void system_core::root_stopped() noexcept {
   std::vector<std::pair<std::string, std::shared_ptr<system_service>>> services;
   {
     const std::lock_guard lock(mutex_);
+    services_end_ = true;
     services = std::move(services_);
     services_.clear();
   }
@@ -139,7 +140,7 @@ std::shared_ptr<system_service> system_core::service(
   const auto at = std::find_if(services_.begin(), services_.end(),
                                [&](const auto& s) { return s.first == key; });
   if (at != services_.end()) return at->second;
-  if (stopped_) return nullptr;
+  if (services_end_) return nullptr;
   return services_.emplace_back(std::string(key), make()).second;
 }
 

@@ -66,6 +66,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   std::vector<std::pair<std::string, std::shared_ptr<system_service>>> services_;
   std::vector<promise<void>> stopping_;
   bool shutting_down_ = false;
+  bool services_end_ = false;  // none is made any more
   bool stopped_ = false;
   timer_id patience_alarm_{};
   std::mt19937_64 random_{std::random_device{}()};

@@ -22,8 +22,12 @@ constexpr std::uint64_t host_granule_bytes = 64;
 constexpr auto drain_patience = std::chrono::seconds(5);
 
 std::shared_ptr<device_registry> registry_of(system& s) {
-  return std::static_pointer_cast<device_registry>(
+  auto found = std::static_pointer_cast<device_registry>(
       s.service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
+  if (!found) {
+    throw failure(error{.code = errc::device_stopped, .message = "the system has shut down"});
+  }
+  return found;
 }
 
 }  // namespace

@@ -231,6 +231,13 @@ TEST(Life, AStoppedDeviceHasNoStandby) {
   EXPECT_FALSE(gpu.health().standby_pid);
 }
 
+TEST(Life, ThereIsNoDeviceOfASystemThatHasShutDown) {
+  troupe::system system;
+  system.shutdown().get();
+  EXPECT_EQ(refused(system, 0, permissive()), errc::device_stopped);
+  EXPECT_THROW((void)system.device(0), failure);
+}
+
 TEST(Life, ShutdownLetsRequestsEnd) {
   future<void> held;
   {

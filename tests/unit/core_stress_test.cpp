@@ -380,6 +380,23 @@ TEST(Services, AreMadeOnceAndStoppedLastFirst) {
   EXPECT_EQ(log, (std::vector<std::string>{"b", "a"}));
 }
 
+TEST(Services, AreNotMadeOnceTheOthersEnd) {
+  struct late_maker : system_service {
+    explicit late_maker(system& of) : in(of) {}
+    void stop() noexcept override {
+      made = in.service("late", [this] { return std::make_shared<late_maker>(in); }) != nullptr;
+    }
+    system& in;
+    bool made = true;
+  };
+  system s({.threads = 1});
+  const auto first = std::static_pointer_cast<late_maker>(
+      s.service("first", [&] { return std::make_shared<late_maker>(s); }));
+  s.shutdown().get();
+  EXPECT_FALSE(first->made);
+  EXPECT_EQ(s.service("late", [&] { return std::make_shared<late_maker>(s); }), nullptr);
+}
+
 TEST(BlockPool, BlocksFreedByAnotherThreadComeBack) {
   constexpr int blocks = 10'000 * scale;
   constexpr std::size_t slots = 64;

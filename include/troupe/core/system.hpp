@@ -78,7 +78,8 @@ class TROUPE_EXPORT system {
   void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
   [[nodiscard]] std::uint64_t dead_letter_count() const noexcept;
 
-  /// The service with this key; made and attached if there is none.
+  /// The service with this key; made and attached if there is none. Null once services end with the
+  /// system.
   std::shared_ptr<system_service> service(std::string_view key,
                                           unique_function<std::shared_ptr<system_service>()> make);
 
@@ -89,7 +90,8 @@ class TROUPE_EXPORT system {
   /// start that fails is the answer of every request. Throws `failure`: `invalid_argument`;
   /// `device_unavailable` or `library_missing` where a GPU is asked for and it, or the plugin for
   /// it, is not there; `worker_not_found` in a worker whose program has not called `worker_entry`;
-  /// `out_of_memory`; `system_error` (no descriptors left).
+  /// `out_of_memory`; `system_error` (no descriptors left); `device_stopped` once the system has
+  /// shut down.
   [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
   /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
