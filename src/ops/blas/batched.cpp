@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <tuple>
 
 namespace troupe::blas {
 namespace {
@@ -72,8 +73,9 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
   add("a", a);
   add("b", b);
   add("c", c);
-  // Stable: of several that are one and the same, the first is named.
-  std::ranges::stable_sort(members, std::less<>(), &member::begin);
+  // Of several that are one and the same, the first is named.
+  std::ranges::sort(members, std::less<>(),
+                    [](const member& m) { return std::tuple(m.begin, m.list, m.index); });
   std::vector<std::size_t> next_c(members.size() + 1, members.size());  // from a place on
   for (std::size_t i = members.size(); i-- > 0;)
     next_c[i] = members[i].list == "c" ? i : next_c[i + 1];
