@@ -21,12 +21,14 @@ constexpr std::uint64_t host_granule_bytes = 64;
 // How long a system that shuts down lets its devices finish what they have.
 constexpr auto drain_patience = std::chrono::seconds(5);
 
+error has_shut_down() {
+  return {.code = errc::device_stopped, .message = "the system has shut down"};
+}
+
 std::shared_ptr<device_registry> registry_of(system& s) {
   auto found = std::static_pointer_cast<device_registry>(
       s.service(device_registry::key, [] { return std::make_shared<device_registry>(); }));
-  if (!found) {
-    throw failure(error{.code = errc::device_stopped, .message = "the system has shut down"});
-  }
+  if (!found) throw failure(has_shut_down());
   return found;
 }
 
@@ -71,6 +73,7 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
   std::shared_ptr<device_core> before;
   std::unique_lock lock(mutex_);
   made_.wait(lock, [&] { return !in_the_making_.contains(ordinal); });
+  if (ended_) return has_shut_down();
   if (auto found = running(ordinal)) {
     if (there == if_running::take_it) return found;
     return error{
@@ -135,6 +138,7 @@ void device_registry::stop() noexcept {
   std::map<std::int32_t, std::shared_ptr<device_core>> devices;
   {
     std::unique_lock lock(mutex_);
+    ended_ = true;  // for those who have found this before the system gave it up
     made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
   }

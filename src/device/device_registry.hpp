@@ -25,7 +25,8 @@ class device_registry final : public system_service {
   enum class if_running : bool { take_it, refuse };
 
   /// Makes a device, unless one runs under this number that is to be taken.
-  /// \errors `invalid_argument` when one runs that is not, or the number cannot be
+  /// \errors `invalid_argument` when one runs that is not, or the number cannot be;
+  /// `device_stopped` once the system has shut down
   [[nodiscard]] result<std::shared_ptr<device_core>> make(std::int32_t ordinal,
                                                           const device_config& config,
                                                           system& owner, if_running there);
@@ -39,7 +40,8 @@ class device_registry final : public system_service {
                                                               const device_config& config,
                                                               system& owner);
 
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next five
+  bool ended_ = false;
   std::shared_ptr<memory_pool> host_memory_;
   std::map<std::int32_t, std::shared_ptr<device_core>> devices_;
   std::set<std::int32_t> in_the_making_;

@@ -35,9 +35,6 @@ bool overlap(const kept_operand& a, const kept_operand& b) noexcept {
          b.where.begin < a.where.end;
 }
 
-// Lists up to this length are compared each with each; of longer ones the ranges are sorted.
-constexpr std::size_t few_operands = 32;
-
 /// The bytes of those operands for which `which` holds.
 template <class Which>
 std::vector<wire::byte_range> ranges_of(const operand_list& operands, Which which) {
@@ -114,7 +111,7 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
 
 bool safe_to_repeat(const operand_list& operands) {
   bool safe = true;
-  if (operands.size() > few_operands) {
+  if (operands.size() > wire::few_operands) {
     operands.for_each([&](const kept_operand& o) { safe = safe && o.role != access::update; });
     return safe && !wire::meet(ranges_of(operands, reads), ranges_of(operands, writes));
   }
@@ -129,7 +126,7 @@ bool safe_to_repeat(const operand_list& operands) {
 }
 
 bool in_conflict(const operand_list& one, const operand_list& other) {
-  if (std::min(one.size(), other.size()) > few_operands) {
+  if (std::min(one.size(), other.size()) > wire::few_operands) {
     return wire::meet(ranges_of(one, writes), ranges_of(other, uses)) ||
            wire::meet(ranges_of(one, reads), ranges_of(other, writes));
   }

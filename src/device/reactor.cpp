@@ -394,6 +394,7 @@ void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, sl
         reply = nullptr;
       }
     }
+    // It is not run again: what a lost worker had half done stays so.
     if (failure != nullptr && r.interrupted) taints_.disappoint(slot);
     if (failure != nullptr) complete_error_(slot, *failure);
     note_answered(r, failure != nullptr);

@@ -102,11 +102,6 @@ device_health supervisor::health() const {
   device_health now = health_;
   now.state = state();
   now.generation = generation();
-  if (gone()) {
-    // The device thread notes its standby in its turns, and takes no more of them.
-    now.standby_ready = false;
-    now.standby_pid.reset();
-  }
   return now;
 }
 

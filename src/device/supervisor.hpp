@@ -256,8 +256,7 @@ class supervisor {
   };
   std::optional<unsolved_fault> unsolved_;
   std::uint64_t last_number_ = 0;
-  int standby_failures_ = 0;  // within the window of restarts, since a worker was lost
-  std::deque<clock::time_point> failed_standbys_;
+  std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
   bool after_burial_ = false;  // a burial brings `next_start_` forward

@@ -115,7 +115,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   pid_.store(-1, std::memory_order_release);
   if (!within_budget) return give_up(std::move(sign.why));
 
-  standby_failures_ = 0;
+  failed_standbys_.clear();
   if (!next_) {
     // However long a standby that failed to start was to be left alone.
     next_start_ = activate_after_;
@@ -162,8 +162,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     what.from_outside = true;
     why.message =
         "gone: the worker process ended, and nobody knows how: something else in this program "
-        "waits "
-        "for its children, or it ignores SIGCHLD";
+        "waits for its children, or it ignores SIGCHLD";
   } else {
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }

@@ -186,8 +186,8 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
   error why = worker->failure();
   if (!serving) return next_failed(std::move(why));
   if (!worker->queues_failed()) {
-    // Its process, which could not map memory, say: whatever ran is as innocent as under a kill. But
-    // one that says what cannot be has had its memory overwritten, if it is no liar.
+    // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
+    // But one that says what cannot be has had its memory overwritten, if it is no liar.
     const bool lied = why.code == errc::protocol_violation;
     return lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = !lied},
                         .why = std::move(why),

@@ -41,12 +41,11 @@ void supervisor::next_failed(error why) {
   const clock::time_point now = current_time();
   if (active_) {
     // A standby is a convenience: without one the next fault takes a little longer.
-    if (standby_failures_ == 0) failed_standbys_.clear();  // a worker was lost since
     failed_standbys_.push_back(now);
     forget_old(failed_standbys_, now);
-    standby_failures_ = static_cast<int>(failed_standbys_.size());
-    if (standby_failures_ <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
-      next_start_ = now + backoff_after(standby_failures_);
+    const auto failures = static_cast<int>(failed_standbys_.size());
+    if (failures <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
+      next_start_ = now + backoff_after(failures);
     }
     return;
   }

@@ -9,6 +9,9 @@
 /// which costs n log n, and gone through once.
 namespace troupe::wire {
 
+/// Lists up to this length are compared each with each, which takes no memory.
+inline constexpr std::size_t few_operands = 32;
+
 /// Bytes of one buffer.
 struct byte_range {
   std::uint64_t buffer = 0;  ///< any number that tells buffers apart

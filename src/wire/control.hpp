@@ -88,8 +88,8 @@ struct plain_message {
 
 struct failed_message {
   control kind = control::failed;
-  std::uint32_t of_queues =
-      0;           ///< 1: the queues are lost with what ran in them; else the process is
+  /// 1 where the queues have failed with what ran in them; 0 where what else the process does has.
+  std::uint32_t of_queues = 0;
   reply_slot why;  ///< as a reply carries an error
 };
 

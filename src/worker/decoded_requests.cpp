@@ -22,9 +22,6 @@ constexpr std::uint32_t max_buffers = 1u << 22;
 constexpr std::size_t least_bytes = 64;
 constexpr std::size_t most_bytes = 4096;
 
-// Up to so many operands are compared each with each, which takes no memory; more are sorted.
-constexpr std::size_t few_operands = 32;
-
 std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, access role) {
   std::vector<wire::byte_range> ranges;
   for (const wire::operand& o : operands) {
@@ -36,7 +33,7 @@ std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, 
 }
 
 bool is_repeatable(std::span<const wire::operand> operands) {
-  if (operands.size() > few_operands) [[unlikely]] {
+  if (operands.size() > wire::few_operands) [[unlikely]] {
     return all_that(operands, access::update).empty() &&
            !wire::meet(all_that(operands, access::read), all_that(operands, access::write));
   }

@@ -188,8 +188,7 @@ bool threaded_lanes::read_for_a_while() {
     job* ready = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      queued_.fetch_add(1, std::memory_order_relaxed);
-      if (j.held_back()) holdable_.fetch_add(1, std::memory_order_release);
+      queued_.fetch_add(1, std::memory_order_release);
       queues_[j.lane].push_back(&j);
       waiting_lanes_ |= 1u << j.lane;
       ready = take_ready_locked();
@@ -235,7 +234,6 @@ job* threaded_lanes::take_ready_locked() {
     alone_runs_ = next_alone_ == head || parts_.requests.alone(head->slot);
     next_alone_ = nullptr;
     queue.pop_front();
-    if (head->held_back()) holdable_.fetch_sub(1, std::memory_order_relaxed);
     if (queue.empty()) waiting_lanes_ &= ~(1u << lane);
     running_lanes_ |= 1u << lane;
     first_lane_ = (lane + 1) % wire::max_lanes;

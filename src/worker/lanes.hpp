@@ -103,12 +103,9 @@ class threaded_lanes final : public lane_runner {
   const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
   // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
   // alone, and stays so until it admits something. Lowered with release: it then sees all that they
-  // wrote.
+  // wrote. A thread that goes to sleep looks at it, too. Raised with release: whoever misses that
+  // is rung once one of them may begin.
   std::atomic<std::uint32_t> queued_{0};
-
-  // Jobs in queues that the program may hold back. Changed under the mutex; a thread that goes to
-  // sleep looks at it first. Release: whoever misses it was rung after.
-  std::atomic<std::uint32_t> holdable_{0};
 
   std::vector<std::jthread> threads_;
 };
