@@ -1,4 +1,5 @@
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "os/futex.hpp"
 
 #include <troupe/core/completion_driver.hpp>
@@ -36,6 +37,13 @@ void future_state_base::set_driver(completion_driver* helper) noexcept {
 
 bool future_state_base::wait_until(time_point deadline) const noexcept {
   if (ready()) return true;
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  const detail::thread_duties::waiting here(duties);
+  if (ready()) return true;
+  if (detail::way_to_wait* own = duties.own_way_to_wait()) {
+    own->wait_until(this, deadline);
+    return ready();
+  }
   if (driver_ == nullptr) return spin_until(deadline);
   do {
     driver_->drive_until(*this, deadline);
@@ -79,6 +87,8 @@ bool future_state_base::park_until(time_point deadline) const noexcept {
 
 void future_state_base::complete_for(std::uint32_t before) noexcept {
   if ((before & continued) != 0) {
+    detail::thread_duties& duties = detail::thread_duties::mine();
+    if (duties.holds()) return duties.put_off(*continuation_, *this);
     continuation_->run(*continuation_, *this);
   } else if ((before & abandoned_bit) != 0) {
     destroy();
@@ -92,7 +102,8 @@ void future_state_base::continue_with(detail::continuation& next) noexcept {
   continuation_ = &next;
   if (driver_ != nullptr && !ready()) driver_->continuation_attached();
   const std::uint32_t before = status_.fetch_or(continued, std::memory_order_acq_rel);
-  if ((before & completed) != 0) next.run(next, *this);
+  if ((before & completed) == 0) return;
+  detail::thread_duties::mine().run_soon(next, *this);
 }
 
 void future_state_base::abandon() noexcept {

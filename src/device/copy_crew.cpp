@@ -1,7 +1,10 @@
 #include "device/copy_crew.hpp"
 
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "os/futex.hpp"
+
+#include <troupe/core/completion_driver.hpp>
 
 #include <sys/prctl.h>
 
@@ -100,6 +103,8 @@ struct copy_crew::board {
   /// The first order that has parts and a seat left, or none.
   [[nodiscard]] std::shared_ptr<order> with_a_seat() const;
   [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
+  /// One part of what comes next, or of `it` alone if that comes next; false if there is none.
+  bool take_part_in(const work* it);
 
   std::mutex mutex;
   std::deque<std::shared_ptr<order>> waiting;
@@ -137,6 +142,54 @@ copy_crew::turnout copy_crew::board::summon(std::uint64_t parts, unsigned most_t
   started += threads.started;
   return threads;
 }
+
+bool copy_crew::board::take_part_in(const work* it) {
+  // Whoever calls needs no seat.
+  const auto look = [this] {
+    const auto lock = hold(mutex);
+    orders done = take_done();
+    return std::pair(waiting.empty() ? nullptr : waiting.front(), std::move(done));
+  };
+  const std::shared_ptr<order> mine = look().first;
+  if (!mine) return false;
+  const one_part part = it != nullptr ? mine->take_of(*it) : mine->take();
+  if (part.of == nullptr) return false;
+  part.of->do_part(part.number);
+  if (mine->parts_left() == 0) (void)look();
+  return true;
+}
+
+/// A continuation of a copy that one of the crew has ended waits: for another one, it may be.
+class copy_crew::helping final : public detail::way_to_wait {
+ public:
+  explicit helping(board& shared) noexcept : board_(shared) {
+    detail::thread_duties::mine().wait_by(this);
+  }
+  helping(const helping&) = delete;
+  helping& operator=(const helping&) = delete;
+  ~helping() { detail::thread_duties::mine().wait_by(nullptr); }
+
+  void wait_until(const future_state_base* state,
+                  std::chrono::steady_clock::time_point deadline) noexcept override {
+    using clock = std::chrono::steady_clock;
+    while (state == nullptr || !state->ready()) {
+      if (board_.take_part_in(nullptr)) continue;
+      const clock::time_point now = clock::now();
+      if (now >= deadline) return;
+      const clock::time_point next_look = std::min(deadline, now + patience);
+      if (state == nullptr) {
+        std::this_thread::sleep_until(next_look);
+      } else if (state->driver() != nullptr) {
+        state->driver()->drive_until(*state, next_look);
+      } else {
+        state->park_until(next_look);
+      }
+    }
+  }
+
+ private:
+  board& board_;
+};
 
 copy_crew::copy_crew(unsigned most_threads)
     : most_threads_(most_threads), board_(std::make_shared<board>()) {}
@@ -196,27 +249,12 @@ void copy_crew::muster(turnout threads) {
     threads_.emplace_back([shared = board_] { serve(shared); });
 }
 
-bool copy_crew::help() { return take_part_in(nullptr); }
-bool copy_crew::help_with(const work& it) { return take_part_in(&it); }
-
-bool copy_crew::take_part_in(const work* it) {
-  // Whoever calls needs no seat.
-  const auto look = [this] {
-    const auto lock = hold(board_->mutex);
-    board::orders done = board_->take_done();
-    return std::pair(board_->waiting.empty() ? nullptr : board_->waiting.front(), std::move(done));
-  };
-  const std::shared_ptr<order> mine = look().first;
-  if (!mine) return false;
-  const one_part part = it != nullptr ? mine->take_of(*it) : mine->take();
-  if (part.of == nullptr) return false;
-  part.of->do_part(part.number);
-  if (mine->parts_left() == 0) (void)look();
-  return true;
-}
+bool copy_crew::help() { return board_->take_part_in(nullptr); }
+bool copy_crew::help_with(const work& it) { return board_->take_part_in(&it); }
 
 void copy_crew::serve(const std::shared_ptr<board>& shared) {
   ::prctl(PR_SET_NAME, "troupe-copy");
+  const helping in_continuations(*shared);
   // Goes on while others are faster to take what comes, so that a trickle of work keeps as many
   // awake as it needs.
   detail::spin_wait spin(patience);

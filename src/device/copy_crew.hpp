@@ -51,9 +51,8 @@ class copy_crew {
   bool help_with(const work& it);
 
  private:
-  bool take_part_in(const work* it);
-
   struct board;
+  class helping;
   struct turnout {
     unsigned woken = 0;
     unsigned started = 0;

@@ -1,3 +1,4 @@
+#include "core/thread_duties.hpp"
 #include "device/device_core.hpp"
 #include "device/staged_copy.hpp"
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 
 namespace troupe {
 namespace detail {
@@ -244,7 +244,7 @@ bool device::drain(std::chrono::nanoseconds patience) {
   std::chrono::microseconds pause(50);
   while (statistics().in_flight > 0) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(pause);
+    detail::thread_duties::mine().pause_until(std::chrono::steady_clock::now() + pause);
     pause = std::min(2 * pause, longest_pause);
   }
   return true;

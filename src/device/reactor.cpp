@@ -1,6 +1,7 @@
 #include "device/reactor.hpp"
 
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "os/futex.hpp"
 #include "wire/reply.hpp"
 
@@ -27,12 +28,6 @@ constexpr clock::duration accelerator_waiter_spins = std::chrono::milliseconds(5
 
 clock::duration spins_for(const memory_pool& device_memory) noexcept {
   return device_memory.on_device() ? accelerator_waiter_spins : waiter_spins;
-}
-
-// Unlike std::this_thread::get_id, a plain number that fits an atomic without a lock.
-std::uintptr_t this_thread() noexcept {
-  static thread_local char mine = 0;
-  return reinterpret_cast<std::uintptr_t>(&mine);
 }
 
 // Copies a reply, if it is that of a request, before any of it is looked at: the worker can still
@@ -81,14 +76,21 @@ void reactor::release() noexcept {
 }
 
 bool reactor::try_take_role() noexcept {
-  std::uintptr_t nobody = 0;
-  return owner_.load(std::memory_order_relaxed) == 0 &&
-         owner_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire,
+  if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
+  detail::thread_duties& mine = detail::thread_duties::mine();
+  if (!make_owner(mine)) return false;
+  mine.hold();
+  return true;
+}
+
+bool reactor::make_owner(const detail::thread_duties& thread) noexcept {
+  const detail::thread_duties* nobody = nullptr;
+  return owner_.compare_exchange_strong(nobody, &thread, std::memory_order_acquire,
                                         std::memory_order_relaxed);
 }
 
 bool reactor::has_role() const noexcept {
-  return owner_.load(std::memory_order_relaxed) == this_thread();
+  return owner_.load(std::memory_order_relaxed) == &detail::thread_duties::mine();
 }
 
 void reactor::take_role() noexcept {
@@ -126,7 +128,8 @@ void reactor::catch_up() {
 }
 
 void reactor::leave_role() noexcept {
-  for (;;) {
+  detail::thread_duties& mine = detail::thread_duties::mine();
+  do {
     bool announced = false;
     if (wanted_promptly()) {
       walk();  // what they wait for may have been sent since the last one
@@ -139,14 +142,14 @@ void reactor::leave_role() noexcept {
     }
     const bool nothing = in_flight_count_ == 0;
     const std::uint64_t next = cursor_;
-    owner_.store(0, std::memory_order_release);
+    owner_.store(nullptr, std::memory_order_release);
     // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
     // then looks whether somebody counted itself. One of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (announced || !wanted_promptly()) return;
-    if (nothing && requests_.entry(next) == 0) return;  // they wait for something else
-    if (!try_take_role()) return;
-  }
+    if (announced || !wanted_promptly()) break;
+    if (nothing && requests_.entry(next) == 0) break;  // they wait for something else
+  } while (make_owner(mine));
+  mine.release();
 }
 
 void reactor::set_waits(std::uint32_t bits) noexcept {
@@ -172,17 +175,12 @@ void reactor::continuation_attached() noexcept {
   if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
   // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
   // with an announcement that is not prompt.
-  if (owner_.load(std::memory_order_seq_cst) == 0) wake_device_thread();
+  if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
 }
 
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
   detail::spin_wait spin(spins_, 1);
   while (!state.ready()) {
-    if (has_role()) {
-      // A continuation of this thread's own waits: go on driving below it.
-      if (!poll() && !spin.step() && passed(deadline)) return;
-      continue;
-    }
     if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
       const bool done = drive_with_role(state, deadline);
       leave_role();
@@ -194,7 +192,7 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
     // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
     // device thread, because this thread has counted itself.
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    if (owner_.load(std::memory_order_seq_cst) != 0) {
+    if (owner_.load(std::memory_order_seq_cst) != nullptr) {
       state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
     } else {
       ::sched_yield();  // who wants the role may be waiting for this processor
@@ -203,13 +201,15 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
   }
 }
 
-// True once the state is ready; false when the role is wanted or the deadline has passed.
+// True once the state is ready; false when the role is wanted, or in the way of a continuation, or
+// the deadline has passed.
 bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
+  const detail::thread_duties& mine = detail::thread_duties::mine();
   detail::spin_wait spin(spins_, 1);
   for (;;) {
     const bool progress = poll();
     if (state.ready()) return true;
-    if (wanted_.load(std::memory_order_relaxed) != 0) return false;
+    if (mine.has_put_off() || wanted_.load(std::memory_order_relaxed) != 0) return false;
     if (progress) spin = detail::spin_wait(spins_, 1);
     if (spin.step()) continue;
     if (passed(deadline)) return false;
@@ -310,7 +310,6 @@ bool reactor::take_completions() {
     // A request may have been sent and completed since the walk above; its entry is visible now,
     // because the worker saw it before it stored this mark.
     if (completed > l.first + l.count) walk();
-    if (segment_ == nullptr) break;  // an answer below let go of it
     if (completed < l.first || completed > l.first + l.count) {
       if (!violation_) {
         violation_ = error{.code = errc::protocol_violation,
@@ -321,7 +320,7 @@ bool reactor::take_completions() {
       continue;
     }
     const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
-    // Compared anew each time: an answer may poll below this one.
+    // Compared anew each time: an answer may send, and so poll below this one.
     while (l.first < completed && l.count > 0) {
       const std::uint16_t next = slot_at(l, l.first + 1);
       if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
@@ -335,9 +334,7 @@ bool reactor::take_completions() {
       --l.count;
       if (l.count == 0) busy_lanes_ &= ~(1u << number);
       finish(next, replied >= l.first);
-      if (segment_ == nullptr) break;
     }
-    if (segment_ == nullptr) break;
   }
   return progress;
 }

@@ -18,15 +18,21 @@
 
 namespace troupe {
 
+namespace detail {
+class thread_duties;
+}
+
 /// Brings completions in: follows the requests in the order sent, watches the lanes' marks, and
 /// answers. One thread at a time has the **role** of doing so: the device thread, or any thread
 /// that waits for one of the device's futures, which then needs no other thread to hear of it.
 ///
 /// The role is `owner_`, taken with acquire and given up with release; everything below the line
-/// "with the role" is touched only by its holder. The holder may answer a request whose
-/// continuation waits for another one: `poll` may be entered again by the same thread, and is
-/// written so that each completion is taken off its list, and its slot is free, before its answer
-/// runs. Slots of requests that nobody waits for are given back together, at the end of a poll.
+/// "with the role" is touched only by its holder. Whose continuations an answer sets going come
+/// when the role is given up (`thread_duties`), so they may wait for anything. What the library
+/// itself does at an answer runs at once, waits for nothing, and may send: `poll` may be entered
+/// again by the same thread, and is written so that each completion is taken off its list, and its
+/// slot is free, before its answer runs. Slots of requests that nobody waits for are given back
+/// together, at the end of a poll.
 ///
 /// Who hears of a completion while nobody spins is written in `waits` (see `wire::wait_bits`): a
 /// waiting thread that holds the role sleeps on the worker's bell; the device thread sleeps on its
@@ -65,7 +71,8 @@ class reactor final : public completion_driver {
   /// Takes the role from whoever drives: it gives up at its next step.
   void take_role() noexcept;
   /// Gives the role up; when others wait or continuations hang on completions, the device thread is
-  /// to be woken by the next one.
+  /// to be woken by the next one. Then runs the continuations of what was answered, unless the
+  /// thread puts them off for another reason.
   void leave_role() noexcept;
   [[nodiscard]] bool has_role() const noexcept;
   /// Answers what has completed, unless another thread is about it.
@@ -159,6 +166,7 @@ class reactor final : public completion_driver {
     std::uint64_t last_ticket = 0;
   };
 
+  [[nodiscard]] bool make_owner(const detail::thread_duties& thread) noexcept;
   void place_in_lane(std::uint16_t slot);
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
     return of.slots[place & lane_ring_mask_];
@@ -190,7 +198,7 @@ class reactor final : public completion_driver {
   // The role. Who has it gives it up and then looks who waits; who waits says so in one of the next
   // three and then looks whether somebody has it: seq_cst, or a fence between, on both sides, so
   // one of the two sees the other.
-  std::atomic<std::uintptr_t> owner_{0};
+  std::atomic<const detail::thread_duties*> owner_{nullptr};
   std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`
   std::atomic<std::uint32_t> sleepers_{0};  // waiters that sleep without the role
   std::atomic<bool> prompt_{false};         // continuations wait; until nothing is in flight

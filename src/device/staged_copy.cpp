@@ -80,8 +80,7 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
       done_(&core_->completions()),
       sent_(&core_->completions()) {
   const bool by_crew = core_->crew().has_this_thread();
-  may_wait_ = !by_crew && !core_->completions().has_role() && !core_->watch().is_this_thread();
-  in_pieces_ = may_wait_ && tensor_.packed();
+  in_pieces_ = tensor_.packed();
   has_crew_ = !by_crew && core_->crew().most_threads() > 0 && bytes_ > done_at_once_bytes;
   threads_ = core_->crew().most_threads();
   std::size_t count = 1;
@@ -102,13 +101,13 @@ future<void> staged_copy::start() {
   if (bytes_ == 0) sent_.set_value();
   // This count keeps the copy from ending before all of its first pieces are under way.
   under_way_ = 1;
-  if (has_crew_ && may_wait_ && source_ != nullptr) {
+  if (has_crew_ && source_ != nullptr) {
     begin_together();
   } else {
     begin_alone();
   }
   end_one(std::nullopt);
-  if (has_crew_ && may_wait_) {
+  if (has_crew_) {
     // What has ended makes room for more, which nobody hears of while all copy.
     while (!all_sent.ready() && core_->crew().help())
       core_->completions().try_poll();

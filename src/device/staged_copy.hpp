@@ -26,8 +26,7 @@ namespace troupe {
 /// do: they come again when there is room, so that a copy that was begun is not left half done.
 ///
 /// Whoever starts a copy waits until its last piece has been sent: what it sends after that comes
-/// after the whole copy. A continuation of the device's must not wait, since completions, or even a
-/// new worker, may depend on its thread; there a copy goes in one piece.
+/// after the whole copy.
 ///
 /// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
 /// what the stages share. A stage has one owner at a time, who alone touches it: whoever begins a
@@ -80,7 +79,6 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::shared_ptr<device_core> core_;
   any_tensor tensor_;
   std::size_t bytes_ = 0;
-  bool may_wait_ = false;
   bool in_pieces_ = false;
   bool has_crew_ = false;
   const std::byte* source_ = nullptr;  // of a copy in

@@ -79,8 +79,11 @@ void supervisor::stop(error reason) {
     if (thread_.joinable()) thread_.join();
   }
   if (!parts_.around->has_device_thread() && !ended_) {
+    detail::thread_duties& duties = detail::thread_duties::mine();
+    duties.hold();
     run_commands();
     end_all();
+    duties.release();
   }
 }
 
@@ -114,7 +117,7 @@ void supervisor::watch(generation_watcher watcher) {
   auto shared = std::make_shared<generation_watcher>(std::move(watcher));
   const bool taken = execute([this, shared] {
     const bool ended = gone();
-    (*shared)(ended ? std::nullopt : std::optional(generation()));
+    tell(shared, ended);
     const std::lock_guard lock(mutex_);
     if (!ended) watchers_.push_back(shared);
   });
@@ -131,9 +134,16 @@ void supervisor::publish(device_state state) {
     watchers = watchers_;
     if (gone) watchers_.clear();
   }
-  for (const auto& watcher : watchers) {
-    (*watcher)(gone ? std::nullopt : std::optional(generation()));
-  }
+  for (const auto& watcher : watchers)
+    tell(watcher, gone);
+}
+
+// Like a continuation: what this thread is in the middle of comes first.
+void supervisor::tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const {
+  promise<void> news;
+  (void)news.get_future().then(
+      [watcher, now = ended ? std::nullopt : std::optional(generation())] { (*watcher)(now); });
+  news.set_value();
 }
 
 bool supervisor::execute(unique_function<void()> command) {

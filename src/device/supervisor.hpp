@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/thread_duties.hpp"
 #include "device/backend_choice.hpp"
 #include "device/dying_worker.hpp"
 #include "device/incarnation.hpp"
@@ -33,7 +34,10 @@ namespace troupe {
 /// reach it by `execute` (a queue under a mutex, and an eventfd), by the deadlines that senders
 /// announce, and by what workers write. The public questions are answered from atomics and a mutex
 /// that is held for a copy only.
-class supervisor {
+///
+/// The program's code, which may wait for anything, runs on the device thread only between two
+/// turns: continuations are put off until then, and where one waits, more turns come below it.
+class supervisor final : private detail::way_to_wait {
  public:
   using clock = std::chrono::steady_clock;
 
@@ -103,7 +107,7 @@ class supervisor {
     return replayed_.load(std::memory_order_relaxed);
   }
 
-  /// Calls `watcher` now and with each new generation, on the device thread; with no value once
+  /// Calls `watcher` soon and with each new generation, on the device thread; with no value once
   /// the device is gone for good.
   using generation_watcher = unique_function<void(std::optional<std::uint64_t>)>;
   void watch(generation_watcher watcher);
@@ -158,12 +162,15 @@ class supervisor {
   void wake() noexcept;
   void begin_watching() noexcept;
   void publish(device_state state);
+  void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
 
   // What the device thread does: supervisor_turns.cpp.
   void run();
+  void turn(clock::time_point until, const future_state_base* awaited);
+  void wait_until(const future_state_base* state, clock::time_point deadline) noexcept override;
   void run_commands();
-  void drive();
-  void sleep();
+  void drive(const future_state_base* awaited);
+  void sleep(clock::time_point at_most_until);
   void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
   void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
   void tick();
@@ -199,6 +206,7 @@ class supervisor {
                   std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
   void look_for_cause();
   void hold_back(const sign_of_loss& sign);
+  void forget_ended();
   void bury();
 
   // The device ends: supervisor_end.cpp.

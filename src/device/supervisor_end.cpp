@@ -36,13 +36,11 @@ void supervisor::give_up(error why) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
   if (active_) active_->end();
-  if (dying_) {
-    dying_->worker->end();
-    dying_.reset();
-  }
+  if (dying_) dying_->worker->end();
   parts_.completions.take_role();
   parts_.completions.poll();
   note_begun();
+  dying_.reset();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();

@@ -260,18 +260,24 @@ void supervisor::settle(const loss& what, const error& why) {
   completions.leave_role();
 }
 
-// With the role. The worker has ended, or is not waited for, and nothing is run again: what it was
-// running is left as it is, and says so in memory that outlives the device.
+// With the role. The workers have ended, or are not waited for, and nothing is run again: what they
+// were running is left as it is, and says so in memory that outlives the device.
 void supervisor::note_begun() {
   reactor& completions = parts_.completions;
+  if (dying_) forget_ended();
+  const auto of_dying = dying_ ? std::optional<final_marks>(*dying_) : std::nullopt;
+  std::span<const dying_worker::held_request> held;  // a part of what is in flight, in its order
+  if (dying_) held = dying_->held;
   lent_tensors lent;
   for (const std::uint16_t slot : completions.in_flight()) {
     record& r = completions.at(slot);
-    const std::uint64_t begun =
+    const bool is_held = !held.empty() && held.front().slot == slot;
+    const std::uint64_t given =
         completions.mark_can_be(r.lane) ? completions.started(r.lane) : completions.given(r.lane);
-    const bool held = parts_.requests.header(slot).held.load(std::memory_order_relaxed) != 0;
+    const bool begun = is_held ? of_dying->can_have_begun(held.front()) : given >= r.place;
+    if (is_held) held = held.subspan(1);
     const bool is_lent = lent.hold_back(r);
-    if (!is_lent && !r.withdrawn && (held || begun >= r.place)) r.interrupted = true;
+    if (!is_lent && !r.withdrawn && begun) r.interrupted = true;
   }
 }
 
@@ -305,7 +311,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
     if (completions.given(r.lane) < r.place) continue;
-    dying.held.push_back({.slot = slot, .ticket = r.ticket, .place = r.place});
+    dying.held.push_back({.slot = slot, .ticket = r.ticket, .lane = r.lane, .place = r.place});
     parts_.requests.header(slot).held.store(1, std::memory_order_relaxed);
   }
   completions.detach();
@@ -326,6 +332,15 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   completions.leave_role();
   dying.worker = std::move(active_);
   dying_ = std::move(dying);
+}
+
+// With the role. The next worker, which is to leave alone what is held, may have said that it is
+// done.
+void supervisor::forget_ended() {
+  std::erase_if(dying_->held, [this](const dying_worker::held_request& h) {
+    const record& r = parts_.completions.at(h.slot);
+    return !r.in_flight || r.ticket != h.ticket;
+  });
 }
 
 // Reaps a worker that was killed. From here on its marks are final: what it was given and had
@@ -352,43 +367,22 @@ void supervisor::bury() {
     return;
   }
   completions.take_role();
-  // The next worker, which is to leave them alone, may have said that they are done.
-  std::erase_if(dying_->held, [&](const dying_worker::held_request& h) {
-    const record& r = completions.at(h.slot);
-    return !r.in_flight || r.ticket != h.ticket;
-  });
+  forget_ended();
+  const final_marks marks(*dying_);
   std::vector<std::uint16_t> slots;
   std::vector<bereaved_request> requests;
   std::vector<bool> accused;
   lent_tensors lent;
-  // In its lane they follow each other, so a mark can be of one of them or of the one before.
-  struct places {
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-  };
-  std::array<places, wire::max_lanes> held_places{};
-  for (const dying_worker::held_request& held : dying_->held) {
-    places& lane = held_places[completions.at(held.slot).lane];
-    if (lane.last == 0) lane.first = held.place;
-    lane.last = held.place;
-  }
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
-    const wire::lane_mark& mark = segment->lanes[r.lane];
-    const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
-    const auto [first, last] = held_places[r.lane];
-    const bool known = completed + 1 >= first && completed <= last;
-    if (known && held.place <= completed) {
-      if (!r.answered) {
-        completions.answer_completed(held.slot, segment,
-                                     mark.replied.load(std::memory_order_relaxed) >= held.place);
-      }
+    if (marks.completed(held)) {
+      if (!r.answered) completions.answer_completed(held.slot, segment, marks.replied(held));
       continue;
     }
     // What was withdrawn is passed over, and may look begun all the same.
     // Where the mark cannot be, it was given to its queue and may have run; see `settle`.
-    const bool begun = !known || held.place <= wire::last_begun(mark);
-    r.started = !lent.hold_back(r) && !r.withdrawn && begun;
+    const bool known = marks.known(held);
+    r.started = !lent.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
     r.interrupted = r.interrupted || r.started;
     slots.push_back(held.slot);
     accused.push_back(held.accused);

@@ -1,5 +1,6 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "device/supervisor.hpp"
 #include "os/event.hpp"
 
@@ -28,25 +29,51 @@ constexpr auto longest_drive = 1ms;
 
 void supervisor::run() {
   ::prctl(PR_SET_NAME, "troupe-device");
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  duties.hold();
+  duties.wait_by(this);
   start_next();
-  while (!stopping_) {
-    drive();
-    sleep();
-    run_commands();
-    tick();
-  }
+  while (!stopping_)
+    turn(clock::time_point::max(), nullptr);
   end_all();
+  duties.wait_by(nullptr);
+  duties.release();
+}
+
+void supervisor::turn(clock::time_point until, const future_state_base* awaited) {
+  drive(awaited);
+  sleep(until);
+  run_commands();
+  tick();
+}
+
+// In a continuation that this thread has come to.
+void supervisor::wait_until(const future_state_base* state, clock::time_point deadline) noexcept {
+  // What others complete wakes nobody here.
+  constexpr auto look = 1ms;
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  duties.hold();
+  while (state == nullptr || !state->ready()) {
+    const clock::time_point now = current_time();
+    if (now >= deadline) break;
+    if (state != nullptr && state->driver() != nullptr) state->driver()->continuation_attached();
+    turn(std::min(deadline, now + look), state);
+  }
+  duties.release();
 }
 
 void supervisor::take_turn() {
   if (stopping_) return;
-  drive();
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  duties.hold();
+  drive(nullptr);
   const auto ask = [this](const incarnation* worker) {
     return worker != nullptr ? parts_.around->signs_of(*worker) : surroundings::signs{};
   };
   heed(ask(active_.get()), ask(next_.get()), dying_ && ask(dying_->worker.get()).ended);
   run_commands();
   tick();
+  duties.release();
 }
 
 void supervisor::run_commands() {
@@ -59,19 +86,31 @@ void supervisor::run_commands() {
     command();
 }
 
-void supervisor::drive() {
+// Here nothing is half done, so here continuations run.
+void supervisor::drive(const future_state_base* awaited) {
   reactor& completions = parts_.completions;
-  if (!completions.try_take_role()) return;
+  detail::thread_duties& duties = detail::thread_duties::mine();
   const clock::time_point until = current_time() + longest_drive;
-  detail::spin_wait spin(driver_spins);
-  for (;;) {
-    if (completions.poll()) spin = detail::spin_wait(driver_spins);
-    if (completions.in_flight_count() == 0 || !completions.wanted_promptly() || !spin.step() ||
-        current_time() >= until) {
-      break;
+  const auto is_over = [&] {
+    return current_time() >= until || (awaited != nullptr && awaited->ready());
+  };
+  for (bool again = true; again;) {
+    if (completions.try_take_role()) {
+      detail::spin_wait spin(driver_spins);
+      for (;;) {
+        if (completions.poll()) spin = detail::spin_wait(driver_spins);
+        if (duties.has_put_off() || completions.in_flight_count() == 0 ||
+            !completions.wanted_promptly() || !spin.step() || is_over()) {
+          break;
+        }
+      }
+      if (!lose_liar()) completions.leave_role();
     }
+    again = duties.has_put_off();
+    duties.release();
+    duties.hold();
+    again = again && !is_over();
   }
-  if (!lose_liar()) completions.leave_role();
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
@@ -99,8 +138,8 @@ supervisor::clock::time_point supervisor::next_turn() const {
   return until;
 }
 
-void supervisor::sleep() {
-  clock::time_point until = next_turn();
+void supervisor::sleep(clock::time_point at_most_until) {
+  clock::time_point until = std::min(next_turn(), at_most_until);
   pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},

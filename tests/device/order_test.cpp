@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -175,14 +174,6 @@ TEST_P(Order, ManyThreadsGetEachTheirOwnAnswers) {
   EXPECT_EQ(gpu_.generation(), 1u) << gpu_.health().last_fault->to_string();
 }
 
-TEST_P(Order, ContinuationsRunWithoutAnybodyWaiting) {
-  std::atomic<int> ran = 0;
-  for (int i = 0; i < 100; ++i) {
-    (void)gpu_.ask(lane::marker{}).then([&] { ++ran; });
-  }
-  EXPECT_TRUE(eventually([&] { return ran == 100; }));
-}
-
 // Sums a tensor up twice without holding its thread while the device works.
 class summer final : public actor {
  public:
@@ -226,46 +217,6 @@ TEST_P(Order, AHandlerThatAwaitsTheDeviceGoesOnWithItsAnswer) {
   EXPECT_EQ(answer.get(), 16.0);
   EXPECT_TRUE(held.get_result());
   EXPECT_EQ(awaiting.ask(second.transpose().slice(0, 0, 2).value()).get(), errc::type_mismatch);
-}
-
-TEST_P(Order, ContinuationMayAskAndWaitAgain) {
-  auto chained = gpu_.ask(lane::marker{}).then([this] {
-    gpu_.ask(lane::marker{}).get();
-    return 7;
-  });
-  EXPECT_EQ(chained.get(), 7);
-}
-
-// What a continuation sends may be done at once, and has a continuation, too.
-TEST_P(Order, ContinuationsThatAskAgainRunOneAfterTheOther) {
-  struct {
-    std::atomic<int> left = 20'000;
-    std::atomic<int> running = 256;
-    std::atomic<int> deepest = 0;
-  } all;
-  const library_actor lane = gpu_.library("lane");
-  std::function<void()> next = [&] {
-    if (all.left.fetch_sub(1) <= 0) {
-      --all.running;
-      return;
-    }
-    (void)lane.ask(lane::marker{}).then([&](const result<void>& done) {
-      static thread_local int depth = 0;
-      ++depth;
-      EXPECT_TRUE(done);
-      for (int most = all.deepest; most < depth;) {
-        if (all.deepest.compare_exchange_weak(most, depth)) break;
-      }
-      next();
-      --depth;
-    });
-  };
-  for (int i = all.running; i > 0; --i)
-    next();
-  EXPECT_TRUE(eventually([&] { return all.running == 0; }, 60s));
-  // Not as deep as there are chains; one that was answered before its continuation came runs in
-  // the one that sent it.
-  EXPECT_LE(all.deepest, 16);
 }
 
 }  // namespace

@@ -55,10 +55,7 @@ class device_schedule {
     }
     core_ =
         device_core::create_with(std::move(backend), 0, config_, host_memory(), around_).value();
-    core_->watch().watch([this](std::optional<std::uint64_t> generation) {
-      note("generation {}", generation.value_or(0));
-      if (generation.value_or(0) > 0) model_->is_activated(around_.time);
-    });
+    around_.before_start = [this] { see_activation(); };
     for (any_tensor& b : buffers_) {
       b = any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
     }
@@ -231,6 +228,7 @@ class device_schedule {
   void turn() {
     note("turn");
     core_->watch().take_turn();
+    see_activation();
     if (show_) {
       const auto fault = core_->watch().health().last_fault;
       if (fault && fault->message != last_fault_) {
@@ -243,6 +241,13 @@ class device_schedule {
     if (core_->watch().replayed() != model_->run_again()) {
       note("run again: {}, and {} by the model", core_->watch().replayed(), model_->run_again());
     }
+  }
+
+  void see_activation() {
+    if (core_->watch().generation() == generation_) return;
+    generation_ = core_->watch().generation();
+    note("generation {}", generation_);
+    model_->is_activated(around_.time);
   }
 
   void next_worker() {
@@ -338,6 +343,7 @@ class device_schedule {
   std::vector<use_plan> guilty_;
   std::deque<std::stop_source> stops_;
   std::uint64_t tickets_ = 0;
+  std::uint64_t generation_ = 0;
   std::string last_fault_;
 };
 

@@ -252,6 +252,7 @@ surroundings::signs simulated_worker::take_signs() noexcept { return std::exchan
 
 result<std::unique_ptr<incarnation>> simulated_surroundings::start_worker(
     const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>&) {
+  if (before_start) before_start();
   told->worker_starts(time);
   if (auto why = std::exchange(next_start_fails, std::nullopt)) {
     told->next_fails(why->code, time);

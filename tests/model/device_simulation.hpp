@@ -134,6 +134,7 @@ class simulated_surroundings final : public surroundings {
   clock::time_point time{std::chrono::hours(1)};
   std::mt19937_64 random;
   device_model* told = nullptr;
+  std::function<void()> before_start;
   std::optional<error> next_start_fails;  ///< at once
   std::vector<simulated_worker*> workers;
 };

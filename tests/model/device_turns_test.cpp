@@ -344,6 +344,24 @@ TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);
 }
 
+// Given up between a worker's loss and its burial: its marks still say what it had begun.
+TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) {
+  make({.standby = false, .restarts = {.restarts = 0}}, true);
+  const auto of_host = [&] {
+    return any_tensor::owned(core_->allocate(memory_space::host, 4096).value(), dtype::u8, {4096});
+  };
+  const any_tensor begun = of_host();
+  const any_tensor behind = of_host();
+  send(0, std::nullopt, {.writes = {begun}});
+  send(0, std::nullopt, {.writes = {behind}});
+  have_it_begin({0, 0});  // both are in its queue
+  around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_NE(begun.buffer()->state & buffer_watched, 0U);
+  EXPECT_EQ(behind.buffer()->state & buffer_watched, 0U);
+}
+
 TEST_F(DeviceTurns, AHangThatIsOlderThanTheLastLossIsForgottenFirst) {
   make({.standby = true, .restarts = {.restarts = 2, .window = 100ms}, .backoff = {.initial = 0ms}},
        true);

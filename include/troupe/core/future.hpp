@@ -38,7 +38,8 @@ inline constexpr bool is_future<future<T>> = true;
 }  // namespace detail
 
 /// The side that answers. Destroyed without an answer it answers `errc::no_reply`.
-/// Only the first answer counts; what waits, wakes; a continuation runs inside the call.
+/// Only the first answer counts; what waits, wakes; a continuation runs inside the call. (What a
+/// device answers continues on the thread that heard of it, where nothing waits for that thread.)
 template <class T>
 class promise {
  public:

@@ -18,9 +18,13 @@ class future_state_base;
 
 namespace detail {
 
-/// Runs on the completing thread and takes the state over.
+/// Runs on the completing thread and takes the state over: at once, or, where that thread is in the
+/// middle of something, soon.
 struct continuation {
   void (*run)(continuation& self, future_state_base& state) noexcept = nullptr;
+  // While it is put off:
+  continuation* after = nullptr;
+  future_state_base* source = nullptr;
 };
 
 }  // namespace detail
@@ -86,7 +90,8 @@ class TROUPE_EXPORT future_state_base {
     if (before != 0) complete_for(before);
   }
 
-  /// Gives the state to `next`, which runs at completion, or now if that has been.
+  /// Gives the state to `next`, which runs at completion, or, if that has been, now: in a
+  /// continuation when that has ended.
   void continue_with(detail::continuation& next) noexcept;
 
   /// The future lets go.

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <troupe/core/export.hpp>
+#include <troupe/core/future_state.hpp>
+
+#include <utility>
+
+namespace troupe::detail {
+
+/// How a thread waits that others rely on: it goes on with what it does for them.
+class way_to_wait {
+ public:
+  /// Returns once the state, where there is one, is ready, or the deadline has passed.
+  virtual void wait_until(const future_state_base* state,
+                          future_state_base::time_point deadline) noexcept = 0;
+
+ protected:
+  ~way_to_wait() = default;
+};
+
+/// What a thread owes to others, and so must not leave undone for a continuation's sake. A
+/// continuation is the program's: it may wait for anything, also for what the completing thread
+/// would have to do next. So whoever completes futures in the middle of something holds it up, and
+/// lets it run where nothing is half done.
+///
+/// Touched by its own thread only.
+class TROUPE_EXPORT thread_duties {
+ public:
+  [[nodiscard]] static thread_duties& mine() noexcept;
+
+  /// While anything holds them, the continuations of what this thread completes are put off.
+  void hold() noexcept { ++holds_; }
+  /// Runs what was put off, in order, when nothing else holds it. Not below one of those, unless
+  /// that waits: one that sends, and so hears of others, or finds answered what it sent, would nest
+  /// without end.
+  void release() noexcept {
+    --holds_;
+    if (!runs_) run_put_off();
+  }
+  [[nodiscard]] bool holds() const noexcept { return holds_ > 0; }
+  void put_off(continuation& next, future_state_base& state) noexcept;
+  /// Runs one that comes to a state that is ready: at once, but after the one that it comes from.
+  void run_soon(continuation& next, future_state_base& state) noexcept {
+    put_off(next, state);
+    if (!runs_) run_put_off();
+  }
+  [[nodiscard]] bool has_put_off() const noexcept { return first_ != nullptr; }
+
+  /// From here on the thread waits so, but for what it waits for while it holds continuations;
+  /// null: as any other.
+  void wait_by(way_to_wait* own) noexcept { own_ = own; }
+  [[nodiscard]] way_to_wait* own_way_to_wait() const noexcept {
+    return holds_ == 0 ? own_ : nullptr;
+  }
+  /// Sleeps, or does its duties.
+  void pause_until(future_state_base::time_point time) noexcept;
+
+  /// While this lives the thread waits. What was put off until the continuation that waits has
+  /// ended may be what it waits for, and runs first.
+  class waiting {
+   public:
+    explicit waiting(thread_duties& duties) noexcept
+        : duties_(duties), ran_(std::exchange(duties.runs_, false)) {
+      duties.run_put_off();
+    }
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+    ~waiting() { duties_.runs_ = ran_; }
+
+   private:
+    thread_duties& duties_;
+    const bool ran_;
+  };
+
+ private:
+  void run_put_off() noexcept {
+    if (holds_ == 0 && first_ != nullptr) run_all();
+  }
+  void run_all() noexcept;
+
+  unsigned holds_ = 0;
+  bool runs_ = false;  // one that was put off, and that does not wait
+  continuation* first_ = nullptr;
+  continuation* last_ = nullptr;
+  way_to_wait* own_ = nullptr;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,287 @@
+// Continuations of a device's answers: the program's code, which may wait for anything, on the
+// device thread or on a thread that waits for the device.
+
+#include "either_isolation.hpp"
+
+#include <troupe/device/lease.hpp>
+#include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/memory/fill.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Continuation : public either_isolation {
+ protected:
+  /// Runs `work` in a continuation, of a request that has not been answered when it is attached:
+  /// on the device thread, and on this one, which waits.
+  template <class Work>
+  void in_continuations(Work&& work) {
+    for (const bool waits : {false, true}) {
+      SCOPED_TRACE(waits ? "of a thread that waits" : "of the device thread");
+      expect_usable();
+      shared_flag flag(gpu_);
+      std::atomic<std::thread::id> ran_on{};
+      future<bool> done = gpu_.ask(hold{.flag = flag.tensor()}).then([&](const result<void>& r) {
+        ran_on = std::this_thread::get_id();
+        work();
+        return r.has_value();
+      });
+      // By a third thread: the one that drives is the one that waits.
+      std::jthread later([&] {
+        std::this_thread::sleep_for(20ms);
+        flag.set();
+      });
+      if (!waits) {
+        ASSERT_TRUE(eventually([&] { return done.ready(); }, 20s));
+        EXPECT_NE(ran_on.load(), std::this_thread::get_id());
+      }
+      ASSERT_TRUE(done.wait_for(20s));
+      EXPECT_TRUE(done.get());
+    }
+    expect_usable();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, Continuation,
+                         ::testing::Values(isolation::process, isolation::thread),
+                         process_or_thread);
+
+TEST_P(Continuation, RunsWithoutAnybodyWaiting) {
+  std::atomic<int> ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    (void)gpu_.ask(lane::marker{}).then([&] { ++ran; });
+  }
+  EXPECT_TRUE(eventually([&] { return ran == 100; }));
+}
+
+TEST_P(Continuation, MayAskAndWait) {
+  in_continuations([&] { EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result()); });
+}
+
+// What a continuation sends may be done at once, and has a continuation, too.
+TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
+  struct {
+    std::atomic<int> left = 20'000;
+    std::atomic<int> running = 256;
+    std::atomic<int> deepest = 0;
+  } all;
+  const library_actor lane = gpu_.library("lane");
+  std::function<void()> next = [&] {
+    if (all.left.fetch_sub(1) <= 0) {
+      --all.running;
+      return;
+    }
+    (void)lane.ask(lane::marker{}).then([&](const result<void>& done) {
+      static thread_local int depth = 0;
+      ++depth;
+      EXPECT_TRUE(done);
+      for (int most = all.deepest; most < depth;) {
+        if (all.deepest.compare_exchange_weak(most, depth)) break;
+      }
+      next();
+      --depth;
+    });
+  };
+  for (int i = all.running; i > 0; --i)
+    next();
+  EXPECT_TRUE(eventually([&] { return all.running == 0; }, 60s));
+  // Not as deep as there are chains; one that was answered before its continuation came runs in
+  // the one that sent it.
+  EXPECT_LE(all.deepest, 16);
+}
+
+TEST_P(Continuation, MayWaitForWhatEndsItsWorkerAndForTheNextOne) {
+  if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive it";
+  in_continuations([&] {
+    for (const fault::kind kind : {fault::kind::segmentation_fault, fault::kind::exit}) {
+      const auto fault = gpu_.ask(fault::inject{.what = kind}).get_result();
+      ASSERT_FALSE(fault);
+      EXPECT_EQ(fault.error().code, errc::device_fault);
+      EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result());
+    }
+  });
+}
+
+TEST_P(Continuation, OfAFaultMayWaitForTheNextWorker) {
+  if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive it";
+  for (int i = 0; i < 2; ++i) {
+    auto next =
+        gpu_.ask(fault::inject{.what = fault::kind::exit}).then([&](const result<void>& failed) {
+          EXPECT_FALSE(failed);
+          return gpu_.ask(lane::marker{}).get_result().has_value();
+        });
+    ASSERT_TRUE(next.wait_for(20s));
+    EXPECT_TRUE(next.get());
+  }
+}
+
+TEST_P(Continuation, MayWaitForADeadline) {
+  if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive a hang";
+  in_continuations([&] {
+    shared_flag never(gpu_);
+    const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.deadline = 50ms}).get_result();
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, errc::device_fault);
+  });
+}
+
+TEST_P(Continuation, MayCancelAndWait) {
+  in_continuations([&] {
+    shared_flag flag(gpu_);
+    const library_actor lane = gpu_.library("lane");
+    auto first = lane.ask(hold{.flag = flag.tensor()});
+    std::stop_source stop;
+    auto second = lane.ask(lane::marker{}, {.stop = stop.get_token()});
+    stop.request_stop();
+    if (!on_gpu()) {
+      const auto outcome = second.get_result();
+      ASSERT_FALSE(outcome);
+      EXPECT_EQ(outcome.error().code, errc::cancelled);
+    }
+    flag.set();
+    EXPECT_TRUE(first.get_result());
+  });
+}
+
+TEST_P(Continuation, MayFreeze) {
+  in_continuations([&] {
+    auto t = gpu_.tensor<float>({freezable}, initial::zero, placement::own).value();
+    EXPECT_TRUE(gpu_.freeze(t).get_result());
+    const auto refused = gpu_.ask(memory::fill{.to = t, .value = 1}).get_result();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::frozen_buffer);
+    EXPECT_TRUE(gpu_.thaw(t).get_result());
+    EXPECT_TRUE(gpu_.ask(memory::fill{.to = t, .value = 1}).get_result());
+  });
+}
+
+TEST_P(Continuation, MayLend) {
+  if (on_gpu()) GTEST_SKIP() << "lease.cpp lends there";
+  in_continuations([&] {
+    auto t = gpu_.tensor<float>({8}, initial::zero).value();
+    gpu_.lend(t, access::update).get().data<float>()[3] = 5;
+    EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 5.0);
+  });
+}
+
+TEST_P(Continuation, MayCopyInPieces) {
+  constexpr std::int64_t n = 6 << 20;
+  std::vector<float> from(n, 1.0F);
+  std::vector<float> to(n);
+  auto t = gpu_.tensor<float>({n}).value();
+  in_continuations([&] {
+    std::ranges::fill(to, 0.0F);
+    gpu_.copy(std::span<const float>(from), t).get();
+    gpu_.copy(t, std::span(to)).get();
+    EXPECT_EQ(to, from);
+  });
+}
+
+TEST_P(Continuation, OfACopyMayCopyAgain) {
+  constexpr std::int64_t n = 2 << 20;
+  std::vector<float> from(n, 1.0F);
+  std::vector<float> to(n);
+  auto t = gpu_.tensor<float>({n}).value();
+  for (int i = 0; i < 4; ++i) {
+    std::ranges::fill(to, 0.0F);
+    auto done = gpu_.copy(std::span<const float>(from), t).then([&] {
+      return gpu_.copy(t, std::span(to))
+          .then([&] {
+            gpu_.copy(t, std::span(to)).get();
+            return 3;
+          })
+          .get();
+    });
+    ASSERT_TRUE(eventually([&] { return done.ready(); }, 20s));
+    EXPECT_EQ(done.get(), 3);
+    EXPECT_EQ(to, from);
+  }
+}
+
+// Both were put off together: the second one runs below the first, which waits for it.
+TEST_P(Continuation, MayWaitForTheOneBehindIt) {
+  in_continuations([&] {
+    promise<int> said;
+    future<int> heard = said.get_future();
+    shared_flag flag(gpu_);
+    auto held = gpu_.ask(hold{.flag = flag.tensor()});
+    auto one = gpu_.ask(lane::marker{}).then([&] { return heard.get(); });
+    auto other = gpu_.ask(lane::marker{}).then([&] { said.set_value(7); });
+    flag.set();
+    EXPECT_EQ(one.get(), 7);
+    EXPECT_TRUE(other.get_result());
+    EXPECT_TRUE(held.get_result());
+  });
+}
+
+TEST_P(Continuation, MayDrainAndStopTheDevice) {
+  auto stopped = gpu_.ask(lane::marker{}).then([&](const result<void>&) {
+    (void)gpu_.ask(lane::marker{});
+    EXPECT_TRUE(gpu_.drain(10s));
+    gpu_.stop();
+    return true;
+  });
+  ASSERT_TRUE(eventually([&] { return stopped.ready(); }, 20s));
+  EXPECT_TRUE(stopped.get());
+  gpu_.stop();
+  EXPECT_EQ(gpu_.ask(lane::marker{}).get_result().error().code, errc::device_stopped);
+}
+
+TEST_P(Continuation, OfNewsOfAGenerationMayWait) {
+  std::atomic<int> heard = 0;
+  std::atomic<bool> gone = false;
+  gpu_.watch_generation([&](std::optional<std::uint64_t> generation) {
+    if (!generation) {
+      EXPECT_FALSE(gpu_.ask(lane::marker{}).get_result());
+      gone = true;
+    } else if (gpu_.ask(lane::marker{}).get_result()) {
+      ++heard;
+    }
+  });
+  ASSERT_TRUE(eventually([&] { return heard > 0; }));
+  if (GetParam() == isolation::process) {
+    const int before = heard;
+    kill_worker(gpu_);
+    EXPECT_TRUE(eventually([&] { return heard > before; }));
+  }
+  gpu_.stop();
+  EXPECT_TRUE(eventually([&] { return gone.load(); }));
+}
+
+// Each device's thread waits for the other device, which gets on all the same.
+TEST(ContinuationOfTwoDevices, MayWaitForEachOther) {
+  troupe::system system;
+  device one = system.device(0, permissive());
+  const std::optional<device> second = second_device(system, permissive());
+  if (!second) GTEST_SKIP() << "there is one GPU";
+  device two = *second;
+  std::atomic<int> met = 0;
+  const auto meet = [&](device& own, device& other) {
+    return own.ask(lane::marker{}).then([&] {
+      ++met;
+      EXPECT_TRUE(eventually([&] { return met == 2; }));
+      // Waited for here, and so brought in by the other's own thread, which does the same.
+      EXPECT_TRUE(other.ask(lane::marker{}).get_result());
+      const auto fault = other.ask(fault::inject{.what = fault::kind::exit}).get_result();
+      EXPECT_FALSE(fault);
+      return other.ask(lane::marker{}).get_result().has_value();
+    });
+  };
+  auto here = meet(one, two);
+  auto there = meet(two, one);
+  ASSERT_TRUE(eventually([&] { return here.ready() && there.ready(); }, 30s));
+  EXPECT_TRUE(here.get());
+  EXPECT_TRUE(there.get());
+}
+
+}  // namespace
+}  // namespace troupe::test
