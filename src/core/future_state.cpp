@@ -78,6 +78,7 @@ std::optional<std::uint32_t> future_state_base::announce_sleeper() const noexcep
 }
 
 bool future_state_base::park_until(time_point deadline) const noexcept {
+  const detail::thread_duties::sleeping here;
   while (const auto incomplete = announce_sleeper()) {
     os::futex_wait(status_, *incomplete, deadline, os::sharing::program);
     if (!ready() && passed(deadline)) return false;

@@ -9,13 +9,17 @@
 
 #include <algorithm>
 #include <climits>
+#include <new>
+#include <system_error>
+#include <utility>
 
 namespace troupe::detail {
 
 struct alignas(64) pool_dispatcher::worker {
-  explicit worker(pool_dispatcher& p) noexcept : pool(&p) {}
+  worker(pool_dispatcher& p, bool spare) noexcept : pool(&p), is_spare(spare) {}
 
   pool_dispatcher* pool;
+  const bool is_spare;
   std::atomic<actor_cell*> next{nullptr};  ///< seq_cst: see the class
   std::atomic<std::uint64_t> turns{0};     ///< relaxed: only a hint for thieves
   std::int32_t from_slot = 0;
@@ -42,9 +46,10 @@ pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
   if (threads <= 0) threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
   threads = std::max(1, threads);
   for (std::int32_t i = 0; i < threads; ++i)
-    workers_.push_back(std::make_unique<worker>(*this));
+    workers_.push_back(std::make_unique<worker>(*this, false));
   for (auto& w : workers_)
     w->turn_seen.resize(workers_.size());
+  awake_.store(threads, std::memory_order_relaxed);
   for (auto& w : workers_)
     w->thread = std::thread([this, &w] { serve(*w); });
 }
@@ -57,6 +62,17 @@ void pool_dispatcher::join() noexcept {
   os::futex_wake(wakes_, INT_MAX, os::sharing::program);
   for (auto& w : workers_) {
     if (w->thread.joinable()) w->thread.join();
+  }
+  // What is left for the spare ones may bring more of them.
+  std::unique_lock lock(spares_mutex_);
+  spares_end_ = true;
+  spare_is_called_.notify_all();
+  while (!spares_.empty()) {
+    const std::unique_ptr<worker> one = std::move(spares_.back());
+    spares_.pop_back();
+    lock.unlock();
+    one->thread.join();
+    lock.lock();
   }
 }
 
@@ -104,7 +120,7 @@ void pool_dispatcher::notify() noexcept {
 
 void pool_dispatcher::enqueue(actor_cell& cell) noexcept {
   worker* me = current_worker;
-  if (me != nullptr && me->pool == this) {
+  if (me != nullptr && me->pool == this && !me->is_spare) {
     actor_cell* older = me->next.exchange(&cell, std::memory_order_seq_cst);
     if (older != nullptr) push(*older);
   } else {
@@ -220,7 +236,9 @@ actor_cell* pool_dispatcher::wait_for_work(worker& me) noexcept {
 
 void pool_dispatcher::serve(worker& me) noexcept {
   current_worker = &me;
+  thread_duties::mine().work_with(this);
   for (;;) {
+    if (me.is_spare && is_one_too_many() && !rest()) return;
     actor_cell* cell = next_for(me);
     if (cell == nullptr) cell = wait_for_work(me);
     if (cell != nullptr) {
@@ -229,6 +247,61 @@ void pool_dispatcher::serve(worker& me) noexcept {
       return;
     }
   }
+}
+
+void pool_dispatcher::thread_sleeps() noexcept {
+  // Nobody was told of what this one would have come to after its turn.
+  if (any_work()) notify();
+  if (awake_.fetch_sub(1, std::memory_order_seq_cst) > 1) return;
+  awake_.fetch_add(1, std::memory_order_seq_cst);
+  const std::lock_guard lock(spares_mutex_);
+  if (resting_ > called_ && !spares_end_) {
+    ++called_;
+    return spare_is_called_.notify_one();
+  }
+  try {
+    auto spare = std::make_unique<worker>(*this, true);
+    spare->turn_seen.resize(workers_.size());
+    spares_.push_back(std::move(spare));
+  } catch (const std::bad_alloc&) {
+    awake_.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  worker& made = *spares_.back();
+  try {
+    made.thread = std::thread([this, &made] { serve(made); });
+  } catch (const std::system_error&) {
+    // As well as it can: the next one to fall asleep tries again, and whoever waits for room looks
+    // again and again.
+    spares_.pop_back();
+    awake_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void pool_dispatcher::thread_wakes() noexcept { awake_.fetch_add(1, std::memory_order_seq_cst); }
+
+bool pool_dispatcher::is_one_too_many() noexcept {
+  const auto enough = static_cast<std::int32_t>(workers_.size());
+  std::int32_t awake = awake_.load(std::memory_order_relaxed);
+  while (awake > enough) {
+    if (awake_.compare_exchange_weak(awake, awake - 1, std::memory_order_seq_cst,
+                                     std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// False when the pool ends.
+bool pool_dispatcher::rest() noexcept {
+  if (any_work()) notify();  // which may have woken this one
+  std::unique_lock lock(spares_mutex_);
+  ++resting_;
+  spare_is_called_.wait(lock, [this] { return called_ > 0 || spares_end_; });
+  --resting_;
+  if (called_ == 0) return false;
+  --called_;
+  return true;
 }
 
 void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
@@ -257,6 +330,7 @@ bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (on_the_pool && cell.claim_scheduled()) {
     cell.run(turn_limits{.messages = throughput_});
   } else {
+    const thread_duties::sleeping here;
     cell.messages().await_room(m);
   }
   return true;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "core/thread_duties.hpp"
 #include "core/turn_dispatcher.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -20,7 +23,11 @@ namespace troupe::detail {
 /// `spinning_`, enter `parked_`, look for work again, sleep. Making ready: publish the work, then
 /// look at `spinning_` and `parked_` (all seq_cst, so one of the two sees the other). A spinner
 /// that finds work and was the last wakes another, since senders relied on it.
-class pool_dispatcher final : public turn_dispatcher {
+///
+/// A turn may sleep, until a future is ready or a mailbox has room, and what it sleeps for may need
+/// a thread. So when the last one that is awake falls asleep a spare one takes its place. A spare
+/// one has no slot, and rests when as many as the pool is to have are awake without it.
+class pool_dispatcher final : public turn_dispatcher, private stand_in {
  public:
   pool_dispatcher(std::int32_t threads, std::int32_t throughput);
   ~pool_dispatcher() override;
@@ -48,6 +55,10 @@ class pool_dispatcher final : public turn_dispatcher {
   static thread_local worker* current_worker;
 
   void serve(worker& me) noexcept;
+  void thread_sleeps() noexcept override;
+  void thread_wakes() noexcept override;
+  [[nodiscard]] bool is_one_too_many() noexcept;
+  [[nodiscard]] bool rest() noexcept;
   void run(worker& me, actor_cell& cell) noexcept;
   actor_cell* next_for(worker& me) noexcept;
   actor_cell* wait_for_work(worker& me) noexcept;
@@ -74,6 +85,16 @@ class pool_dispatcher final : public turn_dispatcher {
   std::atomic<std::int32_t> parked_{0};
   std::atomic<std::uint32_t> wakes_{0};
   std::atomic<bool> ending_{false};
+
+  /// Threads that do not sleep in a turn, those that have nothing to do included; seq_cst: whoever
+  /// counts it down to nothing, and nobody else, brings a spare one, which is counted at once.
+  alignas(64) std::atomic<std::int32_t> awake_{0};
+  std::mutex spares_mutex_;
+  std::condition_variable spare_is_called_;
+  std::vector<std::unique_ptr<worker>> spares_;  ///< guarded, as are the next three
+  int resting_ = 0;
+  int called_ = 0;  ///< of those that rest
+  bool spares_end_ = false;
 };
 
 }  // namespace troupe::detail

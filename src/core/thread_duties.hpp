@@ -18,6 +18,16 @@ class way_to_wait {
   ~way_to_wait() = default;
 };
 
+/// Has somebody else do a thread's work while that sleeps: it may be what it sleeps for.
+class stand_in {
+ public:
+  virtual void thread_sleeps() noexcept = 0;
+  virtual void thread_wakes() noexcept = 0;
+
+ protected:
+  ~stand_in() = default;
+};
+
 /// What a thread owes to others, and so must not leave undone for a continuation's sake. A
 /// continuation is the program's: it may wait for anything, also for what the completing thread
 /// would have to do next. So whoever completes futures in the middle of something holds it up, and
@@ -52,6 +62,8 @@ class TROUPE_EXPORT thread_duties {
   [[nodiscard]] way_to_wait* own_way_to_wait() const noexcept {
     return holds_ == 0 ? own_ : nullptr;
   }
+  /// Told from here on when the thread sleeps until a future is ready, or there is room.
+  void work_with(stand_in* other) noexcept { stand_in_ = other; }
   /// Sleeps, or does its duties.
   void pause_until(future_state_base::time_point time) noexcept;
 
@@ -72,6 +84,22 @@ class TROUPE_EXPORT thread_duties {
     const bool ran_;
   };
 
+  /// While this lives the thread may sleep.
+  class sleeping {
+   public:
+    sleeping() noexcept : other_(mine().stand_in_) {
+      if (other_ != nullptr) other_->thread_sleeps();
+    }
+    sleeping(const sleeping&) = delete;
+    sleeping& operator=(const sleeping&) = delete;
+    ~sleeping() {
+      if (other_ != nullptr) other_->thread_wakes();
+    }
+
+   private:
+    stand_in* const other_;
+  };
+
  private:
   void run_put_off() noexcept {
     if (holds_ == 0 && first_ != nullptr) run_all();
@@ -83,6 +111,7 @@ class TROUPE_EXPORT thread_duties {
   continuation* first_ = nullptr;
   continuation* last_ = nullptr;
   way_to_wait* own_ = nullptr;
+  stand_in* stand_in_ = nullptr;
 };
 
 }  // namespace troupe::detail

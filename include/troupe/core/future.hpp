@@ -38,8 +38,7 @@ inline constexpr bool is_future<future<T>> = true;
 }  // namespace detail
 
 /// The side that answers. Destroyed without an answer it answers `errc::no_reply`.
-/// Only the first answer counts; what waits, wakes; a continuation runs inside the call. (What a
-/// device answers continues on the thread that heard of it, where nothing waits for that thread.)
+/// Only the first answer counts; what waits, wakes; a continuation runs inside the call (`then`).
 template <class T>
 class promise {
  public:
@@ -160,8 +159,12 @@ class [[nodiscard]] future {
 
   /// A future of what `f` makes of this one's outcome. `f` takes a `result<T>`, or a `T` (nothing
   /// for void): then an error skips it. If it returns a `result<U>` or a `future<U>`, the new
-  /// future is of `U`. `f` runs on the completing thread, inside the completing call, or at once
-  /// if this future is ready: keep it short. What it throws becomes the error.
+  /// future is of `U`. What it throws becomes the error.
+  ///
+  /// `f` runs on the completing thread, inside the completing call, or at once if this future is
+  /// ready; in a continuation after that one, or when that one waits. A device's answer continues
+  /// on its device thread, or on whichever thread waits for the device. `f` may wait, for the same
+  /// device as well; what comes behind it is late by as much.
   template <class F>
   auto then(F&& f);
 

@@ -32,7 +32,7 @@ class TROUPE_EXPORT system_service {
 
 /// How a system runs its actors. The defaults are meant to be right.
 struct system_config {
-  std::int32_t threads = 0;      ///< of the pool; 0: one per processor
+  std::int32_t threads = 0;  ///< of the pool; 0: one per processor; more while all of them sleep
   std::int32_t throughput = 64;  ///< messages that an actor handles before others get their turn
   troupe::supervision supervision{};  ///< of the actors spawned by the system itself
   /// Decides on what was escalated to the root; `escalate` is taken as `stop`.

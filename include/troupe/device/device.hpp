@@ -149,8 +149,8 @@ class TROUPE_EXPORT device {
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept;
 
   /// Calls `watcher` soon with the current generation and then with each new one (some may be
-  /// skipped), and with nothing once the device is gone. Runs on the device's own thread: keep it
-  /// short.
+  /// skipped), and with nothing once the device is gone. Runs on the device's own thread, as a
+  /// continuation does (`future::then`).
   void watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher);
 
   /// Waits until generation 1 is there. \errors why the device could not be brought up
@@ -159,7 +159,7 @@ class TROUPE_EXPORT device {
   /// Waits until every request sent so far has ended, or the patience.
   bool drain(std::chrono::nanoseconds patience);
   /// Refuses new requests, fails those in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done; in a continuation of one of its own requests before.
+  /// Returns when that is done; on the device's own thread, as a continuation may be, before.
   void stop();
 
   [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
