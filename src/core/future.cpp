@@ -31,6 +31,15 @@ error abandoned_promise_error() {
   return error{.code = errc::no_reply, .message = "the receiver dropped the request"};
 }
 
+error no_future_error() {
+  return error{.code = errc::invalid_argument,
+               .message =
+                   "the future has been used up or moved from, or never was one: get, "
+                   "get_result, then, timeout and co_await use it up"};
+}
+
+void throw_no_future() { throw failure(no_future_error()); }
+
 error timed_out_error(std::chrono::nanoseconds patience) {
   const double milliseconds = std::chrono::duration<double, std::milli>(patience).count();
   return error{.code = errc::timed_out,

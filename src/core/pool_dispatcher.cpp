@@ -5,6 +5,7 @@
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -50,8 +51,16 @@ pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
   for (auto& w : workers_)
     w->turn_seen.resize(workers_.size());
   awake_.store(threads, std::memory_order_relaxed);
-  for (auto& w : workers_)
-    w->thread = std::thread([this, &w] { serve(*w); });
+  try {
+    for (auto& w : workers_)
+      w->thread = std::thread([this, &w] { serve(*w); });
+  } catch (const std::system_error& none) {
+    const auto made = std::ranges::count_if(workers_, [](auto& w) { return w->thread.joinable(); });
+    join();
+    throw failure({.code = errc::system_error,
+                   .message = fmt::format("a pool of {} threads, of which {} could be started: {}",
+                                          threads, made, none.code().message())});
+  }
 }
 
 pool_dispatcher::~pool_dispatcher() = default;

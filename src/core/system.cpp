@@ -18,7 +18,15 @@ system::system(std::shared_ptr<detail::system_core> core) noexcept : core_(std::
   core_->open();
 }
 
-system::~system() { core_->close(); }
+system::~system() {
+  if (core_->is_copy()) {
+    // Nothing of it can end here.
+    [[maybe_unused]] const auto* for_good =
+        std::make_unique<std::shared_ptr<detail::system_core>>(std::move(core_)).release();
+    return;
+  }
+  core_->close();
+}
 
 detail::actor_cell& system::root() const noexcept { return core_->root(); }
 

@@ -2,10 +2,12 @@
 
 #include "core/actor_cell.hpp"
 #include "core/turn_dispatcher.hpp"
+#include "os/fork_count.hpp"
 
 #include <troupe/core/system.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -34,6 +36,8 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   [[nodiscard]] const std::shared_ptr<timer_service>& timers() const noexcept { return timers_; }
   [[nodiscard]] actor_cell& root() const noexcept { return root_.cell(); }
   [[nodiscard]] turn_dispatcher& pool() const noexcept { return *pool_; }
+  /// True in a process that was forked from the one that made the system: its threads are not here.
+  [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
   [[nodiscard]] troupe::system* owner() const noexcept { return owner_; }
   void set_owner(troupe::system* owner) noexcept { owner_ = owner; }
 
@@ -58,6 +62,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   system_config config_;
   std::shared_ptr<timer_service> timers_;
   std::shared_ptr<turn_dispatcher> pool_;
+  const std::uint32_t made_in_ = os::fork_count();
   troupe::system* owner_ = nullptr;
   any_actor_ref root_;
 

@@ -1,10 +1,13 @@
 #include "core/ambient.hpp"
 #include "core/timer_heap.hpp"
+#include "os/fork_count.hpp"
 
 #include <troupe/core/timer_service.hpp>
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace troupe {
@@ -21,9 +24,9 @@ class process_timers final : public timer_service {
 
   timer_id add(time_point when, unique_function<void()> expire) override {
     const std::lock_guard lock(mutex_);
-    if (!running_) {
+    if (runs_in_ != os::fork_count()) {
       std::thread([this] { serve(); }).detach();
-      running_ = true;
+      runs_in_ = os::fork_count();
     }
     const bool earlier = !heap_.next() || when < *heap_.next();
     const timer_id id = heap_.add(when, std::move(expire));
@@ -57,7 +60,7 @@ class process_timers final : public timer_service {
   std::mutex mutex_;
   std::condition_variable changed_;
   detail::timer_heap heap_;
-  bool running_ = false;
+  std::optional<std::uint32_t> runs_in_;  // a forked process has no thread of the one before
 };
 
 }  // namespace

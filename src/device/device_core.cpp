@@ -57,6 +57,8 @@ device_core::device_core(std::int32_t ordinal, device_config config,
 device_core::~device_core() = default;
 
 void device_core::let_go(device_core* unused) noexcept {
+  // In a forked process nothing of it can end.
+  if (unused->completions_ && unused->completions_->is_copy()) return;
   const auto free_it = [unused, ends = unused->ends_] {
     delete unused;
     if (ends) ends->add(-1);
@@ -246,6 +248,7 @@ void device_core::leave_lease_lane(std::uint8_t lane) noexcept {
 
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,
                                                  placement where) {
+  if (completions_->is_copy()) return reactor::copy_error();
   memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
   return pool.allocate(bytes, supervisor_->generation(), where == placement::own);
 }

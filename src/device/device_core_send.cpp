@@ -60,6 +60,8 @@ result<void> device_core::send(const request_type& type, const void* request,
   };
   if (supervisor_->gone()) [[unlikely]]
     return refuse(supervisor_->stop_reason());
+  if (completions_->is_copy()) [[unlikely]]
+    return refuse(reactor::copy_error());
   if (auto why = not_enabled(type)) [[unlikely]]
     return refuse(std::move(*why));
   deadline until;

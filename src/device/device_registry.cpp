@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +20,7 @@ namespace {
 constexpr std::int32_t largest_ordinal = 63;
 // What a cache line holds: host tensors lie beside each other without sharing one.
 constexpr std::uint64_t host_granule_bytes = 64;
-// How long a system that shuts down lets its devices finish what they have.
+// How long a system that shuts down lets its devices finish what they have, all together.
 constexpr auto drain_patience = std::chrono::seconds(5);
 
 error has_shut_down() {
@@ -142,9 +144,10 @@ void device_registry::stop() noexcept {
     made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
   }
+  const auto until = std::chrono::steady_clock::now() + drain_patience;
   for (auto& [ordinal, core] : devices) {
     class device one(core);
-    one.drain(drain_patience);
+    one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
     core->watch().stop({.code = errc::device_stopped, .message = "its system has shut down"});
   }
   devices.clear();

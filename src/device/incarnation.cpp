@@ -8,6 +8,7 @@
 #include "worker/engine.hpp"
 #include "worker/worker_argument.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -173,7 +174,7 @@ void incarnation::change_memory(const memory_change& change) {
   result<void> changed;
   switch (change.kind) {
     case wire::control::map: {
-      const os::unique_fd memory(::dup(piece.descriptor));
+      const os::unique_fd memory(::fcntl(piece.descriptor, F_DUPFD_CLOEXEC, 0));
       changed = backend.map(piece.space, piece.offset, piece.bytes, memory);
       break;
     }

@@ -178,7 +178,26 @@ void reactor::continuation_attached() noexcept {
   if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
 }
 
+error reactor::copy_error() {
+  return {.code = errc::device_stopped,
+          .message =
+              "this process was forked from the one that made the device, which works for "
+              "that one only: make systems and devices after fork() or daemon()"};
+}
+
+// Here only one thread is left. The requests themselves are the other process's.
+void reactor::fail_in_copy() noexcept {
+  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
+    if (!records_[slot].done) continue;
+    error why = copy_error();
+    completion done = std::move(records_[slot].done);
+    done(nullptr, &why);
+  }
+}
+
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
+  if (is_copy()) [[unlikely]]
+    return fail_in_copy();
   detail::spin_wait spin(spins_, 1);
   while (!state.ready()) {
     if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {

@@ -3,6 +3,7 @@
 #include "device/mailbox.hpp"
 #include "device/record.hpp"
 #include "device/taint_watch.hpp"
+#include "os/fork_count.hpp"
 #include "os/unique_fd.hpp"
 #include "wire/layout.hpp"
 
@@ -75,6 +76,10 @@ class reactor final : public completion_driver {
   /// thread puts them off for another reason.
   void leave_role() noexcept;
   [[nodiscard]] bool has_role() const noexcept;
+  /// True in a process that was forked from the one whose device this is: nothing here may touch
+  /// what the two have in common.
+  [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
+  [[nodiscard]] static error copy_error();
   /// Answers what has completed, unless another thread is about it.
   void try_poll();
   /// Takes up all that was sent before the call, with the role or without.
@@ -187,6 +192,9 @@ class reactor final : public completion_driver {
   void set_waits(std::uint32_t bits) noexcept;
   void wake_device_thread() noexcept;
 
+  void fail_in_copy() noexcept;
+
+  const std::uint32_t made_in_ = os::fork_count();
   // Acquire-release on the way down: whoever deletes sees what the others did.
   std::atomic<std::uint64_t> references_{1};
   const std::shared_ptr<mailbox> mailbox_;

@@ -203,9 +203,12 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
     }
     case verdict::abort:
       end = error{.code = errc::aborted,
-                  .message = fmt::format("its worker was lost while it ran ({}), and it updates "
-                                         "in place, so it is not safe to run again",
-                                         why.message)};
+                  .message = fmt::format(
+                      "its worker was lost while it ran ({}), and {}, so it is not safe to run "
+                      "again",
+                      why.message,
+                      safe_to_repeat(r.operands) ? "nobody knows which of its lane's requests ran"
+                                                 : "it updates in place")};
       break;
     case verdict::poisonous:
       end = error{.code = errc::poisonous,

@@ -285,6 +285,7 @@ pool_statistics memory_pool::statistics() const {
 }
 
 void memory_pool::trim() {
+  if (is_copy()) return;
   const std::lock_guard lock(mutex_);
   if (slabs_) {
     slabs_->release_unused();
@@ -298,6 +299,7 @@ void memory_pool::trim() {
 }
 
 void memory_pool::give_back(detail::buffer& unused) noexcept {
+  if (is_copy()) return;
   if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_ && !closed()) {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));

@@ -4,6 +4,7 @@
 #include "memory/buffer_owner.hpp"
 #include "memory/slab_store.hpp"
 #include "memory/taint_book.hpp"
+#include "os/fork_count.hpp"
 #include "os/shared_memory.hpp"
 
 #include <troupe/core/result.hpp>
@@ -154,6 +155,10 @@ class memory_pool final : public detail::buffer_owner,
   std::weak_ptr<device_core> home_;               // set once, before any buffer is handed out
   std::function<void(detail::buffer_ref)> thaw_;  // likewise
   std::atomic<bool> closed_{false};
+  // What a forked process has of it is the other one's.
+  [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
+
+  const std::uint32_t made_in_ = os::fork_count();
   taint_book taints_;  // has a mutex of its own
 
   mutable std::mutex mutex_;

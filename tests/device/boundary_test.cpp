@@ -3,6 +3,7 @@
 
 #include "operations.hpp"
 #include "programs.hpp"
+#include "under_sanitizers.hpp"
 
 #include <troupe/ops/lane/marker.hpp>
 
@@ -163,6 +164,15 @@ TEST_F(Boundary, AWorkerThatIsReplacedLeavesNothingOpenInTheProgram) {
     ASSERT_TRUE(settled());
   }
   EXPECT_TRUE(eventually([&] { return count() == before; })) << count() << " after " << before;
+}
+
+TEST(BoundaryOfAProgram, ThatForksHasADeviceInOneProcessAndATypedErrorInTheOther) {
+  if (under_sanitizers) GTEST_SKIP() << "they start no threads in a forked process";
+  const pid_t pid = start_program("forked", -1);
+  int status = -1;
+  ASSERT_TRUE(eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; },
+                         std::chrono::seconds(30)));
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(BoundaryOfAProgram, WithoutStandardStreamsKeepsMemoryOutOfTheirPlaces) {

@@ -4,10 +4,13 @@
 
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
+#include <troupe/ops/memory/fill.hpp>
 
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -127,6 +130,55 @@ int without_streams() {
   return 0;
 }
 
+// A copy of this process has none of its threads, and the same memory.
+int forked() {
+  auto system = std::make_optional<troupe::system>();
+  auto gpu = std::make_optional(system->device(0, permissive()));
+  auto t = std::make_optional(gpu->tensor<float>({1 << 20}).value());
+  auto kept = gpu->host_tensor<float>({1 << 20}).value();
+  std::ranges::fill(kept.elements(), 3.0F);
+  gpu->ask(memory::fill{.to = *t, .value = 2}).get();
+  shared_flag flag(*gpu);
+  auto held = gpu->ask(hold{.flag = flag.tensor()});
+  const pid_t copy = ::fork();
+  if (copy < 0) return 1;
+  if (copy == 0) {
+    const auto stopped = [](const auto& outcome) {
+      return !outcome && outcome.error().code == errc::device_stopped &&
+             outcome.error().message.find("fork") != std::string::npos;
+    };
+    if (!stopped(gpu->ask(lane::marker{}).get_result())) ::_exit(2);
+    if (!stopped(held.get_result())) ::_exit(3);
+    if (!stopped(gpu->tensor<float>({8}))) ::_exit(4);
+    {
+      const auto ends_here = std::move(gpu);
+      const auto and_this = std::move(t);
+      const auto this_too = std::move(kept);
+      system.reset();
+    }
+    // What it makes for itself works.
+    if (!on_gpu()) {
+      troupe::system own;
+      device other = own.device(0, permissive());
+      if (!other.ask(lane::marker{}).get_result()) ::_exit(5);
+      promise<int> never;
+      const auto late = never.get_future().timeout(1ms).get_result();
+      if (late || late.error().code != errc::timed_out) ::_exit(6);
+    }
+    ::_exit(0);
+  }
+  int status = -1;
+  if (::waitpid(copy, &status, 0) != copy || status != 0) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
+  }
+  flag.set();
+  if (!held.get_result()) return 10;
+  if (gpu->ask(sum{.input = *t}).get() != 2.0 * (1 << 20)) return 11;
+  for (const float one : kept.elements())
+    if (one != 3.0F) return 12;
+  return 0;
+}
+
 }  // namespace
 
 int maybe_run_program() {
@@ -134,6 +186,7 @@ int maybe_run_program() {
   if (name == nullptr) return -1;
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
   if (std::string_view(name) == "without_streams") return without_streams();
+  if (std::string_view(name) == "forked") return forked();
   if (std::string_view(name) == "after_condemnation") ::_exit(after_condemnation());
   return std::string_view(name) == "idle" ? idle() : condemned();
 }

@@ -100,6 +100,31 @@ void run(troupe::device& gpu, std::int64_t n) {
   expect(right, "100 times in turn");
 }
 
+// What is undefined of a tensor stays so where a loan of it comes too late, and no longer once the
+// program had it to write.
+void lend_the_undefined(troupe::device& gpu) {
+  std::printf("a tensor of which half is undefined\n");
+  auto t = gpu.tensor<float>({8}).value();
+  auto other = gpu.tensor<float>({8}).value();
+  auto fault = gpu.ask(troupe::fault::inject{.what = troupe::fault::kind::trap,
+                                             .output = t.slice(0, 0, 4).value()})
+                   .get_result();
+  expect(!fault, "a request is lost while it writes");
+  auto flag = gpu.host_tensor<std::uint32_t>({1}).value();
+  flag[0] = 0;
+  auto busy = gpu.ask(
+      troupe::fault::spin_until{.flag = flag, .output = t.slice(0, 4, 8).value(), .value = 2});
+  const auto late = gpu.lend(t, troupe::access::write, 20ms).get_result();
+  expect(!late && late.error().code == troupe::errc::deadline_exceeded, "the loan comes too late");
+  std::atomic_ref(flag[0]).store(1, std::memory_order_release);
+  expect(busy.get_result().has_value(), "which ends nothing else");
+  const troupe::memory::copy read{.from = t, .to = other};
+  const auto refused = gpu.ask(read).get_result();
+  expect(!refused && refused.error().code == troupe::errc::tainted_buffer, "nobody has written it");
+  gpu.lend(t, troupe::access::write).get().give_back();
+  expect(gpu.ask(read).get_result().has_value(), "somebody had it");
+}
+
 }  // namespace
 
 int main() {
@@ -114,6 +139,7 @@ int main() {
     make_context(gpu.description().ordinal);
     run(gpu, count);  // a slab of its own
     run(gpu, 1000);   // one of many in a slab
+    lend_the_undefined(gpu);
     const auto start = std::chrono::steady_clock::now();
     auto t = gpu.tensor<float>({count}).value();
     constexpr int times = 200;

@@ -15,6 +15,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(Future, ThatIsUsedUpSaysSo) {
+  auto f = make_ready_future(7);
+  EXPECT_EQ(f.get(), 7);
+  const auto refused = [](auto&& use) {
+    try {
+      use();
+    } catch (const failure& why) {
+      return why.code();
+    }
+    return errc{};
+  };
+  EXPECT_EQ(refused([&] { (void)f.get(); }), errc::invalid_argument);
+  EXPECT_EQ(refused([&] { (void)f.ready(); }), errc::invalid_argument);
+  EXPECT_EQ(refused([&] { f.wait(); }), errc::invalid_argument);
+  EXPECT_EQ(refused([&] { (void)f.wait_for(1ms); }), errc::invalid_argument);
+  EXPECT_EQ(refused([&] { (void)f.then([](int) {}); }), errc::invalid_argument);
+  EXPECT_EQ(refused([&] { (void)f.timeout(1ms); }), errc::invalid_argument);
+  EXPECT_EQ(f.get_result().error().code, errc::invalid_argument);
+  EXPECT_EQ(f.try_get().error().code, errc::invalid_argument);
+  future<void> never;
+  EXPECT_EQ(never.get_result().error().code, errc::invalid_argument);
+  EXPECT_FALSE(never.valid());
+}
+
 TEST(Future, HandsOverTheValueOnce) {
   promise<std::unique_ptr<int>> source;
   auto f = source.get_future();

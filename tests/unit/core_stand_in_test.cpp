@@ -1,13 +1,19 @@
 // Turns that sleep, in as many threads as the pool has: what they sleep for gets a thread.
 
+#include "under_sanitizers.hpp"
+
 #include <troupe/core/future_combine.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -177,6 +183,27 @@ TEST(StandIn, ThereAreAsManyAsSleep) {
     ASSERT_TRUE(answer.wait_for(20s));
     EXPECT_EQ(answer.get(), round + links);
   }
+}
+
+// In a process of its own, whose address space has no room for so many stacks.
+TEST(Pool, WhoseThreadsCannotBeStartedSaysSo) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
+  const auto starts = [] {
+    std::ifstream sizes("/proc/self/statm");
+    rlim_t pages = 0;
+    sizes >> pages;
+    const auto room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (64U << 20);
+    const rlimit limit{.rlim_cur = room, .rlim_max = room};
+    ::setrlimit(RLIMIT_AS, &limit);
+    try {
+      const troupe::system system({.threads = 256});
+    } catch (const failure& why) {
+      std::fputs(why.what(), stderr);
+      ::_exit(why.code() == errc::system_error ? 0 : 1);
+    }
+    ::_exit(2);
+  };
+  EXPECT_EXIT(starts(), testing::ExitedWithCode(0), "a pool of 256 threads, of which");
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ namespace detail {
 [[nodiscard]] TROUPE_EXPORT error current_exception_error() noexcept;
 
 [[nodiscard]] TROUPE_EXPORT error abandoned_promise_error();
+[[nodiscard]] TROUPE_EXPORT error no_future_error();
+[[noreturn]] TROUPE_EXPORT void throw_no_future();
 
 struct no_state_t {};
 inline constexpr no_state_t no_state{};
@@ -102,7 +104,9 @@ class promise {
 };
 
 /// The side that waits. Letting it go neither waits nor cancels the work.
-/// `get`, `get_result`, `then`, `timeout` and `co_await` use it up.
+/// `get`, `get_result`, `then`, `timeout` and `co_await` use it up; what is asked of it after that,
+/// but for `valid`, throws `failure` (`errc::invalid_argument`), or answers it where it answers
+/// errors.
 template <class T>
 class [[nodiscard]] future {
  public:
@@ -119,18 +123,18 @@ class [[nodiscard]] future {
     if (state_ != nullptr) state_->abandon();
   }
 
-  /// False when default-constructed, moved from or used up. All else needs a valid future.
+  /// False when default-constructed, moved from or used up.
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
-  [[nodiscard]] bool ready() const noexcept { return state_->ready(); }
+  [[nodiscard]] bool ready() const { return state().ready(); }
 
   /// Blocks: spins for a short bounded time, then sleeps.
-  void wait() const noexcept { state_->wait_until(std::chrono::steady_clock::time_point::max()); }
+  void wait() const { state().wait_until(std::chrono::steady_clock::time_point::max()); }
 
   /// Blocks until ready or the deadline; true if ready.
-  bool wait_until(std::chrono::steady_clock::time_point deadline) const noexcept {
-    return state_->wait_until(deadline);
+  bool wait_until(std::chrono::steady_clock::time_point deadline) const {
+    return state().wait_until(deadline);
   }
-  bool wait_for(std::chrono::nanoseconds patience) const noexcept {
+  bool wait_for(std::chrono::nanoseconds patience) const {
     return wait_until(detail::deadline_after(std::chrono::steady_clock::now(), patience));
   }
 
@@ -147,12 +151,16 @@ class [[nodiscard]] future {
 
   /// Blocks; the value or the error.
   result<T> get_result() {
+    if (state_ == nullptr) [[unlikely]]
+      return detail::no_future_error();
     wait();
     return take();
   }
 
   /// The outcome, if ready; else the future stays as it is and the error is `errc::timed_out`.
   result<T> try_get() {
+    if (state_ == nullptr) [[unlikely]]
+      return detail::no_future_error();
     if (ready()) return take();
     return error{.code = errc::timed_out, .message = "the future is not ready"};
   }
@@ -172,15 +180,22 @@ class [[nodiscard]] future {
   future timeout(std::chrono::nanoseconds patience);
 
   /// For what derives from futures: gives the shared state away.
-  [[nodiscard]] detail::future_state<T>& release_state() noexcept {
-    return *std::exchange(state_, nullptr);
+  [[nodiscard]] detail::future_state<T>& release_state() {
+    detail::future_state<T>& given = state();
+    state_ = nullptr;
+    return given;
   }
-  [[nodiscard]] completion_driver* driver() const noexcept { return state_->driver(); }
+  [[nodiscard]] completion_driver* driver() const { return state().driver(); }
 
  private:
   friend class promise<T>;
   explicit future(detail::future_state<T>* state) noexcept : state_(state) {}
 
+  [[nodiscard]] detail::future_state<T>& state() const {
+    if (state_ == nullptr) [[unlikely]]
+      detail::throw_no_future();
+    return *state_;
+  }
   result<T> take() {
     const detail::state_guard guard(*state_);
     return std::exchange(state_, nullptr)->take();

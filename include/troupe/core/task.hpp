@@ -139,7 +139,7 @@ class future_awaiter {
     if (node_ != nullptr) node_->leave();
   }
 
-  bool await_ready() const noexcept { return source_.ready(); }
+  bool await_ready() const { return source_.ready(); }
 
   template <class P>
   void await_suspend(std::coroutine_handle<P> waiter) {
