@@ -1,6 +1,7 @@
 // The way of a request into the mailbox.
 
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "device/device_core.hpp"
 #include "device/operands.hpp"
 #include "wire/codec.hpp"
@@ -163,7 +164,9 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
     if (until && supervisor_->current_time() >= *until) {
       return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
     }
-    if (!spin.step()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (spin.step()) continue;
+    detail::thread_duties::mine().pause_until(std::chrono::steady_clock::now() +
+                                              std::chrono::microseconds(50));
   }
 }
 

@@ -134,6 +134,32 @@ TEST_P(Continuation, MayWaitForADeadline) {
   });
 }
 
+// What it waits for comes from a worker that is not there yet.
+TEST_P(Continuation, MayWaitForRoom) {
+  if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive it";
+  device_config small = config();
+  small.mailbox_capacity = 4;
+  small.full = when_full::wait;
+  device gpu = instead(small);
+  for (const bool waits : {false, true}) {
+    auto done = gpu.ask(lane::marker{}).then([&] {
+      std::vector<future<void>> all;
+      all.push_back(gpu.ask(fault::inject{.what = fault::kind::exit}));
+      for (int i = 0; i < 20; ++i)
+        all.push_back(gpu.ask(lane::marker{}));
+      int ended_well = 0;
+      for (auto& one : all)
+        ended_well += one.get_result() ? 1 : 0;
+      return ended_well;
+    });
+    if (!waits) {
+      ASSERT_TRUE(eventually([&] { return done.ready(); }, 20s));
+    }
+    ASSERT_TRUE(done.wait_for(20s));
+    EXPECT_EQ(done.get(), 20);
+  }
+}
+
 TEST_P(Continuation, MayCancelAndWait) {
   in_continuations([&] {
     shared_flag flag(gpu_);
