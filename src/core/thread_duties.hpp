@@ -48,6 +48,8 @@ class TROUPE_EXPORT thread_duties {
     if (!runs_) run_put_off();
   }
   [[nodiscard]] bool holds() const noexcept { return holds_ > 0; }
+  /// True while it holds continuations, or is in one that was put off.
+  [[nodiscard]] bool is_busy() const noexcept { return holds_ > 0 || runs_; }
   void put_off(continuation& next, future_state_base& state) noexcept;
   /// Runs one that comes to a state that is ready: at once, but after the one that it comes from.
   void run_soon(continuation& next, future_state_base& state) noexcept {

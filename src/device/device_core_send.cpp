@@ -117,8 +117,11 @@ result<void> device_core::send(const request_type& type, const void* request,
       completions_->leave_role();
     });
   }
-  // Not below another look, as in a continuation: it would find more, and theirs would look again.
-  if (ticket % requests_per_look == 0 && !completions_->has_role()) completions_->try_poll();
+  // Not below another look, as in a continuation: it would find more, and theirs would look again,
+  // and so whoever runs them would never come to an end.
+  if (ticket % requests_per_look == 0 && !detail::thread_duties::mine().is_busy()) {
+    completions_->try_poll();
+  }
   // The device may have ended since the look above; what was published after its end is nobody's
   // yet. The fence that wakes the worker is between the two here, one of its own in the supervisor.
   if (supervisor_->gone()) [[unlikely]]

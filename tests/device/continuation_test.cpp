@@ -99,6 +99,32 @@ TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
   EXPECT_LE(all.deepest, 16);
 }
 
+// Whoever waits runs some of them, and goes on when it has its own answer.
+TEST_P(Continuation, OnesThatGoOnForEverKeepNobody) {
+  std::atomic<bool> over = false;
+  std::atomic<int> running = 256;
+  const library_actor lane = gpu_.library("lane");
+  std::function<void()> next = [&] {
+    (void)lane.ask(lane::marker{}).then([&](const result<void>&) {
+      if (over) {
+        --running;
+      } else {
+        next();
+      }
+    });
+  };
+  for (int i = running; i > 0; --i)
+    next();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(lane.ask(lane::marker{}).wait_for(10s));
+    if (std::chrono::steady_clock::now() - begin > 20s) break;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+  over = true;
+  EXPECT_TRUE(eventually([&] { return running == 0; }, 20s));
+}
+
 TEST_P(Continuation, MayWaitForWhatEndsItsWorkerAndForTheNextOne) {
   if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive it";
   in_continuations([&] {
