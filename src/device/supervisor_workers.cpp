@@ -69,32 +69,30 @@ void supervisor::activate_next() {
     replay.push_back(slot);
     entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
   }
+  const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
+  const clock::time_point now = current_time();
   {
-    // Before the generation tells of it: nobody is to take the worker in service for a standby.
+    // Before the generation, and what the worker answers, tell of it: nobody is to take the worker
+    // in service for a standby, or to have an answer from one that nobody knows of.
     const std::lock_guard lock(mutex_);
     health_.standby_ready = false;
     health_.standby_pid.reset();
     missing_ = next_->missing();
+    if (!first_time) {
+      ++health_.restarts;
+      health_.last_failover = now - lost_at_;
+    }
   }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
-  const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
                            !dying_ || dying_->held.empty());
   completions.leave_role();
 
-  const clock::time_point now = current_time();
   last_progress_at_ = now;
   pinged_ = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!first_time) {
-      ++health_.restarts;
-      health_.last_failover = now - lost_at_;
-    }
-  }
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
   if (!dying_) return start_next();
