@@ -64,6 +64,7 @@ void expect_all_taken(int threads, const std::atomic<int>& handled, int lost_eac
   auto consumer = system.spawn<Consumer>(spawn_options{.mailbox = {.capacity = 16}},
                                          std::forward<Args>(args)(system)...);
   std::vector<future<int>> all;
+  all.reserve(producers);
   for (int i = 0; i < producers; ++i)
     all.push_back(system.spawn<producer<Consumer>>(consumer, each).ask(go{}));
   for (auto& one : all) {
@@ -124,6 +125,7 @@ class waiter final : public actor {
   explicit waiter(std::vector<actor_ref<helper>> helpers) : helpers_(std::move(helpers)) {}
   int handle(item i) {
     std::vector<future<int>> all;
+    all.reserve(helpers_.size());
     for (auto& h : helpers_)
       all.push_back(h.ask(i));
     int sum = 0;
@@ -140,13 +142,16 @@ TEST(StandIn, AnswersHandlersThatWaitInAllThreads) {
   for (const int threads : {1, 2}) {
     troupe::system system(with_threads(threads));
     std::vector<actor_ref<helper>> helpers;
+    helpers.reserve(3);
     for (int i = 0; i < 3; ++i)
       helpers.push_back(system.spawn<helper>());
     std::vector<actor_ref<waiter>> waiters;
+    waiters.reserve(4);
     for (int i = 0; i < 4; ++i)
       waiters.push_back(system.spawn<waiter>(helpers));
     for (int round = 0; round < 100; ++round) {
       std::vector<future<int>> answers;
+      answers.reserve(waiters.size());
       for (auto& w : waiters)
         answers.push_back(w.ask(item{round}));
       for (auto& a : answers) {
