@@ -62,8 +62,8 @@ class supervisor final : private detail::way_to_wait {
   /// Returns when that is done, unless `must_not_wait()`. Any number of threads may call it at
   /// once.
   void stop(error reason);
-  /// True for a thread that the device thread waits for, and for that one itself: both are in a
-  /// continuation.
+  /// True for the device thread itself, as in a continuation, and for one that has the reactor's
+  /// role, as where an answer lets go of the last handle: the device thread waits for that.
   [[nodiscard]] bool must_not_wait() const noexcept;
   /// True until somebody has waited for the end of the device thread.
   [[nodiscard]] bool has_thread() const noexcept { return thread_.joinable(); }
