@@ -241,7 +241,6 @@ std::optional<std::uint8_t> device_core::take_lease_lane() noexcept {
 }
 
 void device_core::leave_lease_lane(std::uint8_t lane) noexcept {
-  requests_->wake_worker();
   lent_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - lease_lanes))),
                         std::memory_order_relaxed);
 }

@@ -86,10 +86,11 @@ class device_core {
   /// The last of the others, where every second piece of a large copy goes; libraries come there
   /// when they have all others.
   static constexpr std::uint8_t copy_lane = wire::max_lanes - lease_lanes - 1;
-  /// One for another tensor to be lent, if there is one; until `leave_lease_lane`, which also has
-  /// the worker look at it.
+  /// One for another tensor to be lent, if there is one; until `leave_lease_lane`.
   [[nodiscard]] std::optional<std::uint8_t> take_lease_lane() noexcept;
   void leave_lease_lane(std::uint8_t lane) noexcept;
+  /// Has it look at what the program has written where a request waits for that.
+  void wake_worker() noexcept { requests_->wake_worker(); }
 
   [[nodiscard]] result<detail::buffer_ref> allocate(memory_space space, std::uint64_t bytes,
                                                     placement where = placement{});

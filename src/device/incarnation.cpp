@@ -272,10 +272,14 @@ result<void> incarnation::on_protect_done(const wire::plain_message& done) {
   }
   ++protects_acknowledged_;
   note_debt(true);
-  if (done.code == 0) return {};
-  return error{.code = errc::device_unavailable,
-               .message = "a worker could not change the rights of its memory",
-               .vendor_code = done.code};
+  if (done.code != 0) {
+    refused_protects_.push_back(
+        {done.id,
+         {.code = errc::out_of_memory,
+          .message = "a worker's system has no room for other rights of a part of its memory",
+          .vendor_code = done.code}});
+  }
+  return {};
 }
 
 void incarnation::queues_fail(error why) {
@@ -342,9 +346,11 @@ result<void> incarnation::configure() {
 void incarnation::protect(const frozen_range& range, bool read_only) {
   if (!is_process()) {
     // The program's own mapping is the worker's, too.
-    if (auto changed = host_->backend().protect(range.offset, range.bytes, read_only); !changed) {
-      fail(std::move(changed).error());
-    }
+    auto changed = host_->backend().protect(range.offset, range.bytes, read_only);
+    protects_acknowledged_ = ++protects_sent_;
+    if (changed) return;
+    if (changed.error().code != errc::out_of_memory) return fail(std::move(changed).error());
+    refused_protects_.push_back({protects_sent_, std::move(changed).error()});
     return;
   }
   if (!configured_) {

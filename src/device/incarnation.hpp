@@ -130,6 +130,15 @@ class incarnation {
   [[nodiscard]] std::uint64_t protects_acknowledged() const noexcept {
     return protects_acknowledged_;
   }
+  /// Those, by their number in the order they were sent, that the worker's system had no room for
+  /// since the last call: the rights are as before.
+  struct refused_protect {
+    std::uint64_t number = 0;
+    error why;
+  };
+  [[nodiscard]] std::vector<refused_protect> take_refused_protects() noexcept {
+    return std::exchange(refused_protects_, {});
+  }
   /// Maps, unmaps or registers memory; a worker that is not configured yet gets the whole picture
   /// then.
   virtual void change_memory(const memory_change& change);
@@ -200,6 +209,7 @@ class incarnation {
   std::optional<std::chrono::steady_clock::time_point> owes_since_;
   std::uint64_t protects_sent_ = 0;
   std::uint64_t protects_acknowledged_ = 0;
+  std::vector<refused_protect> refused_protects_;
   std::uint64_t pings_sent_ = 0;
   std::uint64_t pongs_ = 0;
 };

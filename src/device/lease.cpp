@@ -18,7 +18,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// The two flags that program and worker share, and the lane that the request has.
+/// The two flags that program and worker share, and the lane that the request has: until it is
+/// given back, or, where nobody got it, until the request has ended, which other requests may hold
+/// up for long.
 class held_place {
  public:
   held_place(std::weak_ptr<device_core> core, any_tensor flags, std::uint8_t lane)
@@ -28,7 +30,10 @@ class held_place {
   }
   held_place(const held_place&) = delete;
   held_place& operator=(const held_place&) = delete;
-  ~held_place() { leave(lane::lend::withdrawn); }
+  ~held_place() {
+    leave(lane::lend::withdrawn);
+    leave_lane();
+  }
 
   [[nodiscard]] any_tensor begun_flag() const { return flags_.slice(0, 0, 1).value(); }
   [[nodiscard]] any_tensor ended_flag() const { return flags_.slice(0, 1, 2).value(); }
@@ -44,10 +49,16 @@ class held_place {
     if (left_.exchange(true)) return;
     // Release: what the program wrote is visible to whoever sees the flag.
     ended().store(how, std::memory_order_release);
-    if (const auto core = core_.lock()) core->leave_lease_lane(lane_);
+    if (const auto core = core_.lock()) core->wake_worker();
+    if (how == lane::lend::given_back) leave_lane();
   }
 
  private:
+  void leave_lane() noexcept {
+    if (!has_lane_.exchange(false)) return;
+    if (const auto core = core_.lock()) core->leave_lease_lane(lane_);
+  }
+
   [[nodiscard]] std::atomic_ref<std::uint32_t> begun() const noexcept {
     return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(flags_.address()));
   }
@@ -58,7 +69,9 @@ class held_place {
   std::weak_ptr<device_core> core_;
   any_tensor flags_;
   std::uint8_t lane_;
-  std::atomic<bool> left_{false};  // only has one thread do it
+  // Each only has one thread do it.
+  std::atomic<bool> left_{false};
+  std::atomic<bool> has_lane_{true};
 };
 
 }  // namespace
@@ -162,7 +175,8 @@ future<lease> device::lend(const any_tensor& t, access role,
   if (!lane) {
     return make_failed_future<lease>(
         {.code = errc::mailbox_full,
-         .message = fmt::format("{} tensors are lent, as many as a device lends at once",
+         .message = fmt::format("{} tensors are lent, or waited for by requests to lend them, as "
+                                "many as a device lends at once",
                                 device_core::lease_lanes),
          .device = ordinal()});
   }
@@ -182,7 +196,10 @@ future<lease> device::lend(const any_tensor& t, access role,
                            : request.updated) = t;
   const auto sent = core_->send(request_type_of<lane::lend>(), &request, {}, *lane,
                                 [asked, place](const std::byte*, error* failure) {
-                                  if (failure != nullptr) asked->fail(std::move(*failure));
+                                  if (failure != nullptr) return asked->fail(std::move(*failure));
+                                  if (place->has_begun()) return;
+                                  asked->fail({.code = errc::protocol_violation,
+                                               .message = "a worker ended it before it began"});
                                 });
   if (!sent) return granted;
   core_->watch().look_until([asked, place, until] {

@@ -156,7 +156,10 @@ class supervisor final : private detail::way_to_wait {
  private:
   struct pending_protect {
     promise<void> done;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited;  // worker, acknowledgements
+    detail::buffer_ref buffer;
+    bool read_only = false;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited{};  // worker, acknowledgements
+    std::optional<error> refused{};
   };
 
   void wake() noexcept;
@@ -185,6 +188,10 @@ class supervisor final : private detail::way_to_wait {
 
   // Memory: supervisor_memory.cpp.
   void change_memory(wire::control kind, memory_piece piece);
+  void have_protected(pending_protect& change, bool read_only);
+  void heed_refused_protects();
+  void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
+  [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
   void finish_protects();
 
   // Workers come: supervisor_workers.cpp.

@@ -1,6 +1,8 @@
 // What workers are told of memory: which there is, and what they may write.
 #include "device/supervisor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -36,27 +38,61 @@ void supervisor::change_memory(wire::control kind, memory_piece piece) {
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {
   promise<void> done;
   future<void> answer = done.get_future();
-  auto shared = std::make_shared<promise<void>>(std::move(done));
-  const bool taken = execute([this, shared, held = std::move(buffer), read_only]() mutable {
-    const frozen_range range{held->offset, held->capacity_bytes};
-    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
-    if (read_only) frozen_.push_back(range);
-    pending_protect pending{.done = std::move(*shared), .awaited = {}};
-    for (incarnation* worker : {active_.get(), next_.get()}) {
-      if (worker == nullptr || worker->where() == incarnation::stage::failed) continue;
-      worker->protect(range, read_only);
-      if (worker->is_process()) {
-        pending.awaited.emplace_back(worker->number(), worker->protects_sent());
-      }
-    }
-    protects_.push_back(std::move(pending));
+  pending_protect asked{
+      .done = std::move(done), .buffer = std::move(buffer), .read_only = read_only};
+  const bool taken = execute([this, change = std::move(asked)]() mutable {
+    have_protected(change, change.read_only);
+    protects_.push_back(std::move(change));
     finish_protects();
   });
   if (!taken) return make_failed_future<void>(stop_reason());
   return answer;
 }
 
+void supervisor::have_protected(pending_protect& change, bool read_only) {
+  const frozen_range range{change.buffer->offset, change.buffer->capacity_bytes};
+  std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
+  if (read_only) frozen_.push_back(range);
+  for (incarnation* worker : {active_.get(), next_.get()}) {
+    if (worker == nullptr || worker->where() == incarnation::stage::failed) continue;
+    worker->protect(range, read_only);
+    change.awaited.emplace_back(worker->number(), worker->protects_sent());
+  }
+}
+
+void supervisor::heed_refused_protects() {
+  for (incarnation* worker : {active_.get(), next_.get()}) {
+    if (worker == nullptr) continue;
+    for (incarnation::refused_protect& one : worker->take_refused_protects())
+      on_refused_protect(*worker, std::move(one));
+  }
+}
+
+// A freeze that one worker has no room for is undone in all of them. Where that cannot be, because
+// memory is to be written again or was frozen before the worker came, it is the worker that is of
+// no use.
+void supervisor::on_refused_protect(incarnation& by, incarnation::refused_protect refused) {
+  const auto change = std::ranges::find_if(protects_, [&](const pending_protect& p) {
+    return std::ranges::find(p.awaited, std::pair(by.number(), refused.number)) != p.awaited.end();
+  });
+  if (change == protects_.end() || !change->read_only) return by.fail(std::move(refused.why));
+  if (change->refused) return;
+  change->refused = std::move(refused.why);
+  change->refused->message += fmt::format(
+      "; {} are frozen, each of which may take two mappings of a process (vm.max_map_count)",
+      frozen_.size() - 1);
+  const auto next = static_cast<std::size_t>(change - protects_.begin()) + 1;
+  if (!changes_since(next, *change->buffer.get())) have_protected(*change, false);
+}
+
+// Whether a later change, from that index on, decides about the buffer's rights.
+bool supervisor::changes_since(std::size_t index, const detail::buffer& of) const {
+  return std::any_of(protects_.begin() + static_cast<std::ptrdiff_t>(index), protects_.end(),
+                     [&](const pending_protect& p) { return p.buffer.get() == &of; });
+}
+
 void supervisor::finish_protects() {
+  heed_refused_protects();
   const auto acknowledged = [&](const std::pair<std::uint64_t, std::uint64_t>& awaited) {
     for (const incarnation* worker : {active_.get(), next_.get()}) {
       if (worker != nullptr && worker->number() == awaited.first) {
@@ -67,9 +103,16 @@ void supervisor::finish_protects() {
   };
   for (std::size_t i = 0; i < protects_.size();) {
     if (std::ranges::all_of(protects_[i].awaited, acknowledged)) {
-      promise<void> done = std::move(protects_[i].done);
+      pending_protect change = std::move(protects_[i]);
       protects_.erase(protects_.begin() + static_cast<std::ptrdiff_t>(i));
-      done.set_value();
+      if (!change.refused) {
+        change.done.set_value();
+        continue;
+      }
+      if (!changes_since(i, *change.buffer.get())) {
+        change.buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+      }
+      change.done.set_error(*std::move(change.refused));
     } else {
       ++i;
     }

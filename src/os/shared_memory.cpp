@@ -139,11 +139,12 @@ result<mapping> reserve(std::byte* address, std::size_t bytes) {
 }
 
 result<void> protect(std::byte* address, std::size_t bytes, protection access) {
-  if (::mprotect(address, bytes, flags_of(access)) != 0) {
-    return system_failure("mprotect", errno,
-                          fmt::format("{} bytes at {}", bytes, static_cast<void*>(address)));
-  }
-  return {};
+  if (::mprotect(address, bytes, flags_of(access)) == 0) return {};
+  const int code = errno;
+  error why = system_failure("mprotect", code,
+                             fmt::format("{} bytes at {}", bytes, static_cast<void*>(address)));
+  if (code == ENOMEM) why.code = errc::out_of_memory;
+  return why;
 }
 
 }  // namespace troupe::os

@@ -289,7 +289,8 @@ class worker_process {
       return error{.code = errc::protocol_violation, .message = "rights before a configuration"};
     }
     auto changed = backend()->protect(message.offset, message.bytes, message.read_only != 0);
-    if (!changed && changed.error().code == errc::protocol_violation) return changed;
+    // What there is no room for is the failure of that change; any other is the worker's.
+    if (!changed && changed.error().code != errc::out_of_memory) return changed;
     return send(wire::plain_message{
         .kind = wire::control::protect_done,
         .code = changed ? 0 : static_cast<std::uint32_t>(changed.error().vendor_code),

@@ -82,7 +82,10 @@ void puppet::hear(bool wait) {
   }
   if (!acknowledges) return;
   if (message.kind == wire::control::protect) {
-    say(wire::plain_message{.kind = wire::control::protect_done, .id = message.protect.id});
+    const bool refused = refuses == (message.protect.read_only != 0);
+    say(wire::plain_message{.kind = wire::control::protect_done,
+                            .code = refused ? std::uint32_t{ENOMEM} : 0,
+                            .id = message.protect.id});
   }
   if (message.kind == wire::control::ping) {
     say(wire::plain_message{.kind = wire::control::pong, .id = message.plain.id});

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,7 @@ class puppet {
 
   bool reads = true;
   bool acknowledges = true;
+  std::optional<bool> refuses;  ///< to make memory read-only, or writable
 
  private:
   void hear(bool wait);

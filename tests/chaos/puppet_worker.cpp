@@ -273,6 +273,9 @@ void perform(puppet& self, const request& r) {
     case trick::owes_answers:
       self.acknowledges = false;
       return self.answer(r, right(r));
+    case trick::refuses_rights:
+      self.refuses = r.number % 2 == 0;
+      return self.answer(r, right(r));
     case trick::takes_wakes:
       take_wakes(self, r.number);
       return self.answer(r, right(r));
@@ -312,6 +315,7 @@ std::int64_t ways_of(trick what) {
       return different_words;
     case trick::hands_descriptors:
       return handed_descriptors;
+    case trick::refuses_rights:
     case trick::takes_wakes:
       return 2;
     case trick::forges_report:

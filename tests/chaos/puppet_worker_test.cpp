@@ -6,6 +6,8 @@
 #include "under_sanitizers.hpp"
 
 #include <troupe/device/device.hpp>
+#include <troupe/device/lease.hpp>
+#include <troupe/ops/memory/fill.hpp>
 #include <troupe/worker/entry.hpp>
 
 #include <gtest/gtest.h>
@@ -202,6 +204,52 @@ TEST_F(Puppet, ThatDoesNotReadOrAnswerHoldsUpNobody) {
     expect_serves(*gpu);
     EXPECT_EQ(gpu->generation(), 2u);
   }
+}
+
+TEST_F(Puppet, WithoutRoomForAFrozenTensorRefusesThatOne) {
+  puppet_device gpu;
+  const auto t = gpu->tensor<float>({64 << 10}).value();
+  const auto frozen = gpu->tensor<float>({64 << 10}).value();
+  gpu->freeze(frozen).get();
+  EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 0).right(0));
+  auto once = gpu->freeze(t);
+  auto twice = gpu->freeze(t);
+  for (future<void>* one : {&once, &twice}) {
+    ASSERT_TRUE(one->wait_for(patience));
+    const auto outcome = one->get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::out_of_memory) << outcome.error().to_string();
+  }
+  const auto written = [&](const any_tensor& to) {
+    auto asked = gpu->ask(memory::fill{.to = to, .value = 1.0f});
+    return asked.ready() && !asked.get_result() ? errc::frozen_buffer : errc{};
+  };
+  EXPECT_EQ(written(t), errc{});
+  EXPECT_EQ(written(frozen), errc::frozen_buffer);
+  expect_serves(*gpu);
+  EXPECT_EQ(gpu->generation(), 1u);
+}
+
+TEST_F(Puppet, WithoutRoomForAThawedTensorIsReplaced) {
+  puppet_device gpu;
+  const auto t = gpu->tensor<float>({64 << 10}).value();
+  gpu->freeze(t).get();
+  EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 1).right(1));
+  auto thawed = gpu->thaw(t);
+  ASSERT_TRUE(thawed.wait_for(patience));
+  EXPECT_TRUE(thawed.get_result());
+  expect_serves(*gpu);
+  EXPECT_EQ(gpu->generation(), 2u);
+}
+
+TEST_F(Puppet, ThatEndsALoanBeforeItBeginsIsNotBelieved) {
+  puppet_device gpu;
+  const auto t = gpu->tensor<float>({64 << 10}).value();
+  auto lent = gpu->lend(t, access::update);
+  ASSERT_TRUE(lent.wait_for(patience));
+  const auto outcome = lent.get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::protocol_violation) << outcome.error().to_string();
 }
 
 TEST_F(Puppet, ThatTakesTheWakesOfTheProgramMakesItNoDeafer) {

@@ -139,6 +139,30 @@ TEST_P(Lease, WaitsOnlyAsLongAsThePatience) {
       << "the second one is out of the way";
 }
 
+TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
+  auto first = gpu_.lend(t_, access::update).get();
+  EXPECT_FALSE(gpu_.lend(t_, access::update, 1ms).get_result());
+  {
+    const auto unrelated = gpu_.lend(other_, access::update, 10s).get_result();
+    EXPECT_TRUE(unrelated) << unrelated.error().to_string();
+  }
+  for (int i = 0; i < 6; ++i)
+    EXPECT_FALSE(gpu_.lend(t_, access::update, 1ms).get_result());
+  const auto none_left = gpu_.lend(other_, access::update, 10s).get_result();
+  ASSERT_FALSE(none_left);
+  EXPECT_EQ(none_left.error().code, errc::mailbox_full);
+  first.give_back();
+  // What waited in vain is gone now, and its places are others' again.
+  std::vector<lease> lent;
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (lent.size() < 8 && std::chrono::steady_clock::now() < give_up) {
+    if (auto one = gpu_.lend(other_, access::read, 10s).get_result()) {
+      lent.push_back(*std::move(one));
+    }
+  }
+  EXPECT_EQ(lent.size(), 8u);
+}
+
 TEST_P(Lease, ThatNobodyTakesHoldsNothingUp) {
   {
     auto dropped = gpu_.lend(t_, access::update);

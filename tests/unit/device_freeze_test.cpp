@@ -5,6 +5,7 @@
 #include <troupe/ops/memory/fill.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -141,6 +142,42 @@ TEST_F(DeviceFreeze, MemoryOfAFrozenTensorThatIsGoneCanBeWrittenByTheNext) {
     next = device_.tensor<float>({count});
   EXPECT_EQ(code(scale(device_, *next)), errc{});
   EXPECT_EQ(device_.health().restarts, 0u);
+}
+
+// Takes every mapping that the system grants a process.
+class all_mappings {
+ public:
+  all_mappings() {
+    for (std::size_t i = 0; i < pages && ::mprotect(at_ + i * page, page, PROT_READ) == 0; i += 2) {
+    }
+  }
+  all_mappings(const all_mappings&) = delete;
+  all_mappings& operator=(const all_mappings&) = delete;
+  ~all_mappings() { ::munmap(at_, pages * page); }
+
+ private:
+  static constexpr std::size_t page = 4096;
+  static constexpr std::size_t pages = 1 << 18;
+  std::byte* at_ = static_cast<std::byte*>(
+      ::mmap(nullptr, pages* page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+};
+
+TEST_F(DeviceFreeze, IsRefusedWhereTheSystemHasNoRoomForIt) {
+  device_.stop();
+  // On a GPU the rights are the driver's to change.
+  device mine = system_.device(0, {.isolation = isolation::thread,
+                                   .backend = backend_kind::cpu,
+                                   .memory_limit_bytes = granule});
+  const auto t = mine.tensor<float>({1024}, initial::undefined, placement::own).value();
+  {
+    const all_mappings taken;
+    const auto outcome = mine.freeze(t).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::out_of_memory) << outcome.error().to_string();
+  }
+  EXPECT_EQ(code(scale(mine, t)), errc{});
+  mine.freeze(t).get();
+  EXPECT_EQ(code(scale(mine, t)), errc::frozen_buffer);
 }
 
 TEST_F(DeviceFreeze, OnlyDeviceMemoryCanBeFrozen) {

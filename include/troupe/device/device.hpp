@@ -98,7 +98,8 @@ class TROUPE_EXPORT device {
   /// would write it is refused, and a stray write ends its worker instead of changing it. Ready
   /// when earlier requests have written it and every worker has it so.
   /// \errors `unsupported` for host memory, and for a small tensor that was not allocated with
-  /// `placement::own`; `foreign_buffer`; those of a request
+  /// `placement::own`; `foreign_buffer`; `out_of_memory` where a worker's system has no room for
+  /// more ranges with rights of their own, and the tensor stays writable; those of a request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
   /// Undoes `freeze`: ready when every worker may write the buffer again. \errors as `freeze`
   [[nodiscard]] future<void> thaw(const any_tensor& t);
@@ -108,7 +109,8 @@ class TROUPE_EXPORT device {
   /// GPU (`cudaSetDevice(description().ordinal)`). The patience ends the wait for earlier requests,
   /// not those. A device lends 8 tensors at once.
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
-  /// 8; those of a request that uses the tensor so: `frozen_buffer`, `tainted_buffer`, …
+  /// 8, with those that waited in vain and whose turn has not come yet; those of a request that
+  /// uses the tensor so: `frozen_buffer`, `tainted_buffer`, …
   [[nodiscard]] future<lease> lend(const any_tensor& t, access role,
                                    std::optional<std::chrono::nanoseconds> patience = {});
   /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
