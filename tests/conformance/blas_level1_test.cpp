@@ -46,6 +46,19 @@ TEST(BlasLevel1, AxpyAddsAMultiple) {
   });
 }
 
+TEST(BlasLevel1, AxpyByZeroReadsNothing) {
+  for (const dtype type : with_halves) {
+    for (const std::int64_t n : {1, 40, 20011}) {
+      scene s;
+      auto& x = s.vector(type, n, 2);
+      auto& y = s.vector(type, n);
+      s.fill(x, std::numeric_limits<double>::quiet_NaN());
+      s.run(blas::axpy{.x = x.view, .y = y.view, .alpha = 0});
+      s.expect_exactly(y, y.before());
+    }
+  }
+}
+
 TEST(BlasLevel1, ScalMultiplies) {
   for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
     auto& x = s.vector(type, n, step.x);

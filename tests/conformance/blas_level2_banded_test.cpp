@@ -1,4 +1,5 @@
 #include "storage_cases.hpp"
+#include "zero_alpha_cases.hpp"
 
 #include <troupe/ops/blas/level2_banded.hpp>
 
@@ -54,6 +55,27 @@ Request banded(const any_tensor& ab, const any_tensor& x, const any_tensor& y) {
 template <class Request>
 Request banded(const any_tensor& ab, const any_tensor& x) {
   return {.ab = ab, .x = x};
+}
+
+TEST(BlasBanded, DoNotReadWhatAnAlphaOfZeroWeighs) {
+  const auto rows = [](std::int64_t count) {
+    return [count](scene& s, dtype type, std::int64_t n, layout l) -> test_tensor& {
+      return s.matrix_of(type, count, n, l);
+    };
+  };
+  for (const blas::storage_op op : storage_ops) {
+    expect_beta_y(classic_types, columns, rows(4),
+                  [&](const any_tensor& ab, const any_tensor& x, const any_tensor& y) {
+                    return blas::gbmv{.ab = ab, .x = x, .y = y, .kl = 2, .ku = 1, .op_a = op};
+                  });
+  }
+  const auto product = []<class Request>(Request) {
+    return [](const any_tensor& ab, const any_tensor& x, const any_tensor& y) {
+      return banded<Request>(ab, x, y);
+    };
+  };
+  expect_beta_y(classic_types, columns, rows(3), product(blas::sbmv{}));
+  expect_beta_y(complex_types, columns, rows(3), product(blas::hbmv{}));
 }
 
 TEST(BlasBanded, SbmvAndHbmvMultiply) {

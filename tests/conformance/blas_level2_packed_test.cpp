@@ -1,4 +1,5 @@
 #include "storage_cases.hpp"
+#include "zero_alpha_cases.hpp"
 
 #include <troupe/ops/blas/level2_packed.hpp>
 
@@ -18,6 +19,19 @@ Request packed(const any_tensor& ap, const any_tensor& x) {
 TEST(BlasPacked, SpmvAndHpmvMultiply) {
   check_product(classic_types, false, -1, packed<blas::spmv>);
   check_product(complex_types, true, -1, packed<blas::hpmv>);
+}
+
+TEST(BlasPacked, DoNotReadWhatAnAlphaOfZeroWeighs) {
+  const auto triangle = [](scene& s, dtype type, std::int64_t n, layout) -> test_tensor& {
+    return s.vector(type, n * (n + 1) / 2);
+  };
+  const auto product = []<class Request>(Request) {
+    return [](const any_tensor& ap, const any_tensor& x, const any_tensor& y) {
+      return packed<Request>(ap, x, y);
+    };
+  };
+  expect_beta_y(classic_types, columns, triangle, product(blas::spmv{}));
+  expect_beta_y(complex_types, columns, triangle, product(blas::hpmv{}));
 }
 
 TEST(BlasPacked, TpmvAndTpsvWorkOnOneTriangle) {

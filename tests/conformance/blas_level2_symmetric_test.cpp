@@ -1,4 +1,4 @@
-#include "scene.hpp"
+#include "zero_alpha_cases.hpp"
 
 #include <troupe/ops/blas/level2_symmetric.hpp>
 
@@ -127,6 +127,18 @@ TEST(BlasLevel2, HerAndHer2UpdateOneTriangleAndARealDiagonal) {
                          outer_size(x, y));
         });
   }
+}
+
+template <class Request>
+Request dense(const any_tensor& a, const any_tensor& x, const any_tensor& y) {
+  return {.a = a, .x = x, .y = y};
+}
+
+TEST(BlasLevel2, SymmetricOperationsDoNotReadWhatAnAlphaOfZeroWeighs) {
+  expect_beta_y(classic_types, all_layouts, square, dense<blas::symv>);
+  expect_beta_y(complex_types, all_layouts, square, dense<blas::hemv>);
+  expect_no_change<blas::syr>(classic_types);
+  expect_no_change<blas::syr2>(classic_types);
 }
 
 TEST(BlasLevel2, SymmetricOperationsRefuseWhatTheyCannotDo) {

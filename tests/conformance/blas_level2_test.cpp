@@ -1,4 +1,4 @@
-#include "scene.hpp"
+#include "zero_alpha_cases.hpp"
 
 #include <troupe/ops/blas/level2.hpp>
 
@@ -80,6 +80,19 @@ TEST(BlasLevel2, GerGeruAndGercAddOuterProducts) {
   check_outer<blas::ger>(reals, transposed);
   check_outer<blas::geru>(complex_types, transposed);
   check_outer<blas::gerc>(complex_types, adjoint);
+}
+
+TEST(BlasLevel2, DoesNotReadWhatAnAlphaOfZeroWeighs) {
+  for (const blas::op op : ops) {
+    expect_beta_y(classic_types, all_layouts, square,
+                  [&](const any_tensor& a, const any_tensor& x, const any_tensor& y) {
+                    return blas::gemv{.a = a, .x = x, .y = y, .op_a = op};
+                  });
+  }
+  constexpr dtype reals[] = {dtype::f32, dtype::f64};
+  expect_no_change<blas::ger>(reals);
+  expect_no_change<blas::geru>(complex_types);
+  expect_no_change<blas::gerc>(complex_types);
 }
 
 TEST(BlasLevel2, TrmvAndTrsvReadOneTriangle) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -148,18 +149,25 @@ TEST_F(DeviceFreeze, MemoryOfAFrozenTensorThatIsGoneCanBeWrittenByTheNext) {
 class all_mappings {
  public:
   all_mappings() {
-    for (std::size_t i = 0; i < pages && ::mprotect(at_ + i * page, page, PROT_READ) == 0; i += 2) {
-    }
+    std::size_t i = 0;
+    while (i < pages_ && ::mprotect(at_ + i * page, page, PROT_READ) == 0)
+      i += 2;
   }
   all_mappings(const all_mappings&) = delete;
   all_mappings& operator=(const all_mappings&) = delete;
-  ~all_mappings() { ::munmap(at_, pages * page); }
+  ~all_mappings() { ::munmap(at_, pages_ * page); }
 
  private:
+  static std::size_t granted() {
+    std::size_t mappings = 0;
+    std::ifstream("/proc/sys/vm/max_map_count") >> mappings;
+    return mappings;
+  }
+
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t pages = 1 << 18;
+  std::size_t pages_ = 2 * granted();
   std::byte* at_ = static_cast<std::byte*>(
-      ::mmap(nullptr, pages* page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+      ::mmap(nullptr, pages_* page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 };
 
 TEST_F(DeviceFreeze, IsRefusedWhereTheSystemHasNoRoomForIt) {

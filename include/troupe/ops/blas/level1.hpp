@@ -12,7 +12,7 @@ namespace troupe::blas {
 
 /// Adds a multiple of a vector to another: y = alpha · x + y.
 ///
-/// Reads x, updates y. Types: f32, f64, c64, c128; f16 and bf16, computed in f32.
+/// Updates y; reads x unless alpha is zero. Types: f32, f64, c64, c128; f16 and bf16, computed in f32.
 /// Source: BLAS xAXPY.
 struct TROUPE_EXPORT axpy {
   static constexpr std::string_view name = "blas.axpy";

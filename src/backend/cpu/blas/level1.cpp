@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/half_vectors.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level1.hpp>
 #include <troupe/worker/plugin.hpp>
@@ -24,6 +25,7 @@ void axpy_half(const blas::axpy& r) {
 }
 
 result<void> run_axpy(const blas::axpy& r, lane_context&) {
+  if (blas::vanishes(r.alpha, r.x.type())) return {};  // x is not read
   if (r.x.type() == dtype::f16) axpy_half<f16>(r);
   if (r.x.type() == dtype::bf16) axpy_half<bf16>(r);
   for_classic_type(r.x.type(), [&]<class T>(T) {

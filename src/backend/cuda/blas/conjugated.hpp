@@ -35,6 +35,16 @@ namespace troupe::cuda {
   return stored == blas::order::column_major && o == blas::op::conjugate;
 }
 
+/// y = beta · y, for products without terms. cuBLAS reads what an alpha of zero
+/// weighs, and its NaNs would stay.
+template <class T>
+[[nodiscard]] result<void> scale_vector(const lane& where, const any_tensor& y,
+                                        const scalar& beta) {
+  const auto elements = elements_of<T>(y);
+  if (blas::vanishes(beta, y.type())) return clear(where, elements);
+  return multiply_by(where, elements, beta.as<T>());
+}
+
 /// y = alpha · m · x + beta · y for the matrix m of `product`, or for conj(m): then what runs is
 /// conj(y) = conj(alpha) · m · conj(x) + conj(beta) · conj(y). `product` is called once with
 /// (const T* alpha, const T* x, increment of x, const T* beta) and adds to r.y.
@@ -43,6 +53,7 @@ template <class T, class Request, class Product>
                                            Product product) {
   T alpha = r.alpha.template as<T>();
   T beta = r.beta.template as<T>();
+  if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
   if constexpr (complex_v<T>) {
     if (conjugated) {
       const auto x = elements_of<T>(r.x);
@@ -77,15 +88,6 @@ template <class T, class Update>
     }
   }
   return update();
-}
-
-/// y = beta · y, for products without terms.
-template <class T>
-[[nodiscard]] result<void> scale_vector(const lane& where, const any_tensor& y,
-                                        const scalar& beta) {
-  const auto elements = elements_of<T>(y);
-  if (blas::vanishes(beta, y.type())) return clear(where, elements);
-  return multiply_by(where, elements, beta.as<T>());
 }
 
 }  // namespace troupe::cuda

@@ -1,6 +1,7 @@
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/vectors.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level1.hpp>
 
@@ -18,7 +19,7 @@ cudaDataType_t half_type(dtype type) noexcept {
 }
 
 result<void> run_axpy(const blas::axpy& r, lane& where) {
-  if (r.x.empty()) return {};
+  if (r.x.empty() || blas::vanishes(r.alpha, r.x.type())) return {};  // x is not read
   const auto handle = cublas_of(where);
   if (!handle) return handle.error();
   if (is_half(r.x.type())) {

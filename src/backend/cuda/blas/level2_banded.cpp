@@ -41,6 +41,7 @@ result<void> run_sbmv(const blas::sbmv& r, lane& where) {
   return for_classic_type(r.ab.type(), [&]<class T>(T) -> result<void> {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
+    if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
     if constexpr (complex_v<T>) {
       return multiply(
           where,
@@ -63,6 +64,7 @@ result<void> run_hbmv(const blas::hbmv& r, lane& where) {
   return for_complex_type(r.ab.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
+    if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
     return routines<T>::hbmv(*handle, as_cublas(r.uplo), r.y.extent(0), r.ab.extent(0) - 1, &alpha,
                              r.ab.data<T>(), band_ld(r.ab), r.x.data<T>(), increment(r.x), &beta,
                              r.y.data<T>(), increment(r.y));

@@ -17,6 +17,7 @@ result<void> run_spmv(const blas::spmv& r, lane& where) {
   return for_classic_type(r.ap.type(), [&]<class T>(T) -> result<void> {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
+    if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
     if constexpr (complex_v<T>) {
       return multiply(where, symmetric_packed<T>{r.ap.data<T>(), n, r.uplo == blas::uplo::upper},
                       elements_of<const T>(r.x), elements_of<T>(r.y), alpha, beta);
@@ -36,6 +37,7 @@ result<void> run_hpmv(const blas::hpmv& r, lane& where) {
   return for_complex_type(r.ap.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
+    if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
     return routines<T>::hpmv(*handle, as_cublas(r.uplo), r.y.extent(0), &alpha, r.ap.data<T>(),
                              r.x.data<T>(), increment(r.x), &beta, r.y.data<T>(), increment(r.y));
   });

@@ -24,6 +24,7 @@ result<void> run_symv(const blas::symv& r, lane& where) {
   return for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
     const T beta = r.beta.as<T>();
+    if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
     return as_deterministic(r.deterministic, *handle, [&] {
       return routines<T>::symv(*handle, triangle(layout.order, r.uplo), r.y.extent(0), &alpha,
                                r.a.data<T>(), layout.ld, r.x.data<T>(), increment(r.x), &beta,

@@ -134,7 +134,8 @@ class planner {
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         reinterpret_cast<cublasLtHandle_t>(handle_), made.what.get(), made.a.get(), made.b.get(),
         made.c.get(), made.c.get(), wish.get(), 1, &best, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
+    // Whether anything is wrong, the other call says.
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return;
     note(status, "cublasLtMatmulAlgoGetHeuristic");
     made.exists = outcome_ && found == 1 && best.state == CUBLAS_STATUS_SUCCESS;
     made.kernel = best.algo;
