@@ -85,6 +85,10 @@ error types_differ(const any_tensor& t, dtype type) {
                                       to_string(type))};
 }
 
+error not_given() {
+  return error{.code = errc::invalid_argument, .message = "the tensor is not given"};
+}
+
 // Why a device cannot change the rights of a tensor's memory, if so.
 std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) {
   if (!t.buffer()) {
@@ -97,12 +101,12 @@ std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) 
   }
   const auto& owner = *static_cast<memory_pool*>(t.buffer()->owner);
   if (&owner != &own && owner.closed()) {
-    return error{.code = errc::stale_buffer, .message = "is stale: its device has stopped"};
+    return error{.code = errc::stale_buffer,
+                 .message = "the tensor is stale: its device has stopped"};
   }
   if (&owner != &own) {
     return error{.code = errc::foreign_buffer,
-                 .message = fmt::format("belongs to device {}, not to device {}", owner.device(),
-                                        own.device())};
+                 .message = "the tensor " + owner.belongs_to_another_than(own)};
   }
   if (!own.separable(*t.buffer().get())) {
     return error{.code = errc::unsupported,
@@ -137,6 +141,7 @@ result<any_tensor> device::allocate_host(dtype type, const shape& extents) {
 }
 
 future<void> device::copy_in(dtype type, std::span<const std::byte> from, const any_tensor& to) {
+  if (to.null()) return make_failed_future<void>(not_given());
   if (to.type() != type) return make_failed_future<void>(types_differ(to, type));
   if (static_cast<std::size_t>(to.count() * size_of(type)) != from.size()) {
     return make_failed_future<void>(lengths_differ(to, from.size()));
@@ -145,6 +150,7 @@ future<void> device::copy_in(dtype type, std::span<const std::byte> from, const 
 }
 
 future<void> device::copy_out(const any_tensor& from, dtype type, std::span<std::byte> to) {
+  if (from.null()) return make_failed_future<void>(not_given());
   if (from.type() != type) return make_failed_future<void>(types_differ(from, type));
   if (static_cast<std::size_t>(from.count() * size_of(type)) != to.size()) {
     return make_failed_future<void>(lengths_differ(from, to.size()));

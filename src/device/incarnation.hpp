@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,11 @@ class incarnation {
   virtual void on_control();
   /// True when something waits for room.
   [[nodiscard]] bool has_unsent() const noexcept { return !unsent_.empty(); }
+  /// For messages: a worker, or the file of one that has not said so yet; and what to think of it.
+  [[nodiscard]] std::string called() const { return configured_ ? "a worker" : plan_.executable; }
+  [[nodiscard]] std::string_view doubts() const noexcept {
+    return configured_ ? "" : "; is it a worker, or does it call troupe::worker_entry first?";
+  }
   /// A ready worker that has not answered, or not read, for as long as this says something; a
   /// worker that is starting has its own time limit.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> owes_since() const noexcept {

@@ -62,11 +62,10 @@ result<wire::operand_source::place> outgoing_operands::locate(std::string_view f
     if (buffer && static_cast<memory_pool*>(buffer->owner)->closed()) {
       return refusal(errc::stale_buffer, field, "is stale: its device has stopped");
     }
-    return refusal(errc::foreign_buffer, field,
-                   buffer ? fmt::format("belongs to device {}, not to device {}",
-                                        static_cast<memory_pool*>(buffer->owner)->device(),
-                                        device_memory_.device())
-                          : "is not in memory that Troupe handed out");
+    return refusal(
+        errc::foreign_buffer, field,
+        buffer ? static_cast<memory_pool*>(buffer->owner)->belongs_to_another_than(device_memory_)
+               : "is not in memory that Troupe handed out");
   }
   if (on_device && device_memory_.closed()) {
     return refusal(errc::stale_buffer, field, "is stale: its device has stopped");

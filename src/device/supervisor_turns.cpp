@@ -217,8 +217,9 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
     if (!has_failed) {
       worker->fail(
           {.code = errc::device_unavailable,
-           .message = fmt::format("a worker ended {} {} before it was needed",
-                                  report.signalled ? "by signal" : "with status", report.code)});
+           .message = fmt::format("{} ended {} {} before it was needed{}", worker->called(),
+                                  report.signalled ? "by signal" : "with status", report.code,
+                                  worker->doubts())});
     }
   }
   if (worker->where() != incarnation::stage::failed) return;
@@ -255,8 +256,8 @@ void supervisor::tick() {
   if (next_ && next_->where() == incarnation::stage::starting &&
       now - next_started_at_ >= parts_.config.start_timeout) {
     next_failed({.code = errc::device_unavailable,
-                 .message = fmt::format("the worker was not ready after {} ms",
-                                        parts_.config.start_timeout / 1ms)});
+                 .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
+                                        parts_.config.start_timeout / 1ms, next_->doubts())});
   }
   end_debtors(now);
   if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();

@@ -276,6 +276,14 @@ detail::buffer& memory_pool::free_block() {
   return fresh;
 }
 
+std::string memory_pool::belongs_to_another_than(const memory_pool& wanted) const {
+  if (space() == memory_space::host) return "is host memory of another system";
+  if (device() == wanted.device()) {
+    return fmt::format("belongs to device {} of another system", device());
+  }
+  return fmt::format("belongs to device {}, not to device {}", device(), wanted.device());
+}
+
 pool_statistics memory_pool::statistics() const {
   const std::lock_guard lock(mutex_);
   return {.limit_bytes = config_.limit_bytes,

@@ -106,6 +106,8 @@ class memory_pool final : public detail::buffer_owner,
   void unwatch_reach(const void* who);
   [[nodiscard]] memory_space space() const noexcept { return config_.space; }
   [[nodiscard]] std::int32_t device() const noexcept { return config_.device; }
+  /// For messages: whose memory this is where that of `wanted` is asked for.
+  [[nodiscard]] std::string belongs_to_another_than(const memory_pool& wanted) const;
   [[nodiscard]] pool_statistics statistics() const;
   /// Gives memory that no buffer uses back to the system.
   void trim();

@@ -309,6 +309,16 @@ TEST_P(Memory, WhatIsNotThereIsNotLent) {
   EXPECT_EQ(no_access.error().code, errc::invalid_argument);
 }
 
+TEST_P(Memory, TensorThatIsNotGivenIsNotCopied) {
+  std::vector<double> values(4);
+  for (auto& outcome : {gpu_.copy(std::span(std::as_const(values)), any_tensor{}).get_result(),
+                        gpu_.copy(any_tensor{}, std::span(values)).get_result()}) {
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::invalid_argument) << outcome.error().to_string();
+    EXPECT_EQ(outcome.error().message, "the tensor is not given");
+  }
+}
+
 TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
   auto found = second_device(system_, config());
   if (!found) GTEST_SKIP() << "there is one GPU";

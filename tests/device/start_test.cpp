@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -51,6 +52,26 @@ TEST(Start, OfAWorkerFileThatCannotBeExecutedNamesThePath) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::worker_not_found);
   EXPECT_NE(outcome.error().message.find(path), std::string::npos) << outcome.error().message;
+}
+
+TEST(Start, OfAProgramThatIsNoWorkerNamesIt) {
+  const std::string waits = ::testing::TempDir() + "waits-" + std::to_string(::getpid());
+  std::ofstream(waits) << "#!/bin/sh\nexec sleep 10";
+  std::filesystem::permissions(waits, std::filesystem::perms::owner_all);
+  for (const std::string& path : {std::string("/bin/true"), waits}) {
+    troupe::system system;
+    device_config config = permissive();
+    config.worker_path = path;
+    config.restarts = {.restarts = 1};
+    config.start_timeout = 100ms;
+    device gpu = system.device(0, config);
+    auto outcome = gpu.ask(lane::marker{}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_unavailable);
+    EXPECT_NE(outcome.error().message.find(path), std::string::npos) << outcome.error().message;
+    EXPECT_NE(outcome.error().message.find("is it a worker"), std::string::npos);
+  }
+  std::remove(waits.c_str());
 }
 
 TEST(Start, WithoutABackendFileSaysWhatTheLoaderSays) {

@@ -81,6 +81,18 @@ TEST_F(OutgoingOperands, RefuseMemoryOfAnotherDeviceByItsNumber) {
   EXPECT_EQ(refused->message, "x belongs to device 5, not to device 2");
 }
 
+TEST_F(OutgoingOperands, RefuseMemoryOfAnotherSystemByThat) {
+  const auto namesake = make_pool(memory_space::device, 2);
+  const auto host = make_pool(memory_space::host, -1);
+  const auto of_namesake = refusal(make(*namesake), access::read);
+  ASSERT_TRUE(of_namesake);
+  EXPECT_EQ(of_namesake->code, errc::foreign_buffer);
+  EXPECT_EQ(of_namesake->message, "x belongs to device 2 of another system");
+  const auto of_host = refusal(make(*host), access::read);
+  ASSERT_TRUE(of_host);
+  EXPECT_EQ(of_host->message, "x is host memory of another system");
+}
+
 TEST_F(OutgoingOperands, RefuseMemoryThatNobodyHandedOut) {
   float mine[4];
   const auto refused = refusal(
