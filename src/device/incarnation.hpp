@@ -170,6 +170,8 @@ class incarnation {
  private:
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
   [[nodiscard]] result<void> start_threads();
+  [[nodiscard]] int lane_threads() const;
+  [[nodiscard]] std::string enabled_libraries() const;
   [[nodiscard]] result<void> heed(const wire::any_message& message);
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
   [[nodiscard]] result<void> on_missing(const wire::missing_message& told);
