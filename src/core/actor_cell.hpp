@@ -7,6 +7,7 @@
 #include <troupe/core/completion_driver.hpp>
 
 #include <atomic>
+#include <list>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -95,9 +96,13 @@ class actor_cell final : public completion_driver, public turn_home {
     stopped
   };
 
+  /// What its supervisor knows of a child. Reached from the child, so that nothing which happens to
+  /// one costs more the more of them there are.
   struct child {
     any_actor_ref ref;
-    std::vector<future_state_base::time_point> restarts;
+    std::vector<future_state_base::time_point> restarts{};
+    timer_id backoff{};      ///< the last alarm: it keeps the cell that it is to wake
+    std::size_t member = 0;  ///< where it is, if it is, in `sibling_restart::members`
   };
 
   /// Children that are restarted together: first all are ended, from the last to the first, then
@@ -107,9 +112,11 @@ class actor_cell final : public completion_driver, public turn_home {
   /// another failure, by a stop) is known by its number. One that stops for good answers by that.
   struct sibling_restart {
     error reason;
-    std::size_t nth;                     ///< of the restarts within the window
-    std::vector<any_actor_ref> members;  ///< in the order in which they were spawned
-    std::size_t up;                      ///< members before this one have an incarnation
+    std::size_t nth;  ///< of the restarts within the window
+    /// In the order in which they were spawned; one that has stopped leaves its place empty.
+    std::vector<any_actor_ref> members;
+    std::size_t left;  ///< members that have not stopped
+    std::size_t up;    ///< members before this one have an incarnation
     enum class stage : std::uint8_t { ending, waiting, beginning } now = stage::ending;
   };
 
@@ -143,14 +150,15 @@ class actor_cell final : public completion_driver, public turn_home {
   void child_failed(actor_cell& failed, error e, bool resumable);
   void child_stopped(actor_cell& gone);
   bool admit_restart(std::vector<future_state_base::time_point>& history);
-  void post_after_backoff(const any_actor_ref& who, std::size_t nth,
+  void post_after_backoff(timer_id& alarm, const any_actor_ref& who, std::size_t nth,
                           unique_function<void(actor_cell&)> call);
-  void cancel_backoff(const actor_cell& who) noexcept;
+  void cancel_backoff(timer_id& alarm) noexcept;
   void restart_siblings(std::vector<any_actor_ref> members, error reason, std::size_t nth);
-  [[nodiscard]] bool ends_anyway(const actor_cell& member) const noexcept;
+  [[nodiscard]] bool is_member(const child& one) const noexcept;
+  [[nodiscard]] bool ends_anyway(const child& one) const noexcept;
   void next_sibling();
   void sibling_step_done(std::uint64_t step);
-  void sibling_gone(const actor_cell& gone);
+  void sibling_gone(const child& gone);
   [[nodiscard]] directive decide(const error& e) const;
 
   alignas(64) std::atomic<std::uint32_t> state_{blocked};
@@ -163,7 +171,8 @@ class actor_cell final : public completion_driver, public turn_home {
 
   // Constant.
   std::shared_ptr<system_core> core_;
-  actor_cell* parent_;  ///< outlives its children
+  actor_cell* parent_;                ///< outlives its children
+  std::list<child>::iterator place_;  ///< among the parent's children; for the parent's turn
   actor_id id_;
   std::string path_;
   bool reentrant_;
@@ -183,17 +192,16 @@ class actor_cell final : public completion_driver, public turn_home {
   std::vector<actor_id> watching_;
   supervision supervision_;
   std::optional<error> reason_;           ///< of the restart or stop in progress
-  std::vector<any_actor_ref> escalated_;  ///< children that wait for our supervisor
+  std::vector<any_actor_ref> escalated_;  ///< wait for our supervisor, or have stopped since
   std::vector<future_state_base::time_point> group_restarts_;
-  /// The last alarm of each child, and our own: it keeps the cell that it is to wake.
-  std::vector<std::pair<const actor_cell*, timer_id>> backoffs_;
+  timer_id backoff_{};                           ///< of our children's common restart
   std::unique_ptr<sibling_restart> siblings_;    ///< of our children, while one is going on
   std::uint64_t sibling_step_ = 0;               ///< the last that we asked of a child
   std::optional<std::uint64_t> asked_to_end_{};  ///< the step our supervisor waits for
 
-  std::mutex tree_mutex_;  ///< guards what follows
-  std::vector<child> children_;
-  bool childless_ = false;  ///< takes no children any more
+  std::mutex tree_mutex_;      ///< guards what follows
+  std::list<child> children_;  ///< in the order of spawning; each entry is the turn's
+  bool childless_ = false;     ///< takes no children any more
   std::optional<terminated> ended_;
   std::vector<std::pair<actor_id, unique_function<void(const terminated&)>>> watchers_;
 };

@@ -87,7 +87,7 @@ void actor_cell::end_incarnation(error reason) {
   // The next incarnation has children of its own, who are to blame for nothing yet.
   siblings_.reset();
   group_restarts_.clear();
-  cancel_backoff(*this);
+  cancel_backoff(backoff_);
   reason_ = std::move(reason);
   if (stop_children(false)) finish_end();
 }
@@ -169,7 +169,7 @@ void actor_cell::finish_stop() noexcept {
   if (actor_ != nullptr) actor_->post_stop();
   actor_.reset();
   make_ = {};
-  cancel_backoff(*this);
+  cancel_backoff(backoff_);
   phase_ = phase::stopped;
   // A ticket in a dispatcher's queue may outlive the actor: give it a reference of its own.
   retain_cell();
@@ -200,15 +200,14 @@ void actor_cell::finish_stop() noexcept {
 }
 
 void actor_cell::child_stopped(actor_cell& gone) {
+  cancel_backoff(gone.place_->backoff);
+  sibling_gone(*gone.place_);
   bool none_left = false;
   {
     const std::lock_guard lock(tree_mutex_);
-    std::erase_if(children_, [&](const child& c) { return &c.ref.cell() == &gone; });
+    children_.erase(gone.place_);
     none_left = children_.empty();
   }
-  std::erase_if(escalated_, [&](const any_actor_ref& r) { return &r.cell() == &gone; });
-  cancel_backoff(gone);
-  sibling_gone(gone);
   if (!none_left) return;
   // A new incarnation, which has children of its own, may drain and stop at once.
   if (phase_ == phase::restarting) return finish_end();

@@ -1,6 +1,5 @@
 #include "core/actor_cell.hpp"
 
-#include <algorithm>
 #include <utility>
 
 // Restarting children together, as Erlang's supervisors do: see `sibling_restart`.
@@ -29,36 +28,51 @@ void actor_cell::begin_with_siblings(std::uint64_t step) {
 
 void actor_cell::restart_siblings(std::vector<any_actor_ref> members, error reason,
                                   std::size_t nth) {
-  if (siblings_ != nullptr) {
-    // Another failure overtakes a restart: whom that has not begun again begins with these. They
-    // were spawned before the members that they are not among, which are the last of our children.
-    const sibling_restart& s = *siblings_;
-    const auto first = s.now == sibling_restart::stage::beginning ? s.up : 0;
+  const std::unique_ptr<sibling_restart> overtaken =
+      std::exchange(siblings_, std::make_unique<sibling_restart>(sibling_restart{
+                                   std::move(reason), nth, std::move(members), 0, 0}));
+  sibling_restart& s = *siblings_;
+  const auto number = [&s] {
+    for (std::size_t i = 0; i < s.members.size(); ++i)
+      s.members[i].cell().place_->member = i;
+  };
+  number();
+  if (overtaken != nullptr) {
+    // Whom an earlier restart has not begun again begins with these. They were spawned before the
+    // members that they are not among, which are the last of our children.
+    const auto first = overtaken->now == sibling_restart::stage::beginning ? overtaken->up : 0;
     std::vector<any_actor_ref> earlier;
-    for (std::size_t i = first; i < s.members.size(); ++i) {
-      if (std::find(members.begin(), members.end(), s.members[i]) == members.end()) {
-        earlier.push_back(s.members[i]);
-      }
+    for (std::size_t i = first; i < overtaken->members.size(); ++i) {
+      const any_actor_ref& member = overtaken->members[i];
+      if (member.valid() && !is_member(*member.cell().place_)) earlier.push_back(member);
     }
-    members.insert(members.begin(), earlier.begin(), earlier.end());
+    s.members.insert(s.members.begin(), earlier.begin(), earlier.end());
+    number();
   }
-  const std::size_t all = members.size();
-  siblings_ = std::make_unique<sibling_restart>(
-      sibling_restart{std::move(reason), nth, std::move(members), all});
+  s.left = s.up = s.members.size();
   next_sibling();
 }
 
-bool actor_cell::ends_anyway(const actor_cell& member) const noexcept {
-  return siblings_ != nullptr && siblings_->now == sibling_restart::stage::ending &&
-         std::any_of(siblings_->members.begin(), siblings_->members.end(),
-                     [&](const any_actor_ref& m) { return &m.cell() == &member; });
+// The place may be one of a restart that is over, and then another's now, or none.
+bool actor_cell::is_member(const child& one) const noexcept {
+  return siblings_ != nullptr && one.member < siblings_->members.size() &&
+         siblings_->members[one.member] == one.ref;
+}
+
+bool actor_cell::ends_anyway(const child& one) const noexcept {
+  return is_member(one) && siblings_->now == sibling_restart::stage::ending;
 }
 
 void actor_cell::next_sibling() {
   using enum sibling_restart::stage;
   sibling_restart& s = *siblings_;
   const std::uint64_t step = ++sibling_step_;
-  if (s.members.empty()) return siblings_.reset();
+  if (s.left == 0) return siblings_.reset();
+  const auto stopped = [&s](std::size_t i) { return !s.members[i].valid(); };
+  while (s.now == ending && s.up > 0 && stopped(s.up - 1))
+    --s.up;
+  while (s.now == beginning && s.up < s.members.size() && stopped(s.up))
+    ++s.up;
   if (s.now == ending && s.up > 0) {
     s.members[s.up - 1].cell().post_call(
         [reason = s.reason, step](actor_cell& c) { c.end_with_siblings(reason, step); });
@@ -66,7 +80,7 @@ void actor_cell::next_sibling() {
   }
   if (s.now == ending) {
     s.now = waiting;
-    post_after_backoff(any_actor_ref(*this), s.nth,
+    post_after_backoff(backoff_, any_actor_ref(*this), s.nth,
                        [step](actor_cell& me) { me.sibling_step_done(step); });
     return;
   }
@@ -86,18 +100,14 @@ void actor_cell::sibling_step_done(std::uint64_t step) {
   next_sibling();
 }
 
-void actor_cell::sibling_gone(const actor_cell& gone) {
+void actor_cell::sibling_gone(const child& gone) {
   using enum sibling_restart::stage;
-  if (siblings_ == nullptr) return;
+  if (!is_member(gone)) return;
   sibling_restart& s = *siblings_;
-  const auto at = std::find_if(s.members.begin(), s.members.end(),
-                               [&](const any_actor_ref& m) { return &m.cell() == &gone; });
-  if (at == s.members.end()) return;
-  const auto index = static_cast<std::size_t>(at - s.members.begin());
+  s.members[gone.member] = {};
+  --s.left;
   const bool awaited =
-      (s.now == ending && index + 1 == s.up) || (s.now == beginning && index == s.up);
-  s.members.erase(at);
-  if (index < s.up) --s.up;
+      (s.now == ending && gone.member + 1 == s.up) || (s.now == beginning && gone.member == s.up);
   if (awaited) next_sibling();
 }
 

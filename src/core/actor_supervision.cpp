@@ -80,32 +80,28 @@ bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& histo
   return true;
 }
 
-void actor_cell::post_after_backoff(const any_actor_ref& who, std::size_t nth,
+void actor_cell::post_after_backoff(timer_id& alarm, const any_actor_ref& who, std::size_t nth,
                                     unique_function<void(actor_cell&)> call) {
   const auto wait =
       wait_before(supervision_.backoff, static_cast<std::int64_t>(nth), core_->jitter());
   if (wait.count() == 0) return who.cell().post_call(std::move(call));
-  cancel_backoff(who.cell());
-  backoffs_.emplace_back(&who.cell(),
-                         core_->timers()->add(detail::deadline_after(core_->timers()->now(), wait),
-                                              [who, call = std::move(call)]() mutable {
-                                                who.cell().post_call(std::move(call));
-                                              }));
+  cancel_backoff(alarm);
+  alarm = core_->timers()->add(
+      detail::deadline_after(core_->timers()->now(), wait),
+      [who, call = std::move(call)]() mutable { who.cell().post_call(std::move(call)); });
 }
 
 // An alarm that has rung by now is nothing to cancel.
-void actor_cell::cancel_backoff(const actor_cell& who) noexcept {
-  std::erase_if(backoffs_, [&](const auto& one) {
-    if (one.first != &who) return false;
-    core_->timers()->cancel(one.second);
-    return true;
-  });
+void actor_cell::cancel_backoff(timer_id& alarm) noexcept {
+  const timer_id last = std::exchange(alarm, timer_id{});
+  if (last != timer_id{}) core_->timers()->cancel(last);
 }
 
 void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
   // Else all children stop anyway; while we stop they may still have their mailboxes to handle.
   if (phase_ != phase::active && phase_ != phase::failed && phase_ != phase::stopping) return;
-  if (ends_anyway(failed)) return;
+  const auto at = failed.place_;
+  if (ends_anyway(*at)) return;
   directive d = decide(e);
   // What failed to start has no state to go on with.
   if (d == directive::resume && !resumable) d = directive::restart;
@@ -117,9 +113,6 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
   std::size_t nth = 0;
   {
     const std::lock_guard lock(tree_mutex_);
-    const auto at = std::find_if(children_.begin(), children_.end(),
-                                 [&](const child& c) { return &c.ref.cell() == &failed; });
-    if (at == children_.end()) return;
     if (d == directive::restart) {
       auto& history =
           supervision_.strategy == strategy::one_for_one ? at->restarts : group_restarts_;
@@ -127,7 +120,7 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
       nth = history.size();
     }
     auto first = at;
-    auto last = at + 1;
+    auto last = std::next(at);
     if (supervision_.strategy != strategy::one_for_one) last = children_.end();
     if (supervision_.strategy == strategy::one_for_all) first = children_.begin();
     for (auto it = first; it != last; ++it)
@@ -150,9 +143,9 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
       if (supervision_.strategy != strategy::one_for_one) {
         return restart_siblings(std::move(concerned), std::move(e), nth);
       }
-      post_after_backoff(any_actor_ref(failed), nth, [e = std::move(e)](actor_cell& c) mutable {
-        c.begin_restart(std::move(e));
-      });
+      post_after_backoff(
+          at->backoff, any_actor_ref(failed), nth,
+          [e = std::move(e)](actor_cell& c) mutable { c.begin_restart(std::move(e)); });
       return;
   }
 }
@@ -166,7 +159,7 @@ any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
   {
     const std::lock_guard lock(tree_mutex_);
     orphan = childless_;
-    if (!orphan) children_.push_back(child{ref, {}});
+    if (!orphan) cell->place_ = children_.insert(children_.end(), child{.ref = ref});
   }
   if (orphan) {
     cell->never_start();
