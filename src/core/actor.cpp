@@ -23,9 +23,7 @@ void any_actor_ref::stop_after_mailbox() const noexcept { cell_->stop_after_mail
 future<terminated> any_actor_ref::when_terminated() const {
   promise<terminated> source(cell_);
   future<terminated> end = source.get_future();
-  cell_->when_stopped(actor_id{}, [source = std::move(source)](const terminated& t) mutable {
-    source.set_value(t);
-  });
+  cell_->when_stopped(std::move(source));
   return end;
 }
 
@@ -37,9 +35,7 @@ void actor::post_restart(const error&) { pre_start(); }
 actor_id actor::id() const noexcept { return cell_->id(); }
 system& actor::system() const noexcept { return *cell_->core().owner(); }
 void actor::stop() noexcept { cell_->stop_now(); }
-void actor::unwatch(const any_actor_ref& other) noexcept {
-  if (cell_->forget_watch(other.id())) other.cell().forget_watcher(id());
-}
+void actor::unwatch(const any_actor_ref& other) noexcept { cell_->unwatch(other.cell()); }
 void actor::unstash_all() noexcept { cell_->unstash_all(); }
 
 namespace detail {
@@ -77,7 +73,7 @@ struct watch_notice final : message {
   static std::unique_ptr<error> deliver(message& self, actor& receiver, actor_cell& cell) {
     auto& me = static_cast<watch_notice&>(self);
     message& inner = *me.notice;
-    const bool wanted = cell.forget_watch(me.watched);
+    const bool wanted = cell.ends_watch(me.watched);
     drop_pooled(&me);
     if (wanted) return inner.type->deliver(inner, receiver, cell);
     inner.type->refuse(inner, error{});
@@ -121,10 +117,8 @@ struct alarm {
 
 void watch_with(actor_cell& watcher, actor_cell& watched,
                 unique_function<message*(const terminated&)> make) {
-  // Also an incarnation that watches again, as it does when it starts, is told once.
-  if (!watcher.remember_watch(watched.id())) return;
-  watched.when_stopped(watcher.id(), [watcher = any_actor_ref(watcher),
-                                      make = std::move(make)](const terminated& t) mutable {
+  watcher.watch(watched, [watcher = any_actor_ref(watcher),
+                          make = std::move(make)](const terminated& t) mutable {
     post(watcher.cell(), *make_pooled<watch_notice>(*make(t), t.id));
   });
 }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -49,8 +50,7 @@ class actor_cell final : public completion_driver, public turn_home {
   [[nodiscard]] mailbox& messages() noexcept { return mailbox_; }
   void begin();  ///< the first turn, once the cell has its place in the tree
   any_actor_ref add_child(actor_factory make, spawn_options options, actor_traits traits);
-  void when_stopped(actor_id watcher, unique_function<void(const terminated&)> call);
-  void forget_watcher(actor_id watcher) noexcept;
+  void when_stopped(promise<terminated> end);
 
   // For dispatchers.
   bool claim_scheduled() noexcept;  ///< true: the caller runs the turn
@@ -65,8 +65,9 @@ class actor_cell final : public completion_driver, public turn_home {
   void begin_stop(std::optional<error> reason, bool drain);
   bool put_aside(message& m) noexcept;
   void unstash_all() noexcept;
-  bool remember_watch(actor_id watched);  ///< false: it does already
-  bool forget_watch(actor_id watched) noexcept;
+  void watch(actor_cell& other, unique_function<void(const terminated&)> call);
+  void unwatch(const actor_cell& other) noexcept;
+  bool ends_watch(actor_id watched) noexcept;  ///< false: it has been ended
   void drain_and_stop();
   std::shared_ptr<timer_state> new_timer();
 
@@ -103,6 +104,18 @@ class actor_cell final : public completion_driver, public turn_home {
     std::vector<future_state_base::time_point> restarts{};
     timer_id backoff{};      ///< the last alarm: it keeps the cell that it is to wake
     std::size_t member = 0;  ///< where it is, if it is, in `sibling_restart::members`
+  };
+
+  /// Of another actor, which knows it by a number; that is 0 where the other had stopped before.
+  struct standing_watch {
+    any_actor_ref other;
+    std::uint64_t number;
+  };
+  /// Whoever is to be told of our end.
+  struct audience {
+    std::map<std::uint64_t, unique_function<void(const terminated&)>> watchers{};  ///< by number
+    std::uint64_t last_number = 0;
+    std::vector<promise<terminated>> futures{};
   };
 
   /// Children that are restarted together: first all are ended, from the last to the first, then
@@ -144,6 +157,10 @@ class actor_cell final : public completion_driver, public turn_home {
   void begin_anew();
   void finish_stop() noexcept;
   bool stop_children(bool drain);
+  std::uint64_t add_watcher(unique_function<void(const terminated&)> call);
+  void forget_watcher(std::uint64_t number) noexcept;
+  void end_watches() noexcept;
+  void tell_audience(const terminated& end) noexcept;
   void abandon_tasks(const error& reason) noexcept;
   void cancel_timers() noexcept;
 
@@ -189,7 +206,7 @@ class actor_cell final : public completion_driver, public turn_home {
   turn_task* tasks_ = nullptr;
   std::vector<message*> stash_;
   std::vector<std::shared_ptr<timer_state>> timers_;
-  std::vector<actor_id> watching_;
+  std::map<actor_id, standing_watch> watching_;
   supervision supervision_;
   std::optional<error> reason_;           ///< of the restart or stop in progress
   std::vector<any_actor_ref> escalated_;  ///< wait for our supervisor, or have stopped since
@@ -203,7 +220,7 @@ class actor_cell final : public completion_driver, public turn_home {
   std::list<child> children_;  ///< in the order of spawning; each entry is the turn's
   bool childless_ = false;     ///< takes no children any more
   std::optional<terminated> ended_;
-  std::vector<std::pair<actor_id, unique_function<void(const terminated&)>>> watchers_;
+  std::unique_ptr<audience> audience_;  ///< once there is any
 };
 
 /// Makes the thread act for a cell until the scope ends.

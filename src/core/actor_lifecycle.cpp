@@ -169,6 +169,7 @@ void actor_cell::finish_stop() noexcept {
   if (actor_ != nullptr) actor_->post_stop();
   actor_.reset();
   make_ = {};
+  end_watches();
   cancel_backoff(backoff_);
   phase_ = phase::stopped;
   // A ticket in a dispatcher's queue may outlive the actor: give it a reference of its own.
@@ -181,15 +182,7 @@ void actor_cell::finish_stop() noexcept {
     if (message* m = mailbox_.pop()) refuse(*m, errc::actor_stopped);
   }
   mailbox_.wake_waiters();
-  terminated end{.id = id_, .reason = std::move(reason_)};
-  std::vector<std::pair<actor_id, unique_function<void(const terminated&)>>> watchers;
-  {
-    const std::lock_guard lock(tree_mutex_);
-    ended_ = end;
-    watchers = std::move(watchers_);
-  }
-  for (auto& [watcher, call] : watchers)
-    call(end);
+  tell_audience({.id = id_, .reason = std::move(reason_)});
   dispatcher_->cell_stopped();
   if (parent_ == nullptr) {
     core_->root_stopped();

@@ -4,7 +4,6 @@
 
 #include <troupe/core/supervision.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -167,37 +166,6 @@ any_actor_ref actor_cell::add_child(actor_factory make, spawn_options options,
     cell->begin();
   }
   return ref;
-}
-
-void actor_cell::when_stopped(actor_id watcher, unique_function<void(const terminated&)> call) {
-  std::optional<terminated> ended;
-  {
-    const std::lock_guard lock(tree_mutex_);
-    if (!ended_) {
-      watchers_.emplace_back(watcher, std::move(call));
-      return;
-    }
-    ended = ended_;
-  }
-  call(*ended);
-}
-
-void actor_cell::forget_watcher(actor_id watcher) noexcept {
-  const std::lock_guard lock(tree_mutex_);
-  std::erase_if(watchers_, [&](const auto& w) { return w.first == watcher; });
-}
-
-bool actor_cell::remember_watch(actor_id watched) {
-  if (std::find(watching_.begin(), watching_.end(), watched) != watching_.end()) return false;
-  watching_.push_back(watched);
-  return true;
-}
-
-bool actor_cell::forget_watch(actor_id watched) noexcept {
-  const auto at = std::find(watching_.begin(), watching_.end(), watched);
-  if (at == watching_.end()) return false;
-  watching_.erase(at);
-  return true;
 }
 
 }  // namespace detail

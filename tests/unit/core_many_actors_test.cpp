@@ -1,11 +1,14 @@
 #include "supervised.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <ctime>
 #include <ostream>
 
-// What happens to one of very many actors costs no more than where there are few.
+// What happens to one of very many actors costs no more than where there are few, and nothing is
+// kept of those that came and went.
 namespace troupe {
 namespace {
 
@@ -18,9 +21,19 @@ double seconds_of_this_thread() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+struct look_at {
+  any_actor_ref other;
+};
+struct look_away {
+  any_actor_ref other;
+};
+
 class plain final : public actor {
  public:
   void handle(raise r) { throw failure(error{.code = r.code}); }
+  void handle(const look_at& l) { watch(this, l.other); }
+  void handle(const look_away& l) { unwatch(l.other); }
+  void handle(const terminated&) {}
 };
 
 struct scenario {
@@ -41,10 +54,10 @@ double cost_of_each(const scenario& what, int children) {
   return (seconds_of_this_thread() - begun) / children;
 }
 
-class ManyChildren : public ::testing::TestWithParam<scenario> {};
+class ManyActors : public ::testing::TestWithParam<scenario> {};
 
 // Sixteen times as many were up to sixteen times as dear each; the caches account for a few times.
-TEST_P(ManyChildren, CostNoMoreEachThanFew) {
+TEST_P(ManyActors, CostNoMoreEachThanFew) {
   constexpr int few = 2'000;
   constexpr int many = 64'000;
   const double of_few = cost_of_each(GetParam(), few);
@@ -80,12 +93,26 @@ void end_while_they_are_restarted(test_kit& kit, std::vector<actor_ref<plain>>& 
   end_one_after_another(kit, children);
 }
 
+void are_watched_by_one(test_kit& kit, std::vector<actor_ref<plain>>& children) {
+  auto watcher = kit.system().spawn<plain>();
+  for (auto& one : children)
+    watcher.ask(look_at{one}).get();
+  end_one_after_another(kit, children);
+}
+
+void watch_one(test_kit&, std::vector<actor_ref<plain>>& children) {
+  for (auto& one : children)
+    one.ask(look_at{children.front()}).get();
+  for (auto& one : children)
+    one.ask(look_away{children.front()}).get();
+}
+
 system_config restarting(strategy how, backoff wait) {
   return {.supervision = {.strategy = how, .decider = &always_restart, .backoff = wait}};
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ManyChildren,
+    All, ManyActors,
     ::testing::Values(scenario{"End", {}, &end_one_after_another},
                       scenario{"AreRestarted",
                                restarting(strategy::one_for_one, {.initial = 100ms}),
@@ -94,8 +121,73 @@ INSTANTIATE_TEST_SUITE_P(
                                &fail_all_together},
                       scenario{"EndWhileTheyAreRestarted",
                                restarting(strategy::one_for_all, {.initial = 1h, .longest = 1h}),
-                               &end_while_they_are_restarted}),
+                               &end_while_they_are_restarted},
+                      scenario{"AreWatched", {}, &are_watched_by_one},
+                      scenario{"Watch", {}, &watch_one}),
     [](const auto& one) { return one.param.name; });
+
+// All in one thread, and so in the arena that is told of.
+std::size_t bytes_in_use() { return ::mallinfo2().uordblks; }
+
+template <class F>
+void expect_nothing_kept_of(F one) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their memory is their own";
+  constexpr int times = 2'000;
+  for (int i = 0; i < times; ++i)
+    one();  // fills the pools
+  const auto before = bytes_in_use();
+  for (int i = 0; i < times; ++i)
+    one();
+  EXPECT_LT(bytes_in_use(), before + 10 * times);
+}
+
+TEST(DeathWatch, KeepsNothingOfAWatcherThatHasStopped) {
+  test_kit kit;
+  auto service = kit.system().spawn<plain>();
+  expect_nothing_kept_of([&] {
+    auto session = kit.system().spawn<plain>();
+    session.ask(look_at{service}).get();
+    session.stop();
+    kit.run_until_idle();
+  });
+}
+
+TEST(DeathWatch, KeepsNothingOfTheWatchedWhoHaveStopped) {
+  test_kit kit;
+  auto service = kit.system().spawn<plain>();
+  expect_nothing_kept_of([&] {
+    auto session = kit.system().spawn<plain>();
+    service.ask(look_at{session}).get();
+    session.stop();
+    kit.run_until_idle();
+  });
+}
+
+TEST(DeathWatch, KeepsNothingOfAFutureThatNobodyWaitsFor) {
+  test_kit kit;
+  auto service = kit.system().spawn<plain>();
+  auto first = service.when_terminated();
+  expect_nothing_kept_of([&] { (void)service.when_terminated(); });
+  service.stop();
+  kit.run_until_idle();
+  EXPECT_EQ(first.get().id, service.id());
+}
+
+// Whoever ends first, while the other looks for its watch.
+TEST(DeathWatch, EndsFromBothSidesAtOnce) {
+  constexpr int rounds = test::under_sanitizers ? 200 : 2'000;
+  troupe::system system({.threads = 2});
+  for (int round = 0; round < rounds; ++round) {
+    const auto one = system.spawn<plain>();
+    const auto other = system.spawn<plain>();
+    one.tell(look_at{other});
+    other.ask(look_at{one}).get();
+    one.stop_after_mailbox();
+    other.stop_after_mailbox();
+    ASSERT_TRUE(one.when_terminated().wait_for(20s));
+    ASSERT_TRUE(other.when_terminated().wait_for(20s));
+  }
+}
 
 }  // namespace
 }  // namespace troupe
