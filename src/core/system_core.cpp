@@ -124,8 +124,13 @@ void system_core::dead(std::string_view message, const actor_cell& target, errc 
     subscribers = subscribers_;
   }
   const dead_letter letter{message, target.id(), target.path(), reason};
-  for (const auto& s : subscribers)
-    (*s)(letter);
+  for (const auto& s : subscribers) {
+    try {
+      (*s)(letter);
+    } catch (...) {
+      // As of a continuation that nobody asks for its outcome: the sender and the others go on.
+    }
+  }
 }
 
 void system_core::on_dead_letter(unique_function<void(const dead_letter&)> subscriber) {

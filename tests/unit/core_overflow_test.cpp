@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -151,6 +152,23 @@ TEST(DeadLetters, NameTypeTargetAndReason) {
   EXPECT_NE(seen[0].find("add /c mailbox_full"), std::string::npos) << seen[0];
   EXPECT_NE(seen[1].find("add /c actor_stopped"), std::string::npos) << seen[1];
   EXPECT_EQ(kit.system().dead_letter_count(), 3U);
+}
+
+TEST(DeadLetters, ASubscriberThatThrowsKeepsThemFromNobody) {
+  test_kit kit;
+  int seen = 0;
+  for (int i = 0; i < 2; ++i) {
+    kit.system().on_dead_letter([&](const dead_letter&) {
+      ++seen;
+      throw std::runtime_error("no postage");
+    });
+  }
+  auto c = kit.system().spawn<counter>();
+  c.stop();
+  kit.run_until_idle();
+  EXPECT_FALSE(c.tell(add{1}));
+  EXPECT_EQ(c.ask(total{}).get_result().error().code, errc::actor_stopped);
+  EXPECT_EQ(seen, 4);
 }
 
 }  // namespace

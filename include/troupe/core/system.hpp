@@ -74,7 +74,7 @@ class TROUPE_EXPORT system {
   /// called again, from anywhere.
   future<void> shutdown(std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
-  /// Calls `subscriber` for each dead letter, on the thread that found it.
+  /// Calls `subscriber` for each dead letter, on the thread that found it. What it throws is lost.
   void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
   [[nodiscard]] std::uint64_t dead_letter_count() const noexcept;
 
