@@ -1,36 +1,54 @@
 #include "core/ambient.hpp"
 #include "core/timer_heap.hpp"
 #include "os/fork_count.hpp"
+#include "os/futex.hpp"
 
+#include <troupe/core/error.hpp>
 #include <troupe/core/timer_service.hpp>
 
-#include <condition_variable>
+#include <pthread.h>
+
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace troupe {
 
 timer_service::~timer_service() = default;
+void timer_service::start() {}
 
 namespace {
 
-// Lives as long as the process: its thread starts with the first alarm and is never joined, so
-// that nothing has to be destroyed in the right order while a process exits.
+// Lives as long as the process: its thread starts with the first system or alarm and is never
+// joined, so that nothing has to be destroyed in the right order while a process exits.
 class process_timers final : public timer_service {
  public:
+  process_timers() {
+    only_one = this;
+    // A forked process gets them whole, not in the middle of what another thread does to them.
+    ::pthread_atfork([] { only_one->mutex_.lock(); }, [] { only_one->mutex_.unlock(); },
+                     [] { only_one->mutex_.unlock(); });
+  }
+
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+
+  void start() override {
+    const std::lock_guard lock(mutex_);
+    start_thread();
+  }
 
   timer_id add(time_point when, unique_function<void()> expire) override {
     const std::lock_guard lock(mutex_);
-    if (runs_in_ != os::fork_count()) {
-      std::thread([this] { serve(); }).detach();
-      runs_in_ = os::fork_count();
-    }
+    start_thread();
     const bool earlier = !heap_.next() || when < *heap_.next();
     const timer_id id = heap_.add(when, std::move(expire));
-    if (earlier) changed_.notify_one();
+    if (earlier) {
+      changes_.fetch_add(1, std::memory_order_relaxed);
+      os::futex_wake(changes_, 1, os::sharing::program);
+    }
     return id;
   }
 
@@ -41,6 +59,17 @@ class process_timers final : public timer_service {
   }
 
  private:
+  void start_thread() {
+    if (runs_in_ == os::fork_count()) return;
+    try {
+      std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error& none) {
+      throw failure(system_failure("pthread_create", none.code().value(),
+                                   "the thread that rings all timers cannot be started"));
+    }
+    runs_in_ = os::fork_count();
+  }
+
   [[noreturn]] void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -49,16 +78,23 @@ class process_timers final : public timer_service {
         expire();
         expire = {};
         lock.lock();
-      } else if (const auto next = heap_.next()) {
-        changed_.wait_until(lock, *next);
       } else {
-        changed_.wait(lock);
+        const time_point next = heap_.next().value_or(time_point::max());
+        const std::uint32_t seen = changes_.load(std::memory_order_relaxed);
+        lock.unlock();
+        os::futex_wait(changes_, seen, next, os::sharing::program);
+        lock.lock();
       }
     }
   }
 
+  static inline process_timers* only_one = nullptr;
+
   std::mutex mutex_;
-  std::condition_variable changed_;
+  /// Counts the alarms that were earlier than all others; under the lock, and what the thread
+  /// sleeps on. A condition variable would take a wake-up in a forked process for the thread that
+  /// slept in the one before.
+  std::atomic<std::uint32_t> changes_{0};
   detail::timer_heap heap_;
   std::optional<std::uint32_t> runs_in_;  // a forked process has no thread of the one before
 };

@@ -1,10 +1,21 @@
 // What an actor puts off: timers and its stash.
 
 #include "counting_actor.hpp"
+#include "under_sanitizers.hpp"
+
+#include <troupe/core/system.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <stop_token>
+#include <system_error>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -102,6 +113,96 @@ TEST(Stash, IsBoundedAndAnsweredWhenTheActorStops) {
   g.stop();
   kit.run_until_idle();
   EXPECT_EQ(kept.get_result().error().code, errc::actor_stopped);
+}
+
+// In a process of its own, which starts no more threads from here on.
+void start_all_threads_there_are() {
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  sizes >> pages;
+  const auto room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (16U << 20);
+  const rlimit limit{.rlim_cur = room, .rlim_max = room};
+  ::setrlimit(RLIMIT_AS, &limit);
+  try {
+    for (;;)
+      std::thread([] { ::pause(); }).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+}
+
+errc code_of_failure(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const failure& why) {
+    std::fputs(why.what(), stderr);
+    return why.code();
+  }
+  return errc{};
+}
+
+TEST(Timers, WhoseThreadCannotBeStartedSaySo) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
+  troupe::system before;
+  const auto c = before.spawn<counter>();
+  const auto says_so = [&] {
+    start_all_threads_there_are();
+    promise<int> never;
+    const auto late = never.get_future().timeout(1h).get_result();
+    const auto asked = c.ask(total{}, {.timeout = 1h}).get_result();
+    const bool both = !late && late.error().code == errc::system_error && !asked &&
+                      asked.error().code == errc::system_error;
+    const auto none = code_of_failure([] { const troupe::system system({.threads = 1}); });
+    ::_exit(both && none == errc::system_error ? 0 : 1);
+  };
+  EXPECT_EXIT(says_so(), ::testing::ExitedWithCode(0),
+              "pthread_create.*\n.*the thread that rings all timers cannot be started");
+}
+
+TEST(Timers, RingInAForkedProcessWhateverThoseOfTheFirstOneDo) {
+  if (test::under_sanitizers) GTEST_SKIP() << "they do not go on after a fork";
+  const troupe::system first;
+  const auto timers = first.timers();
+  std::jthread busy([&](const std::stop_token& enough) {
+    while (!enough.stop_requested())
+      timers->cancel(timers->add(timers->now() + 1h, [] {}));
+  });
+  const auto rings = [] {
+    promise<int> never;
+    const auto late = never.get_future().timeout(1h);
+    for (int i = 0; i < 10; ++i) {
+      promise<int> none;
+      if (!none.get_future().timeout(1ms).wait_for(5s)) ::_exit(1);
+    }
+    ::_exit(0);
+  };
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EXIT(rings(), ::testing::ExitedWithCode(0), "");
+}
+
+class fails_once final : public actor {
+ public:
+  void handle(begin) { throw failure(error{.code = errc::device_fault}); }
+  int handle(total) {
+    (void)after(this, 1h, tick{});
+    return 1;
+  }
+  void handle(tick) {}
+};
+
+TEST(Timers, OfASystemNeedNoThreadLater) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
+  const auto runs = [] {
+    {
+      troupe::system system({.threads = 1});
+      start_all_threads_there_are();
+      const auto a = system.spawn<fails_once>();
+      a.tell(begin{});  // its restart waits for a moment
+      if (a.ask(total{}, {.timeout = 1h}).get() != 1) ::_exit(1);
+    }
+    ::_exit(0);
+  };
+  EXPECT_EXIT(runs(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

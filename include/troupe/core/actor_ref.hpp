@@ -20,7 +20,8 @@ struct terminated {
 
 /// How long an ask waits for its reply.
 struct ask_options {
-  /// Then the reply is `errc::timed_out`; the request itself goes on. Zero: no limit.
+  /// Then the reply is `errc::timed_out`; the request itself goes on. Zero: no limit. As of
+  /// `future::timeout`.
   std::chrono::nanoseconds timeout{0};
   /// Then the reply is `errc::cancelled`; the request itself goes on.
   std::stop_token stop{};
@@ -136,10 +137,7 @@ future<T> detail::limit(future<T> reply, const ask_options& options, actor_cell&
   timer_id alarm{};
   if (timed) {
     timers = timers_of(cell);
-    alarm = timers->add(detail::deadline_after(timers->now(), options.timeout),
-                        [e = entry(*contest), patience = options.timeout]() mutable {
-                          e.lose_to(timed_out_error(patience));
-                        });
+    alarm = contest->lose_after(*timers, options.timeout);
   }
   struct on_stop {
     entry e;

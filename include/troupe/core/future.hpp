@@ -176,7 +176,8 @@ class [[nodiscard]] future {
   template <class F>
   auto then(F&& f);
 
-  /// This future, or `errc::timed_out` once `patience` has passed. The work itself goes on.
+  /// This future, or `errc::timed_out` once `patience` has passed, or `errc::system_error` at once
+  /// where there is no thread for timers and none can be started. The work itself goes on.
   future timeout(std::chrono::nanoseconds patience);
 
   /// For what derives from futures: gives the shared state away.

@@ -102,6 +102,8 @@ struct then_node final : continuation {
   promise<U> sink;
 };
 
+[[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds patience);
+
 /// Answers `sink` with the source's outcome or with an error of another origin, whichever is first.
 /// Owned by the source's completion and by the other origins: a reference each.
 template <class T>
@@ -127,6 +129,19 @@ class race final : public continuation {
    private:
     race* race_;
   };
+
+  /// Ends it with `errc::timed_out` when `patience` has passed, or now where there is no alarm to
+  /// be had, with the reason.
+  timer_id lose_after(timer_service& timers, std::chrono::nanoseconds patience) {
+    try {
+      return timers.add(
+          deadline_after(timers.now(), patience),
+          [own = entry(*this), patience]() mutable { own.lose_to(timed_out_error(patience)); });
+    } catch (const failure& why) {
+      entry(*this).lose_to(why.error());
+      return {};
+    }
+  }
 
   /// What to undo when the source completes; before the source is attached.
   unique_function<void()> call_off;
@@ -155,8 +170,6 @@ class race final : public continuation {
   promise<T> sink_;
 };
 
-[[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds patience);
-
 }  // namespace detail
 
 template <class T>
@@ -182,11 +195,7 @@ future<T> future<T>::timeout(std::chrono::nanoseconds patience) {
   future<T> derived = sink.get_future();
   auto* race = detail::make_pooled<detail::race<T>>(std::move(sink));
   std::shared_ptr<timer_service> timers = timer_service::current();
-  const timer_id id =
-      timers->add(detail::deadline_after(timers->now(), patience),
-                  [entry = typename detail::race<T>::entry(*race), patience]() mutable {
-                    entry.lose_to(detail::timed_out_error(patience));
-                  });
+  const timer_id id = race->lose_after(*timers, patience);
   race->call_off = [timers = std::move(timers), id] { timers->cancel(id); };
   release_state().continue_with(*race);
   return derived;

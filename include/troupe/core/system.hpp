@@ -44,6 +44,7 @@ struct system_config {
 /// A tree of actors, the threads that run them, and their clock. Any thread may use it.
 class TROUPE_EXPORT system {
  public:
+  /// Throws `failure` (`errc::system_error`) where its threads cannot be started.
   explicit system(system_config config = {});
   system(const system&) = delete;
   system& operator=(const system&) = delete;

@@ -23,7 +23,12 @@ class TROUPE_EXPORT timer_service {
 
   [[nodiscard]] virtual time_point now() const noexcept = 0;
 
-  /// Calls `expire` once, not before `when`, on the service's thread: keep it short.
+  /// Has what `add` needs begin now, so that it cannot fail for that later: throws `failure`
+  /// (`errc::system_error`) where the thread cannot be started.
+  virtual void start();
+
+  /// Calls `expire` once, not before `when`, on the service's thread: keep it short. Starts that
+  /// where nobody has, and throws as `start` does.
   virtual timer_id add(time_point when, unique_function<void()> expire) = 0;
 
   /// Destroys the call if it has not begun; it may be running while this returns.
