@@ -194,7 +194,7 @@ void actor_cell::handle(message& m) noexcept {
     refuse(m, errc::actor_stopped);
     return;
   }
-  answered_last_ = m.type->asked;
+  answered_last_ = m.type->give_up != nullptr;
   if (auto failed = m.type->deliver(m, *actor_, *this)) fail(std::move(*failed));
 }
 
@@ -272,8 +272,25 @@ bool actor_cell::pause_turn(const turn_limits& limits, bool spent) noexcept {
   return true;
 }
 
+// What is still in the mailbox is answered in a later turn, and there is none while this one waits.
+// What has been handled may be answered by anybody. Apart from `drive_until`, which is on the way
+// of every ask that is waited for, and then saves no registers.
+[[gnu::noinline]] void actor_cell::drive_own(const future_state_base& awaited,
+                                             future_state_base::time_point deadline) noexcept {
+  if (ambient.cell == this && deadline == future_state_base::time_point::max()) {
+    const error why{.code = errc::no_reply,
+                    .message = fmt::format("the actor {} waits, in its own turn, for what it can "
+                                           "answer only in a later one",
+                                           path_)};
+    if (mailbox_.give_up(awaited, why) || give_up_own_end(awaited, why)) return;
+  }
+  dispatcher_->help(*this, awaited, deadline);
+}
+
 void actor_cell::drive_until(const future_state_base& state,
                              future_state_base::time_point deadline) noexcept {
+  const bool in_a_turn = (state_.load(std::memory_order_relaxed) & activity_mask) == running;
+  if (in_a_turn) return drive_own(state, deadline);
   dispatcher_->help(*this, state, deadline);
 }
 

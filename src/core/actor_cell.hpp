@@ -161,6 +161,8 @@ class actor_cell final : public completion_driver, public turn_home {
   void forget_watcher(std::uint64_t number) noexcept;
   void end_watches() noexcept;
   void tell_audience(const terminated& end) noexcept;
+  void drive_own(const future_state_base& awaited, future_state_base::time_point deadline) noexcept;
+  bool give_up_own_end(const future_state_base& awaited, const error& why) noexcept;
   void abandon_tasks(const error& reason) noexcept;
   void cancel_timers() noexcept;
 

@@ -66,6 +66,17 @@ void actor_cell::when_stopped(promise<terminated> end) {
   end.set_value(*ended_);
 }
 
+bool actor_cell::give_up_own_end(const future_state_base& awaited, const error& why) noexcept {
+  const std::lock_guard lock(tree_mutex_);
+  if (audience_ == nullptr) return false;
+  for (promise<terminated>& source : audience_->futures) {
+    if (!source.answers(awaited)) continue;
+    source.set_error(why);
+    return true;
+  }
+  return false;
+}
+
 void actor_cell::tell_audience(const terminated& end) noexcept {
   std::unique_ptr<audience> all;
   {

@@ -2,6 +2,8 @@
 
 #include "os/futex.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <climits>
 
@@ -117,6 +119,30 @@ bool mailbox::arrived() const noexcept {
 void mailbox::push_front(message& m) noexcept {
   m.next.store(front_, std::memory_order_relaxed);
   front_ = &m;
+}
+
+bool mailbox::give_up(const future_state_base& awaited, const error& why) noexcept {
+  const auto is_it = [&](message& m) {
+    return m.type->give_up != nullptr && m.type->give_up(m, awaited, why);
+  };
+  if (options_.when_full == overflow::drop_oldest) {
+    const std::lock_guard lock(dropping_);
+    for (message* m = first_; m != nullptr; m = m->next.load(std::memory_order_relaxed)) {
+      if (is_it(*m)) return true;
+    }
+    return false;
+  }
+  message* m = head_;
+  for (;;) {
+    if (is_it(*m)) return true;
+    message* next = nullptr;
+    while ((next = m->next.load(std::memory_order_acquire)) == nullptr) {
+      if (tail_.load(std::memory_order_acquire) == m) return false;
+      ::sched_yield();  // a sender is between its two steps, and the one we look for may be behind
+                        // it
+    }
+    m = next;
+  }
 }
 
 void mailbox::publish_room() noexcept {

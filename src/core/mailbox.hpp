@@ -54,6 +54,8 @@ class mailbox {
   [[nodiscard]] bool empty() const noexcept;
   /// By the receiver: before everything else.
   void push_front(message& m) noexcept;
+  /// By the receiver: `message_type::give_up`, of all that have been pushed by now. They stay.
+  bool give_up(const future_state_base& awaited, const error& why) noexcept;
   /// By the receiver: publishes the room that `pop` made.
   void publish_room() noexcept;
 

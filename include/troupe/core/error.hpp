@@ -33,7 +33,7 @@ enum class errc : std::uint16_t {
   cancelled,          ///< the caller's stop token
   timed_out,          ///< the caller's patience ended; the work itself may go on
   deadline_exceeded,  ///< the request's own deadline passed; it was not run, or was ended
-  no_reply,           ///< the receiver dropped the request without an answer
+  no_reply,           ///< the receiver dropped the request, or waits for its own answer
   actor_stopped,      ///< the receiver has stopped
   handler_failed,     ///< a handler ended with an exception
 

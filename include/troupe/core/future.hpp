@@ -99,6 +99,11 @@ class promise {
   /// Not answered yet.
   [[nodiscard]] bool pending() const noexcept { return state_ != nullptr; }
 
+  /// For the runtime: the state is the one that it will complete.
+  [[nodiscard]] bool answers(const future_state_base& state) const noexcept {
+    return state_ == &state;
+  }
+
  private:
   detail::future_state<T>* state_;
 };

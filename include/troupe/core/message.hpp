@@ -29,7 +29,10 @@ struct message_type {
   std::unique_ptr<error> (*deliver)(message& self, actor& receiver, actor_cell& cell);
   /// Answers with the error; uses the message up.
   void (*refuse)(message& self, const error& reason) noexcept;
-  bool asked = false;  ///< somebody may be waiting for the reply
+  /// Of one that was asked: if its answer is what `awaited` waits for, answers with the error, and
+  /// whatever the handler will answer is lost. False: it is another's.
+  bool (*give_up)(message& self, const future_state_base& awaited,
+                  const error& why) noexcept = nullptr;
 };
 
 /// A node of a mailbox.
@@ -178,7 +181,21 @@ struct envelope final : message {
     drop_pooled(&me);
   }
 
-  static constexpr message_type type_of{name_of<M>(), &deliver, &refuse, Asked};
+  static bool give_up(message& self, const future_state_base& awaited, const error& why) noexcept
+    requires Asked
+  {
+    auto& me = static_cast<envelope&>(self);
+    const bool mine = me.sink.answers(awaited);
+    if (mine) me.sink.set_error(why);
+    return mine;
+  }
+
+  static constexpr message_type make_type() noexcept {
+    message_type made{name_of<M>(), &deliver, &refuse};
+    if constexpr (Asked) made.give_up = &give_up;
+    return made;
+  }
+  static constexpr message_type type_of = make_type();
 
   [[no_unique_address]] std::conditional_t<Asked, promise<reply>, no_sink> sink = make_sink();
   M body;

@@ -1,0 +1,152 @@
+// An actor that waits, in its own turn, for what it answers itself.
+
+#include <troupe/core/system.hpp>
+#include <troupe/testing/test_kit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct add {
+  int n;
+};
+struct total {};
+struct delegate {};
+struct how {
+  enum way { get, wait_shortly, own_end, delegated, delegate_first } by;
+};
+
+class narcissus final : public actor {
+ public:
+  explicit narcissus(bool as_it_starts = false) : as_it_starts_(as_it_starts) {}
+  void pre_start() override {
+    if (as_it_starts_) at_start_ = outcome(me().ask(total{}));
+  }
+
+  void handle(add a) { sum_ += a.n; }
+  int handle(total) const { return sum_; }
+  std::string handle(std::string) const { return at_start_; }
+  future<int> handle(delegate) { return source_.get_future(); }
+  void handle(promise<int>* source) { *source = std::move(source_); }
+
+  std::string handle(how h) {
+    switch (h.by) {
+      case how::get:
+        return outcome(me().ask(total{}));
+      case how::wait_shortly:
+        return me().ask(total{}).wait_for(1ms) ? "it has come" : "not in this turn";
+      case how::own_end:
+        return outcome(any_actor_ref(me()).when_terminated());
+      case how::delegate_first:
+        earlier_ = me().ask(delegate{});
+        return "";
+      case how::delegated:
+        return outcome(std::move(earlier_));
+    }
+    return "";
+  }
+
+ private:
+  actor_ref<narcissus> me() { return reference(this); }
+
+  template <class T>
+  static std::string outcome(future<T> awaited) {
+    auto got = awaited.get_result();
+    if (got) return "an answer";
+    return std::string(to_string(got.error().code)) + ": " + got.error().message;
+  }
+
+  bool as_it_starts_;
+  std::string at_start_;
+  int sum_ = 0;
+  future<int> earlier_;
+  promise<int> source_;
+};
+
+const std::string refused =
+    "no_reply: the actor /narcissus waits, in its own turn, for what it can answer only in a later "
+    "one";
+
+class SelfWait : public ::testing::TestWithParam<spawn_options> {
+ protected:
+  actor_ref<narcissus> spawn(bool as_it_starts = false) {
+    spawn_options options = GetParam();
+    options.name = "narcissus";
+    return system_.spawn<narcissus>(options, as_it_starts);
+  }
+  std::string told(how::way by) {
+    auto answer = actor_.ask(how{by});
+    // What waits for itself for good ends neither by itself nor with its system.
+    if (!answer.wait_for(20s)) std::abort();
+    return answer.get();
+  }
+
+  troupe::system system_{{.threads = 2}};
+  actor_ref<narcissus> actor_ = spawn();
+};
+
+TEST_P(SelfWait, FailsAtOnceAndTheMessageIsHandledLater) {
+  std::jthread other([&](const std::stop_token& enough) {
+    while (!enough.stop_requested())
+      actor_.ask(add{0}).get();
+  });
+  for (int i = 0; i < 5'000; ++i) {
+    EXPECT_EQ(told(how::get), refused);
+  }
+  other.request_stop();
+  other.join();
+  actor_.tell(add{2});
+  EXPECT_EQ(actor_.ask(total{}).get(), 2);
+}
+
+TEST_P(SelfWait, FailsAlsoAsItStarts) {
+  auto one = spawn(true);
+  EXPECT_EQ(one.ask(std::string()).get(), refused);
+}
+
+TEST_P(SelfWait, FailsForItsOwnEnd) {
+  EXPECT_EQ(told(how::own_end), refused);
+  EXPECT_EQ(actor_.ask(total{}).get(), 0);
+}
+
+TEST_P(SelfWait, WithADeadlineIsTooEarlyOnly) {
+  EXPECT_EQ(told(how::wait_shortly), "not in this turn");
+}
+
+TEST_P(SelfWait, ForWhatSomebodyElseAnswersIsNone) {
+  told(how::delegate_first);
+  actor_.ask(total{}).get();  // by now it has been handled
+  promise<int> source;
+  actor_.ask(&source).get();
+  std::jthread later([&] { source.set_value(1); });
+  EXPECT_EQ(told(how::delegated), "an answer");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    By, SelfWait,
+    ::testing::Values(spawn_options{}, spawn_options{.run_by = dispatcher::pinned},
+                      spawn_options{.mailbox = {.when_full = overflow::drop_oldest}}),
+    [](const auto& options) -> std::string {
+      if (options.param.run_by == dispatcher::pinned) return "AThreadOfItsOwn";
+      return options.param.mailbox.when_full == overflow::drop_oldest ? "AMailboxThatDrops"
+                                                                      : "ThePool";
+    });
+
+TEST(SelfWaitInATestKit, FailsToo) {
+  testing::test_kit kit;
+  auto one = kit.system().spawn<narcissus>(spawn_options{.name = "narcissus"});
+  EXPECT_EQ(one.ask(how{how::get}).get(), refused);
+}
+
+}  // namespace
+}  // namespace troupe
