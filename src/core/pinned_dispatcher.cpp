@@ -4,6 +4,11 @@
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
 
+#include <troupe/core/error.hpp>
+
+#include <algorithm>
+#include <system_error>
+
 namespace troupe::detail {
 namespace {
 
@@ -11,13 +16,24 @@ bool nobody_else() noexcept { return false; }
 
 }  // namespace
 
+// Where somebody can be told that there is none: an actor that is to have its turn cannot wait for
+// another thread.
+pinned_dispatcher::pinned_dispatcher(std::int32_t throughput)
+    : throughput_(std::max(throughput, 1)) {
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& none) {
+    throw failure(system_failure("pthread_create", none.code().value(),
+                                 "the thread of a pinned actor cannot be started"));
+  }
+}
+
 void pinned_dispatcher::enqueue(actor_cell& cell) noexcept {
   ready_.store(&cell, std::memory_order_seq_cst);
-  if (!started_.exchange(true, std::memory_order_relaxed)) {
-    const std::lock_guard lock(thread_mutex_);
-    thread_ = std::thread([this] { serve(); });
-    return;
-  }
+  wake();
+}
+
+void pinned_dispatcher::wake() noexcept {
   changes_.fetch_add(1, std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst)) os::futex_wake(changes_, 1, os::sharing::program);
 }
@@ -33,7 +49,10 @@ bool pinned_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   return true;
 }
 
-void pinned_dispatcher::cell_stopped() noexcept { stopping_ = true; }
+void pinned_dispatcher::cell_stopped() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst);
+  wake();
+}
 
 void pinned_dispatcher::serve() noexcept {
   spin_budget budget;
@@ -49,7 +68,8 @@ void pinned_dispatcher::serve() noexcept {
       budget.spinning_was_in_vain();
       const std::uint32_t seen = changes_.load(std::memory_order_seq_cst);
       parked_.store(true, std::memory_order_seq_cst);
-      if (ready_.load(std::memory_order_seq_cst) == nullptr) {
+      if (ready_.load(std::memory_order_seq_cst) == nullptr &&
+          !stopping_.load(std::memory_order_seq_cst)) {
         os::futex_wait(changes_, seen, std::chrono::steady_clock::time_point::max(),
                        os::sharing::program);
       }
@@ -63,7 +83,6 @@ void pinned_dispatcher::serve() noexcept {
 }
 
 void pinned_dispatcher::join() noexcept {
-  const std::lock_guard lock(thread_mutex_);
   if (thread_.joinable()) thread_.join();
 }
 

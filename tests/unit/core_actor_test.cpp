@@ -1,8 +1,11 @@
 // What an actor does with a message, who runs it, and how it stops.
 
 #include "counting_actor.hpp"
+#include "no_more_threads.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <set>
@@ -137,6 +140,30 @@ class localised : public actor {
  private:
   std::thread::id started_on_;
 };
+
+TEST(Pinned, ActorWhoseThreadCannotBeStartedIsRefusedToWhoSpawnsIt) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
+  const auto is_refused = [] {
+    {
+      troupe::system running({.threads = 1});
+      const auto other = running.spawn<counter>();
+      start_all_threads_there_are();
+      const errc why =
+          code_of_failure([&] { running.spawn<counter>({.run_by = dispatcher::pinned}); });
+      if (why != errc::system_error || other.ask(total{}).get() != 0) ::_exit(1);
+    }
+    ::_exit(0);
+  };
+  EXPECT_EXIT(is_refused(), ::testing::ExitedWithCode(0),
+              "the thread of a pinned actor cannot be started");
+}
+
+TEST(Pinned, ActorMayNeverHaveATurn) {
+  troupe::system running;
+  running.shutdown().get();
+  const auto late = running.spawn<counter>({.run_by = dispatcher::pinned});
+  EXPECT_EQ(late.ask(total{}).get_result().error().code, errc::actor_stopped);
+}
 
 TEST(Pinned, AnActorRunsOnAThreadOfItsOwnAllItsLife) {
   system running;

@@ -1,20 +1,16 @@
 // What an actor puts off: timers and its stash.
 
 #include "counting_actor.hpp"
+#include "no_more_threads.hpp"
 #include "under_sanitizers.hpp"
 
 #include <troupe/core/system.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
-#include <fstream>
-#include <functional>
 #include <stop_token>
-#include <system_error>
 #include <thread>
 
 namespace troupe {
@@ -113,32 +109,6 @@ TEST(Stash, IsBoundedAndAnsweredWhenTheActorStops) {
   g.stop();
   kit.run_until_idle();
   EXPECT_EQ(kept.get_result().error().code, errc::actor_stopped);
-}
-
-// In a process of its own, which starts no more threads from here on.
-void start_all_threads_there_are() {
-  std::ifstream sizes("/proc/self/statm");
-  rlim_t pages = 0;
-  sizes >> pages;
-  const auto room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (16U << 20);
-  const rlimit limit{.rlim_cur = room, .rlim_max = room};
-  ::setrlimit(RLIMIT_AS, &limit);
-  try {
-    for (;;)
-      std::thread([] { ::pause(); }).detach();
-  } catch (const std::system_error&) {
-    return;
-  }
-}
-
-errc code_of_failure(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const failure& why) {
-    std::fputs(why.what(), stderr);
-    return why.code();
-  }
-  return errc{};
 }
 
 TEST(Timers, WhoseThreadCannotBeStartedSaySo) {

@@ -9,7 +9,9 @@ namespace troupe {
 /// Who runs an actor's turns.
 enum class dispatcher : std::uint8_t {
   pool,    ///< the system's threads
-  pinned,  ///< a thread of its own, for handlers that block or belong to a thread
+  /// A thread of its own, for handlers that block or belong to a thread. Where it cannot be started,
+  /// `spawn` throws `failure` (`errc::system_error`).
+  pinned,
 };
 
 struct spawn_options {
