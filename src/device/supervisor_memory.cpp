@@ -105,14 +105,15 @@ void supervisor::finish_protects() {
     if (std::ranges::all_of(protects_[i].awaited, acknowledged)) {
       pending_protect change = std::move(protects_[i]);
       protects_.erase(protects_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (!change.refused) {
-        change.done.set_value();
-        continue;
-      }
-      if (!changes_since(i, *change.buffer.get())) {
+      if (change.refused && !changes_since(i, *change.buffer.get())) {
         change.buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
       }
-      change.done.set_error(*std::move(change.refused));
+      change.buffer = {};  // whoever is answered may need its memory
+      if (change.refused) {
+        change.done.set_error(*std::move(change.refused));
+      } else {
+        change.done.set_value();
+      }
     } else {
       ++i;
     }
