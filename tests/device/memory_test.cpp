@@ -323,7 +323,7 @@ TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
   auto found = second_device(system_, config());
   if (!found) GTEST_SKIP() << "there is one GPU";
   device& other = *found;
-  auto there = other.tensor<float>({8}, initial::zero).value();
+  auto there = other.tensor<float>({8}, initial::zero, placement::own).value();
   auto here = gpu_.tensor<float>({8}, initial::zero).value();
   ASSERT_TRUE(other.freeze(there).get_result());
   other.stop();

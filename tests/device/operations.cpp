@@ -1,6 +1,7 @@
 #include "operations.hpp"
 
 #include "operations_cuda.hpp"
+#include "operations_queues.hpp"
 
 #include <unistd.h>
 
@@ -95,6 +96,7 @@ result<void> sum::validate() const {
 }
 
 void add_operations(operation_table& table) {
+  if (!queues_plugin().empty()) return add_queue_operations(table);
 #ifdef TROUPE_HAVE_CUDA
   if (on_gpu()) return add_cuda_operations(table);
 #endif
@@ -106,7 +108,7 @@ void add_operations(operation_table& table) {
 bool on_gpu() {
   // Workers have the program's environment.
   const char* const backend = std::getenv("TROUPE_BACKEND");
-  return backend != nullptr && std::string_view(backend) == "cuda";
+  return !queues_plugin().empty() || (backend != nullptr && std::string_view(backend) == "cuda");
 }
 
 few_descriptors::few_descriptors() {
@@ -138,11 +140,13 @@ std::optional<device> second_device(troupe::system& on, const device_config& con
 
 device_config permissive() {
   // Said here, so that workers and their operations are of one backend wherever the tests run.
-  return {.backend = on_gpu() ? backend_kind::cuda : backend_kind::cpu,
+  const std::string queues = queues_plugin();
+  return {.backend = on_gpu() && queues.empty() ? backend_kind::cuda : backend_kind::cpu,
           .memory_limit_bytes = std::uint64_t{256} << 20,
           .restarts = {.restarts = 1'000'000},
           .backoff = {.initial = 0ns},
           .fault_injection = true,
+          .backend_path = queues,
           .own_operations = &add_operations};
 }
 

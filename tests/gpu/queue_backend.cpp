@@ -7,12 +7,13 @@
 // process, and supervised with requests held back and suspects in several lanes. Nothing here can
 // fall back to the CPU's way unnoticed: that one refuses the faults of kernels.
 
+#include "reply_turn.hpp"
 #include "unit/fake_accelerator.hpp"
-#include "wire/layout.hpp"
 #include "worker/process_fault.hpp"
 
 #include <troupe/backend/provider.hpp>
 #include <troupe/core/export.hpp>
+#include <troupe/ops/blas/batched.hpp>
 #include <troupe/ops/blas/level1.hpp>
 #include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/blas/level3.hpp>
@@ -24,7 +25,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -73,6 +73,21 @@ class mapped_slab final : public slab_view {
   std::uint64_t bytes_;
 };
 
+constexpr int nothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+class taken_addresses final : public address_range {
+ public:
+  taken_addresses(std::byte* at, std::uint64_t bytes) noexcept : at_(at), bytes_(bytes) {}
+  taken_addresses(const taken_addresses&) = delete;
+  taken_addresses& operator=(const taken_addresses&) = delete;
+  ~taken_addresses() override { ::munmap(at_, bytes_); }
+  [[nodiscard]] std::byte* base() const noexcept override { return at_; }
+
+ private:
+  std::byte* at_;
+  std::uint64_t bytes_;
+};
+
 class queue_source final : public device_source {
  public:
   explicit queue_source(std::int32_t ordinal)
@@ -103,6 +118,12 @@ class queue_source final : public device_source {
     return std::unique_ptr<slab_view>(
         std::make_unique<mapped_slab>(static_cast<std::byte*>(at), bytes));
   }
+  [[nodiscard]] result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) override {
+    void* const at = ::mmap(nullptr, bytes, PROT_NONE, nothing, -1, 0);
+    if (at == MAP_FAILED) return system_failure("mmap", errno);
+    return std::unique_ptr<address_range>(
+        std::make_unique<taken_addresses>(static_cast<std::byte*>(at), bytes));
+  }
   [[nodiscard]] result<memory_level> level() override {
     return error{.code = errc::unsupported, .message = "nobody counts"};
   }
@@ -117,14 +138,19 @@ class queue_source final : public device_source {
 
 class queue_device final : public accelerator {
  public:
+  explicit queue_device(bool in_program) noexcept : in_program_(in_program) {}
+
   void enter_thread() override {}
   [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override {
+    const int placed = in_program_ ? MAP_FIXED : MAP_FIXED_NOREPLACE;
     const void* const mapped =
-        ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
+        ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | placed, descriptor, 0);
     return mapped == at ? result<void>() : system_failure("mmap", errno);
   }
   [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override {
-    return ::munmap(at, bytes) == 0 ? result<void>() : system_failure("munmap", errno);
+    const bool done = in_program_ ? ::mmap(at, bytes, PROT_NONE, nothing | MAP_FIXED, -1, 0) == at
+                                  : ::munmap(at, bytes) == 0;
+    return done ? result<void>() : system_failure("munmap", errno);
   }
   [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override {
     const std::lock_guard lock(mutex_);
@@ -156,6 +182,7 @@ class queue_device final : public accelerator {
   }
 
  private:
+  bool in_program_;  // whose addresses are taken
   fake_accelerator queues_;
   std::mutex mutex_;
   std::map<std::byte*, std::uint64_t> read_only_;  // bytes; 0 for what was thawed
@@ -193,13 +220,6 @@ class queue_context final : public lane_context {
   std::vector<std::byte> room_;
 };
 
-// A reply's room goes from one lane to the next through the program, which is another process: that
-// orders the two, and this says so where ThreadSanitizer can see it.
-std::atomic<int>& owner_of(const std::byte* reply) {
-  static std::array<std::atomic<int>, 1024> owners;
-  return owners[reinterpret_cast<std::uintptr_t>(reply) / wire::slot_bytes % owners.size()];
-}
-
 template <request R>
 void add(operation_table& table) {
   table.insert({.type = &request_type_of<R>(),
@@ -209,10 +229,8 @@ void add(operation_table& table) {
                       [r = *static_cast<const R*>(request), reply] {
                         queue_context context;
                         const operation* cpu = cpu_operations().find(request_type_of<R>().id);
-                        std::atomic<int>& owned = owner_of(reply);
-                        (void)owned.load(std::memory_order_acquire);
+                        const testing_worker::reply_turn here(reply);
                         (void)cpu->run(cpu->executor, &r, context, reply);
-                        owned.fetch_add(1, std::memory_order_release);
                       });
                   return {};
                 }});
@@ -274,10 +292,10 @@ TROUPE_EXPORT void troupe_backend_open(std::int32_t ordinal,
   opened = std::make_shared<troupe::gpu_test::queue_source>(ordinal);
 }
 
-TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config&,
+TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& config,
                                               std::unique_ptr<troupe::accelerator>& made,
                                               troupe::result<void>&) {
-  auto device = std::make_unique<troupe::gpu_test::queue_device>();
+  auto device = std::make_unique<troupe::gpu_test::queue_device>(config.in_program);
   troupe::gpu_test::the_device = device.get();
   made = std::move(device);
 }
@@ -289,6 +307,7 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<blas::dot>(table);
   gpu_test::add<blas::asum>(table);
   gpu_test::add<blas::gemm>(table);
+  gpu_test::add<blas::gemm_batched>(table);
   gpu_test::add<memory::copy>(table);
   gpu_test::add<memory::fill>(table);
   gpu_test::add<memory::set_bytes>(table);
