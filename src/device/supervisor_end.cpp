@@ -44,6 +44,7 @@ void supervisor::give_up(error why) {
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
   std::vector<pending_protect> unanswered = std::move(protects_);
   for (pending_protect& one : unanswered)
@@ -74,6 +75,7 @@ void supervisor::condemn(error why) {
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
   active_->abandon();
   active_.reset();
   publish(device_state::condemned);

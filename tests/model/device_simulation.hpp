@@ -154,8 +154,10 @@ class simulated_source final : public device_source {
     return std::unique_ptr<memory_slab>(std::make_unique<slab>());
   }
   result<memory_level> level() override { return memory_level{}; }
-  void on_fault(alarm) override {}
+  void on_fault(alarm raise) override { awaits_faults = static_cast<bool>(raise); }
   bool used_only_by(const std::vector<std::int32_t>&) override { return true; }
+
+  bool awaits_faults = false;
 
  private:
   device_description description_;

@@ -26,7 +26,7 @@ class DeviceTurns : public ::testing::Test {
                 {.space = memory_space::host, .limit_bytes = 1 << 20, .granule_bytes = 4096})
                 .value();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
-    if (own_memory) backend.source = std::make_shared<simulated_source>(false);
+    if (own_memory) backend.source = source_;
     core_ = device_core::create_with(std::move(backend), 0, config, host_, around_).value();
     buffer_ =
         any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
@@ -84,6 +84,7 @@ class DeviceTurns : public ::testing::Test {
   simulated_surroundings around_{0};
   std::unique_ptr<device_model> told_;
   std::shared_ptr<memory_pool> host_;
+  std::shared_ptr<simulated_source> source_ = std::make_shared<simulated_source>(false);
   std::shared_ptr<device_core> core_;
   any_tensor buffer_;
   std::map<std::uint8_t, errc> answers_;
@@ -360,6 +361,14 @@ TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) 
   ASSERT_EQ(core_->watch().state(), device_state::stopped);
   EXPECT_NE(begun.buffer()->state & buffer_watched, 0U);
   EXPECT_EQ(behind.buffer()->state & buffer_watched, 0U);
+}
+
+TEST_F(DeviceTurns, ADeviceThatIsGoneIsToldOfNoFaultsAnyMore) {
+  make({.standby = false, .restarts = {.restarts = 0}}, true);
+  EXPECT_TRUE(source_->awaits_faults);
+  lose_worker();
+  ASSERT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_FALSE(source_->awaits_faults);
 }
 
 TEST_F(DeviceTurns, AHangThatIsOlderThanTheLastLossIsForgottenFirst) {

@@ -206,6 +206,12 @@ result<memory_level> memory_source::level() {
 void memory_source::on_fault(alarm raise) {
   const std::lock_guard lock(mutex_);
   alarm_ = std::move(raise);
+  if (!alarm_) {
+    // Their questions take long where other programs fault, and nobody needs the answers.
+    observer_.request_stop();
+    watcher_.request_stop();
+    return;
+  }
   if (!management_ || watcher_.joinable()) return;
   observer_ = std::jthread([this](const std::stop_token& ending) { observe(ending); });
   watcher_ = std::jthread([this](const std::stop_token& ending) { watch(ending); });
