@@ -46,6 +46,7 @@ std::ostream& operator<<(std::ostream& out, const scenario& s) { return out << s
 double cost_of_each(const scenario& what, int children) {
   test_kit kit(0, what.config);
   std::vector<actor_ref<plain>> all;
+  all.reserve(static_cast<std::size_t>(children));
   for (int i = 0; i < children; ++i)
     all.push_back(kit.system().spawn<plain>());
   kit.run_until_idle();
@@ -132,11 +133,11 @@ std::size_t bytes_in_use() { return ::mallinfo2().uordblks; }
 template <class F>
 void expect_nothing_kept_of(F one) {
   if (test::under_sanitizers) GTEST_SKIP() << "their memory is their own";
-  constexpr int times = 2'000;
-  for (int i = 0; i < times; ++i)
+  constexpr std::size_t times = 2'000;
+  for (std::size_t i = 0; i < times; ++i)
     one();  // fills the pools
   const auto before = bytes_in_use();
-  for (int i = 0; i < times; ++i)
+  for (std::size_t i = 0; i < times; ++i)
     one();
   EXPECT_LT(bytes_in_use(), before + 10 * times);
 }

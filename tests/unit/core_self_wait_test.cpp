@@ -22,6 +22,9 @@ struct add {
 };
 struct total {};
 struct delegate {};
+struct give_source {
+  promise<int>* place;
+};
 struct how {
   enum way { get, wait_shortly, own_end, delegated, delegate_first } by;
 };
@@ -35,9 +38,9 @@ class narcissus final : public actor {
 
   void handle(add a) { sum_ += a.n; }
   int handle(total) const { return sum_; }
-  std::string handle(std::string) const { return at_start_; }
+  std::string handle(const std::string&) const { return at_start_; }
   future<int> handle(delegate) { return source_.get_future(); }
-  void handle(promise<int>* source) { *source = std::move(source_); }
+  void handle(give_source to) { *to.place = std::move(source_); }
 
   std::string handle(how h) {
     switch (h.by) {
@@ -127,7 +130,7 @@ TEST_P(SelfWait, ForWhatSomebodyElseAnswersIsNone) {
   told(how::delegate_first);
   actor_.ask(total{}).get();  // by now it has been handled
   promise<int> source;
-  actor_.ask(&source).get();
+  actor_.ask(give_source{&source}).get();
   std::jthread later([&] { source.set_value(1); });
   EXPECT_EQ(told(how::delegated), "an answer");
 }

@@ -53,6 +53,7 @@ TEST(MemoryPool, DefaultsLeaveRoomForManyDevicesWhateverTheMachineHas) {
   if (test::under_sanitizers) GTEST_SKIP() << "a sanitizer takes notes of all of it";
   constexpr std::uint64_t pebibyte = gib << 20;
   std::vector<std::shared_ptr<memory_pool>> all;
+  all.reserve(16);
   for (int i = 0; i < 16; ++i)
     all.push_back(make_pool(memory_pool::default_limit_bytes(pebibyte)));
 }
