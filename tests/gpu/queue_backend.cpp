@@ -18,6 +18,7 @@
 #include <troupe/ops/blas/level1_reductions.hpp>
 #include <troupe/ops/blas/level3.hpp>
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/ops/fault/spin_until.hpp>
 #include <troupe/ops/memory/copy.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
@@ -276,6 +277,22 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
   return {};
 }
 
+result<void> spin_until(void*, const void* request, lane_context& where, std::byte*) {
+  auto& lane = static_cast<fake_lane&>(where);
+  lane.enqueue([&lane, r = *static_cast<const fault::spin_until*>(request)] {
+    const auto enough = std::chrono::steady_clock::now() + std::chrono::nanoseconds(r.at_most_ns);
+    const std::atomic_ref flag(*r.flag.data<std::uint32_t>());
+    while (flag.load(std::memory_order_acquire) == 0 && !lane.ended() &&
+           std::chrono::steady_clock::now() < enough)
+      std::this_thread::yield();
+    if (r.output.null() || lane.ended()) return;
+    float* const output = r.output.data<float>();
+    for (std::int64_t i = 0; i < r.output.count(); ++i)
+      output[i] = static_cast<float>(r.value) + (r.add ? output[i] : 0.0F);
+  });
+  return {};
+}
+
 }  // namespace
 }  // namespace troupe::gpu_test
 
@@ -312,5 +329,6 @@ TROUPE_EXPORT void troupe_backend_operations(troupe::operation_table& table) {
   gpu_test::add<memory::fill>(table);
   gpu_test::add<memory::set_bytes>(table);
   table.insert({.type = &request_type_of<fault::inject>(), .run = &gpu_test::inject});
+  table.insert({.type = &request_type_of<fault::spin_until>(), .run = &gpu_test::spin_until});
 }
 }
