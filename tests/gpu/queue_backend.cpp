@@ -189,7 +189,8 @@ class queue_device final : public accelerator {
   std::map<std::byte*, std::uint64_t> read_only_;  // bytes; 0 for what was thawed
 };
 
-queue_device* the_device = nullptr;  // a worker has one
+// A worker has one. In the program there may be several, and faults are asked of none of them.
+std::atomic<queue_device*> the_device = nullptr;
 
 // The CPU backend's operations, to be called by the queues' threads.
 const operation_table& cpu_operations() {
@@ -262,7 +263,7 @@ result<void> inject(void*, const void* request, lane_context& where, std::byte*)
       lane.enqueue([=] { std::this_thread::sleep_for(std::chrono::nanoseconds(r.duration_ns)); });
       break;
     case fault::kind::write_frozen:
-      lane.enqueue([at = r.target.address()] { the_device->write(at); });
+      lane.enqueue([at = r.target.address()] { the_device.load()->write(at); });
       break;
     case fault::kind::trap:
     case fault::kind::stack_overflow:
