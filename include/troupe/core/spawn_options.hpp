@@ -8,9 +8,9 @@ namespace troupe {
 
 /// Who runs an actor's turns.
 enum class dispatcher : std::uint8_t {
-  pool,    ///< the system's threads
-  /// A thread of its own, for handlers that block or belong to a thread. Where it cannot be started,
-  /// `spawn` throws `failure` (`errc::system_error`).
+  pool,  ///< the system's threads
+  /// A thread of its own, for handlers that block or belong to a thread. Where it cannot be
+  /// started, `spawn` throws `failure` (`errc::system_error`).
   pinned,
 };
 

@@ -12,8 +12,8 @@ namespace troupe::blas {
 
 /// Adds a multiple of a vector to another: y = alpha · x + y.
 ///
-/// Updates y; reads x unless alpha is zero. Types: f32, f64, c64, c128; f16 and bf16, computed in f32.
-/// Source: BLAS xAXPY.
+/// Updates y; reads x unless alpha is zero. Types: f32, f64, c64, c128; f16 and bf16, computed in
+/// f32. Source: BLAS xAXPY.
 struct TROUPE_EXPORT axpy {
   static constexpr std::string_view name = "blas.axpy";
   using reply = void;
