@@ -69,7 +69,7 @@ TEST(BlasBanded, DoNotReadWhatAnAlphaOfZeroWeighs) {
                     return blas::gbmv{.ab = ab, .x = x, .y = y, .kl = 2, .ku = 1, .op_a = op};
                   });
   }
-  const auto product = []<class Request>(Request) {
+  const auto product = []<class Request>(const Request&) {
     return [](const any_tensor& ab, const any_tensor& x, const any_tensor& y) {
       return banded<Request>(ab, x, y);
     };

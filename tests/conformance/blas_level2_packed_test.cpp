@@ -25,7 +25,7 @@ TEST(BlasPacked, DoNotReadWhatAnAlphaOfZeroWeighs) {
   const auto triangle = [](scene& s, dtype type, std::int64_t n, layout) -> test_tensor& {
     return s.vector(type, n * (n + 1) / 2);
   };
-  const auto product = []<class Request>(Request) {
+  const auto product = []<class Request>(const Request&) {
     return [](const any_tensor& ap, const any_tensor& x, const any_tensor& y) {
       return packed<Request>(ap, x, y);
     };
