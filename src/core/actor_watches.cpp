@@ -43,8 +43,9 @@ std::uint64_t actor_cell::add_watcher(unique_function<void(const terminated&)> c
 }
 
 void actor_cell::forget_watcher(std::uint64_t number) noexcept {
+  decltype(audience::watchers)::node_type forgotten;  // goes without the lock: it has a message
   const std::lock_guard lock(tree_mutex_);
-  if (audience_ != nullptr) audience_->watchers.erase(number);
+  if (audience_ != nullptr) forgotten = audience_->watchers.extract(number);
 }
 
 void actor_cell::when_stopped(promise<terminated> end) {

@@ -75,7 +75,15 @@ void supervisor::on_refused_protect(incarnation& by, incarnation::refused_protec
   const auto change = std::ranges::find_if(protects_, [&](const pending_protect& p) {
     return std::ranges::find(p.awaited, std::pair(by.number(), refused.number)) != p.awaited.end();
   });
-  if (change == protects_.end() || !change->read_only) return by.fail(std::move(refused.why));
+  const bool freezes =
+      change != protects_.end() && change->read_only &&
+      std::ranges::none_of(change->awaited, [&](const auto& earlier) {  // else it undoes that
+        return earlier.first == by.number() && earlier.second < refused.number;
+      });
+  if (!freezes) {
+    by.fail(std::move(refused.why));
+    return wake();  // so that it is heard of
+  }
   if (change->refused) return;
   change->refused = std::move(refused.why);
   change->refused->message += fmt::format(
@@ -96,7 +104,8 @@ void supervisor::finish_protects() {
   const auto acknowledged = [&](const std::pair<std::uint64_t, std::uint64_t>& awaited) {
     for (const incarnation* worker : {active_.get(), next_.get()}) {
       if (worker != nullptr && worker->number() == awaited.first) {
-        return worker->protects_acknowledged() >= awaited.second;
+        return worker->where() != incarnation::stage::failed &&
+               worker->protects_acknowledged() >= awaited.second;
       }
     }
     return true;  // that worker is gone, and its mapping with it

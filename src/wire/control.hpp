@@ -82,8 +82,8 @@ struct protect_message {
 /// `begin`, `ready`, `warm`, `protect_done`, `ping` and `pong` carry a number and no more.
 struct plain_message {
   control kind{};
-  std::uint32_t code =
-      0;  ///< of `protect_done`: errno or the driver's, where it had no room for it
+  /// Of `protect_done`: errno or the driver's code where there was no room for the change.
+  std::uint32_t code = 0;
   std::uint64_t id = 0;
 };
 

@@ -82,7 +82,7 @@ void puppet::hear(bool wait) {
   }
   if (!acknowledges) return;
   if (message.kind == wire::control::protect) {
-    const bool refused = refuses == (message.protect.read_only != 0);
+    const bool refused = message.protect.read_only != 0 ? refuses_frozen : refuses_thawed;
     say(wire::plain_message{.kind = wire::control::protect_done,
                             .code = refused ? std::uint32_t{ENOMEM} : 0,
                             .id = message.protect.id});

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,7 +53,8 @@ class puppet {
 
   bool reads = true;
   bool acknowledges = true;
-  std::optional<bool> refuses;  ///< to make memory read-only, or writable
+  bool refuses_frozen = false;  ///< to make memory read-only
+  bool refuses_thawed = false;  ///< to make it writable
 
  private:
   void hear(bool wait);

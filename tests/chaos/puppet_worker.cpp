@@ -274,7 +274,8 @@ void perform(puppet& self, const request& r) {
       self.acknowledges = false;
       return self.answer(r, right(r));
     case trick::refuses_rights:
-      self.refuses = r.number % 2 == 0;
+      self.refuses_frozen = r.number != 1;
+      self.refuses_thawed = r.number != 0;
       return self.answer(r, right(r));
     case trick::takes_wakes:
       take_wakes(self, r.number);
@@ -316,6 +317,7 @@ std::int64_t ways_of(trick what) {
     case trick::hands_descriptors:
       return handed_descriptors;
     case trick::refuses_rights:
+      return 3;
     case trick::takes_wakes:
       return 2;
     case trick::forges_report:

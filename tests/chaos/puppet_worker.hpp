@@ -23,7 +23,7 @@ enum class trick : std::uint8_t {
   hands_descriptors,  ///< with a control message: memory, a pipe, a folder, its own socket
   reads_nothing,      ///< answers, and reads no control message from then on
   owes_answers,       ///< answers, and reads control messages without doing what they say
-  refuses_rights,     ///< answers, and has no room for frozen memory from then on, or for thawed
+  refuses_rights,     ///< answers, and has no room for frozen memory, thawed, or both
   takes_wakes,        ///< takes the program's wakes, or floods it with them
   tampers,            ///< tries what seals forbid; answers how often it succeeded
   leaves_child,       ///< ends, and leaves a process behind that makes noise

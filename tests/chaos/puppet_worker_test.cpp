@@ -237,9 +237,23 @@ TEST_F(Puppet, WithoutRoomForAThawedTensorIsReplaced) {
   EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 1).right(1));
   auto thawed = gpu->thaw(t);
   ASSERT_TRUE(thawed.wait_for(patience));
+  EXPECT_TRUE(gpu->health().last_fault) << "a worker that still cannot write serves";
   EXPECT_TRUE(thawed.get_result());
   expect_serves(*gpu);
   EXPECT_EQ(gpu->generation(), 2u);
+}
+
+TEST_F(Puppet, ThatCannotUndoAFreezeEitherIsReplaced) {
+  puppet_device gpu;
+  const auto t = gpu->tensor<float>({64 << 10}).value();
+  EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 2).right(2));
+  auto frozen = gpu->freeze(t);
+  ASSERT_TRUE(frozen.wait_for(patience));
+  EXPECT_TRUE(gpu->health().last_fault) << "a worker of which nobody knows what it may write";
+  EXPECT_EQ(frozen.get_result().error().code, errc::out_of_memory);
+  expect_serves(*gpu);
+  EXPECT_EQ(gpu->generation(), 2u);
+  gpu->freeze(t).get();
 }
 
 TEST_F(Puppet, ThatEndsALoanBeforeItBeginsIsNotBelieved) {

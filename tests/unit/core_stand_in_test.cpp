@@ -1,5 +1,6 @@
 // Turns that sleep, in as many threads as the pool has: what they sleep for gets a thread.
 
+#include "no_more_threads.hpp"
 #include "under_sanitizers.hpp"
 
 #include <troupe/core/future_combine.hpp>
@@ -7,13 +8,11 @@
 #include <troupe/core/task.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -194,12 +193,7 @@ TEST(StandIn, ThereAreAsManyAsSleep) {
 TEST(Pool, WhoseThreadsCannotBeStartedSaysSo) {
   if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
   const auto starts = [] {
-    std::ifstream sizes("/proc/self/statm");
-    rlim_t pages = 0;
-    sizes >> pages;
-    const auto room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (64U << 20);
-    const rlimit limit{.rlim_cur = room, .rlim_max = room};
-    ::setrlimit(RLIMIT_AS, &limit);
+    leave_address_space(64U << 20);
     try {
       const troupe::system system({.threads = 256});
     } catch (const failure& why) {

@@ -13,14 +13,19 @@
 
 namespace troupe {
 
-// In a process of its own, which starts no more threads from here on.
-inline void start_all_threads_there_are() {
+// In a process of its own, which may take no more address space than this from here on.
+inline void leave_address_space(rlim_t bytes) {
   std::ifstream sizes("/proc/self/statm");
   rlim_t pages = 0;
   sizes >> pages;
-  const auto room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (16U << 20);
+  const rlim_t room = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + bytes;
   const rlimit limit{.rlim_cur = room, .rlim_max = room};
   ::setrlimit(RLIMIT_AS, &limit);
+}
+
+// Likewise: it starts no more threads.
+inline void start_all_threads_there_are() {
+  leave_address_space(16U << 20);
   try {
     for (;;)
       std::thread([] { ::pause(); }).detach();
