@@ -59,6 +59,19 @@ std::string signal_name(int signal) {
                                  : fmt::format("signal {}", signal);
 }
 
+// The request whose executor was being called when the process ended, if it was one: its code, or a
+// thread of its library's, has ended it. Where several were called nobody knows which it was.
+std::optional<std::uint64_t> only_one_called(const wire::worker_header& segment) noexcept {
+  std::optional<std::uint64_t> ticket;
+  for (const wire::lane_mark& lane : segment.lanes) {
+    const std::uint64_t calls = lane.calls.load(std::memory_order_relaxed);
+    if (calls == 0) continue;
+    if (ticket) return std::nullopt;
+    ticket = calls - 1;
+  }
+  return ticket;
+}
+
 }  // namespace
 
 void supervisor::lose_active(sign_of_loss sign) {
@@ -148,7 +161,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     what.from_outside = true;
     why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
   } else if (explained) {
-    if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
+    what.culprit_ticket = crash.has_ticket != 0 ? crash.ticket : only_one_called(*worker.segment());
     why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
                               why.code_name, crash.address);
   } else if (report.signalled) {
@@ -156,6 +169,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     // above all, comes from the system or a person.
     constexpr std::array crashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     what.from_outside = std::ranges::find(crashes, report.code) == crashes.end();
+    if (!what.from_outside) what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("{}: the worker process ended by {}",
                               what.from_outside ? "killed" : "crash", why.code_name);
   } else if (report.unknown) {
@@ -164,6 +178,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
         "gone: the worker process ended, and nobody knows how: something else in this program "
         "waits for its children, or it ignores SIGCHLD";
   } else {
+    what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
   why.device = parts_.ordinal;

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 8;
+inline constexpr std::uint32_t protocol_version = 9;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -153,6 +153,9 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// has none but a later one's, or its mark is stored aside. A queue holds at most `queue_depth`
 /// requests, so a bit means one place at a time.
 ///
+/// `calls` is one more than the ticket of the request whose executor is being called, or 0: of a
+/// queue's requests it is not the one that has begun, and can end the process all the same.
+///
 /// Each is written by one thread at a time, the one that has the lane, and never goes down. All but
 /// `completed` are relaxed: while the worker runs, what they say is as old as the mark that was
 /// read before (acquire) or newer. After its end all that it stored is there, in whatever order,
@@ -166,6 +169,7 @@ struct alignas(cache_line) lane_mark {
   std::atomic<std::uint64_t> replied{0};
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   std::atomic<std::uint64_t> unmarked{0};
+  std::atomic<std::uint64_t> calls{0};
 };
 inline constexpr std::uint64_t queue_depth = 64;
 

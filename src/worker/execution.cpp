@@ -29,13 +29,14 @@ result<void> may_run(job& j, const inbox& requests) {
   return {};
 }
 
-result<void> call_executor(const job& j, lane_context& lane, std::byte* reply) {
+result<void> call_executor(const job& j, lane_context& lane, outbox& answers) {
   crash::running_request& running = crash::of_this_thread();
   running.ticket = j.ticket;
   running.active = true;
+  answers.calls(j);
   result<void> outcome;
   try {
-    outcome = j.op->run(j.op->executor, j.what().request.get(), lane, reply);
+    outcome = j.op->run(j.op->executor, j.what().request.get(), lane, answers.reply_room(j));
   } catch (const std::bad_alloc&) {
     outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
   } catch (const std::exception& thrown) {
@@ -43,6 +44,7 @@ result<void> call_executor(const job& j, lane_context& lane, std::byte* reply) {
   } catch (...) {
     outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
   }
+  answers.returned(j);
   running.active = false;
   return outcome;
 }

@@ -2,8 +2,7 @@
 
 #include "worker/inbox.hpp"
 #include "worker/job.hpp"
-
-#include <cstddef>
+#include "worker/outbox.hpp"
 
 namespace troupe::worker {
 
@@ -11,9 +10,9 @@ namespace troupe::worker {
 /// the program no longer wants it; `deadline_exceeded`
 [[nodiscard]] result<void> may_run(job& j, const inbox& requests);
 
-/// Calls the job's executor, which writes its reply to `reply`; should the process crash meanwhile,
-/// the report names the job. \errors the executor's; what it throws becomes `out_of_memory` or
-/// `handler_failed`
-[[nodiscard]] result<void> call_executor(const job& j, lane_context& lane, std::byte* reply);
+/// Calls the job's executor, which writes its reply where `answers` says; should the process end
+/// meanwhile, its crash report or the lane's mark names the job. \errors the executor's; what it
+/// throws becomes `out_of_memory` or `handler_failed`
+[[nodiscard]] result<void> call_executor(const job& j, lane_context& lane, outbox& answers);
 
 }  // namespace troupe::worker

@@ -96,7 +96,7 @@ void lane_queue::set_unmarked(std::uint64_t place, bool unmarked) noexcept {
 result<void> lane_queue::enqueue(job& j) {
   if (auto may = may_run(j, requests_); !may) return may;
   if (j.op->fails_late) answers_.prepare_reply(j);
-  return call_executor(j, *queue_, answers_.reply_room(j));
+  return call_executor(j, *queue_, answers_);
 }
 
 }  // namespace troupe::worker

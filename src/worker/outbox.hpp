@@ -29,6 +29,14 @@ class outbox {
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
 
+  /// Whose executor is being called from here on, until `returned`; see `wire::lane_mark`.
+  void calls(const job& j) noexcept {
+    segment_->lanes[j.lane].calls.store(j.ticket + 1, std::memory_order_relaxed);
+  }
+  void returned(const job& j) noexcept {
+    segment_->lanes[j.lane].calls.store(0, std::memory_order_relaxed);
+  }
+
   /// Which of a lane's requests have no mark of their own; see `wire::lane_mark`.
   void set_unmarked(std::size_t lane, std::uint64_t places) noexcept {
     segment_->lanes[lane].unmarked.store(places, std::memory_order_relaxed);

@@ -140,6 +140,35 @@ TEST_P(Blame, SuspectsRunAloneSoThatASecondLossNamesTheGuilty) {
   }
 }
 
+// Its host code runs while the queue still has what came before, which alone has begun there.
+TEST_P(Blame, RequestThatEndsItsWorkerIsBlamedBesideWhatStillRuns) {
+  if (!on_gpu()) GTEST_SKIP() << "without queues the same code is all that has begun";
+  device gpu = system_.device(0, config());
+  for (const bool on_its_lane : {true, false}) {
+    settle(gpu, GetParam());
+    const std::uint64_t before = gpu.generation();
+    shared_flag flag(gpu);
+    shared_flag begun(gpu);
+    auto output = gpu.tensor<float>({8}).value();
+    const library_actor one = gpu.library("test").on_new_lane();
+    const library_actor other = on_its_lane ? one : gpu.library("test").on_new_lane();
+    auto held =
+        one.ask(hold{.flag = flag.tensor(), .output = output, .value = 2, .begun = begun.tensor()});
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    auto guilty = other.ask(
+        fault::inject{.what = fault::kind::exit, .duration_ns = static_cast<std::int64_t>(before)});
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == before + 1; }));
+    flag.set();
+    auto innocent = ended(std::move(held));
+    EXPECT_TRUE(innocent) << innocent.error().to_string();
+    auto blamed = ended(std::move(guilty));
+    ASSERT_FALSE(blamed);
+    EXPECT_EQ(blamed.error().code, errc::device_fault) << blamed.error().to_string();
+    EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 16.0);
+    EXPECT_EQ(gpu.generation(), before + 1);
+  }
+}
+
 TEST_P(Blame, RequestThatKeepsCrashingIsRefusedTheThirdTime) {
   device gpu = system_.device(0, config());
   for (const errc expected : {errc::device_fault, errc::device_fault, errc::poisonous}) {
