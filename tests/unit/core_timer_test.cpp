@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 
@@ -63,6 +65,59 @@ TEST(Timer, StopsWithItsActor) {
   m.stop();
   kit.advance(100ms);
   EXPECT_EQ(kit.system().dead_letter_count(), 0U);
+}
+
+// Cannot be copied any more after some copies, as where memory has run out.
+class brittle {
+ public:
+  explicit brittle(int copies) : copies_left_(std::make_shared<int>(copies)) {}
+  brittle(const brittle& other) : copies_left_(other.copies_left_) {
+    if ((*copies_left_)-- == 0) throw std::runtime_error("no more copies");
+  }
+  brittle(brittle&&) = default;
+
+ private:
+  std::shared_ptr<int> copies_left_;
+};
+
+struct sole {
+  std::unique_ptr<int> n;
+};
+
+class listener : public actor {
+ public:
+  void handle(begin b) {
+    if (b.repeat) {
+      every(this, b.period, brittle(2));
+    } else {
+      after(this, b.period, sole{std::make_unique<int>(7)});
+    }
+  }
+  void handle(const brittle&) { ++heard_; }
+  void handle(sole s) { heard_ += *s.n; }
+  int handle(total) const { return heard_; }
+
+ private:
+  int heard_ = 0;
+};
+
+TEST(Timer, MessageThatCannotBeCopiedIsAFailureOfItsActor) {
+  test_kit kit;
+  auto l = kit.system().spawn<listener>();
+  l.tell(begin{10ms, true});
+  kit.advance(25ms);
+  EXPECT_EQ(l.ask(total{}).get(), 2);
+  kit.advance(10ms);
+  EXPECT_TRUE(l.stopped());
+  EXPECT_EQ(l.ask(total{}).get_result().error().code, errc::actor_stopped);
+}
+
+TEST(Timer, TakesAMessageThatCanOnlyBeMoved) {
+  test_kit kit;
+  auto l = kit.system().spawn<listener>();
+  l.tell(begin{10ms, false});
+  kit.advance(100ms);
+  EXPECT_EQ(l.ask(total{}).get(), 7);
 }
 
 struct open_up {};

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -20,12 +22,14 @@ struct TROUPE_EXPORT timer_state {
   std::atomic<timer_id> alarm{};
   std::atomic<bool> cancelled{false};
   std::atomic<bool> in_mailbox{false};
+  bool repeats = false;  ///< of the actor's turns
 };
 
-/// The message of a timer: dropped if the timer was cancelled after it was sent.
+/// The message of a timer: dropped if the timer was cancelled after it was sent. What it says is
+/// copied in the turn that handles it, so that a copy that throws is a failure of its actor.
 template <class A, class M>
 struct timer_envelope final : message {
-  timer_envelope(M b, std::shared_ptr<timer_state> s)
+  timer_envelope(std::shared_ptr<M> b, std::shared_ptr<timer_state> s)
       : message(type_of), body(std::move(b)), state(std::move(s)) {}
 
   static std::unique_ptr<error> deliver(message& self, actor& receiver, actor_cell& cell) {
@@ -35,9 +39,23 @@ struct timer_envelope final : message {
       drop_pooled(&me);
       return nullptr;
     }
-    auto* plain = make_pooled<envelope<A, M, false>>(std::move(me.body));
+    envelope<A, M, false>* plain = nullptr;
+    try {
+      plain = me.unpack();
+    } catch (...) {
+      auto failed = current_failure();
+      drop_pooled(&me);
+      return failed;
+    }
     drop_pooled(&me);
     return plain->type->deliver(*plain, receiver, cell);
+  }
+
+  envelope<A, M, false>* unpack() {
+    if constexpr (std::is_copy_constructible_v<M>) {
+      if (state->repeats) return make_pooled<envelope<A, M, false>>(std::as_const(*body));
+    }
+    return make_pooled<envelope<A, M, false>>(std::move(*body));
   }
 
   static void refuse(message& self, const error&) noexcept {
@@ -46,12 +64,12 @@ struct timer_envelope final : message {
 
   static constexpr message_type type_of{name_of<M>(), &deliver, &refuse};
 
-  M body;
+  std::shared_ptr<M> body;
   std::shared_ptr<timer_state> state;
 };
 
-/// `make` is called at each alarm. A period of zero: once.
 [[nodiscard]] TROUPE_EXPORT std::shared_ptr<timer_state> new_timer(actor_cell& cell);
+/// `make` is called at each alarm. A period of zero: once.
 TROUPE_EXPORT void arm(actor_cell& cell, std::shared_ptr<timer_state> state,
                        std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
                        unique_function<message*()> make);
@@ -79,13 +97,11 @@ timer begin_timer(Self*, actor_cell& cell, std::chrono::nanoseconds delay,
                   std::chrono::nanoseconds period, M body) {
   static_assert(handles<Self, M>, "after, every: this actor has no handle() for this message");
   std::shared_ptr<timer_state> state = new_timer(cell);
-  arm(cell, state, delay, period, [state, body = std::move(body)]() mutable -> message* {
-    if constexpr (std::is_copy_constructible_v<M>) {
-      return make_pooled<timer_envelope<Self, M>>(body, state);
-    } else {
-      return make_pooled<timer_envelope<Self, M>>(std::move(body), state);
-    }
-  });
+  state->repeats = period > std::chrono::nanoseconds::zero();
+  arm(cell, state, delay, period,
+      [state, kept = std::make_shared<M>(std::move(body))]() -> message* {
+        return make_pooled<timer_envelope<Self, M>>(kept, state);
+      });
   return timer(std::move(state));
 }
 
