@@ -19,6 +19,8 @@ struct loss {
   /// That request was in flight when it was named, so nobody else is to blame: also where it has
   /// completed meanwhile, as one can that is ended at its deadline.
   bool culprit_known = false;
+  /// The process ended by itself: code that it was calling is to be suspected, too.
+  bool of_process = false;
   /// The device says so, of work that it was given: one of the requests has done it.
   bool of_device = false;
 };

@@ -59,11 +59,14 @@ std::string signal_name(int signal) {
                                  : fmt::format("signal {}", signal);
 }
 
-// The request whose executor was being called when the process ended, if it was one: its code, or a
-// thread of its library's, has ended it. Where several were called nobody knows which it was.
-std::optional<std::uint64_t> only_one_called(const wire::worker_header& segment) noexcept {
+bool is_called(const wire::worker_header& ended, std::uint8_t lane, std::uint64_t ticket) noexcept {
+  return ended.lanes[lane].calls.load(std::memory_order_relaxed) == ticket + 1;
+}
+
+// The request whose executor the process was calling when it ended, if there was just one.
+std::optional<std::uint64_t> only_one_called(const wire::worker_header& ended) noexcept {
   std::optional<std::uint64_t> ticket;
-  for (const wire::lane_mark& lane : segment.lanes) {
+  for (const wire::lane_mark& lane : ended.lanes) {
     const std::uint64_t calls = lane.calls.load(std::memory_order_relaxed);
     if (calls == 0) continue;
     if (ticket) return std::nullopt;
@@ -161,7 +164,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     what.from_outside = true;
     why.message = fmt::format("killed: another process sent the worker {}", why.code_name);
   } else if (explained) {
-    what.culprit_ticket = crash.has_ticket != 0 ? crash.ticket : only_one_called(*worker.segment());
+    if (crash.has_ticket != 0) what.culprit_ticket = crash.ticket;
     why.message = fmt::format("crash: the worker process ended by {} at address {:#x}",
                               why.code_name, crash.address);
   } else if (report.signalled) {
@@ -169,7 +172,6 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     // above all, comes from the system or a person.
     constexpr std::array crashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     what.from_outside = std::ranges::find(crashes, report.code) == crashes.end();
-    if (!what.from_outside) what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("{}: the worker process ended by {}",
                               what.from_outside ? "killed" : "crash", why.code_name);
   } else if (report.unknown) {
@@ -178,8 +180,11 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
         "gone: the worker process ended, and nobody knows how: something else in this program "
         "waits for its children, or it ignores SIGCHLD";
   } else {
-    what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
+  }
+  what.of_process = !what.from_outside;
+  if (what.of_process && !what.culprit_ticket) {
+    what.culprit_ticket = only_one_called(*worker.segment());
   }
   why.device = parts_.ordinal;
   why.generation = generation();
@@ -248,7 +253,8 @@ void supervisor::settle(const loss& what, const error& why) {
     // nothing of it is run again, because it might read what has been overwritten since.
     const bool known = completions.mark_can_be(r.lane);
     const std::uint64_t begun = known ? completions.started(r.lane) : completions.given(r.lane);
-    r.started = !lent.hold_back(r) && !r.withdrawn && begun >= r.place;
+    const bool called = what.of_process && is_called(*active_->segment(), r.lane, r.ticket);
+    r.started = !lent.hold_back(r) && !r.withdrawn && (begun >= r.place || called);
     r.interrupted = r.interrupted || r.started;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
@@ -400,7 +406,8 @@ void supervisor::bury() {
     // What was withdrawn is passed over, and may look begun all the same.
     // Where the mark cannot be, it was given to its queue and may have run; see `settle`.
     const bool known = marks.known(held);
-    r.started = !lent.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
+    const bool called = what.of_process && is_called(*segment, held.lane, held.ticket);
+    r.started = !lent.hold_back(r) && !r.withdrawn && (marks.can_have_begun(held) || called);
     r.interrupted = r.interrupted || r.started;
     slots.push_back(held.slot);
     accused.push_back(held.accused);

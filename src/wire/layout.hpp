@@ -154,7 +154,7 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// requests, so a bit means one place at a time.
 ///
 /// `calls` is one more than the ticket of the request whose executor is being called, or 0: of a
-/// queue's requests it is not the one that has begun, and can end the process all the same.
+/// queue's requests it need not be the one that has begun, and can end the process all the same.
 ///
 /// Each is written by one thread at a time, the one that has the lane, and never goes down. All but
 /// `completed` are relaxed: while the worker runs, what they say is as old as the mark that was

@@ -93,6 +93,7 @@ void spoil_field(puppet& self, const request& r) {
       std::as_writable_bytes(std::span(&mark.replied, 1)),
       std::as_writable_bytes(std::span(&mark.started, 1)),
       std::as_writable_bytes(std::span(&mark.unmarked, 1)),
+      std::as_writable_bytes(std::span(&mark.calls, 1)),
       std::as_writable_bytes(std::span(&crash.signal, 1)),
       std::as_writable_bytes(std::span(&crash.has_ticket, 1)),
       std::as_writable_bytes(std::span(&crash.from_outside, 1)),
@@ -112,7 +113,7 @@ void spoil_field(puppet& self, const request& r) {
   for (std::byte& b : fields[which])
     b = r.number % 2 == 0 ? std::byte{0xff} : static_cast<std::byte>(random());
 }
-constexpr std::int64_t spoiled_fields = std::int64_t{2} * 17;
+constexpr std::int64_t spoiled_fields = std::int64_t{2} * 18;
 
 void make_noise(puppet& self, std::uint64_t seed, clock::duration how_long) {
   std::mt19937_64 random(seed);
@@ -232,6 +233,16 @@ void forge_report(puppet& self, const request& r) {
   ::raise(SIGSEGV);
 }
 
+// As a queue's worker does that exits in the code of one of its requests.
+void end_in_calls(puppet& self, const request& r) {
+  if (r.number == role_begun) {
+    self.lane(r).started.store(r.place);
+  } else {
+    self.lane(r).calls.store(r.ticket + 1);
+  }
+  if (r.number == role_last_called) ::_exit(0);
+}
+
 void perform(puppet& self, const request& r) {
   const auto n = static_cast<std::size_t>(r.number);
   switch (r.what) {
@@ -286,6 +297,8 @@ void perform(puppet& self, const request& r) {
       return leave_child(self, r.number);
     case trick::forges_report:
       return forge_report(self, r);
+    case trick::ends_in_calls:
+      return end_in_calls(self, r);
   }
 }
 
@@ -322,6 +335,8 @@ std::int64_t ways_of(trick what) {
       return 2;
     case trick::forges_report:
       return 6;
+    case trick::ends_in_calls:
+      return 3;
   }
   return 0;
 }

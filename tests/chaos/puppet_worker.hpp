@@ -28,8 +28,14 @@ enum class trick : std::uint8_t {
   tampers,            ///< tries what seals forbid; answers how often it succeeded
   leaves_child,       ///< ends, and leaves a process behind that makes noise
   forges_report,      ///< crashes with a crash report that is a lie
+  ends_in_calls,      ///< exits without an answer to any request of the roles below
 };
-inline constexpr trick last_trick = trick::forges_report;
+inline constexpr trick last_trick = trick::ends_in_calls;
+
+/// The `question::number` of those that `ends_in_calls`: it exits with the last one.
+inline constexpr std::int64_t role_begun = 0;   ///< its work has begun in the queue
+inline constexpr std::int64_t role_called = 1;  ///< its executor is being called
+inline constexpr std::int64_t role_last_called = 2;
 
 /// How many ways there are.
 [[nodiscard]] std::int64_t ways_of(trick what);

@@ -311,6 +311,34 @@ TEST_F(Puppet, WhoseCrashReportLiesIsReplaced) {
   }
 }
 
+TEST_F(Puppet, ThatEndsInARequestsCodeBlamesThatOneAndNotWhatRuns) {
+  puppet_device gpu;
+  const library_actor of = gpu->library("puppet");
+  auto runs = of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role_begun});
+  auto last =
+      of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role_last_called});
+  ASSERT_TRUE(last.wait_for(patience) && runs.wait_for(patience));
+  EXPECT_EQ(last.get_result().error().code, errc::device_fault);
+  EXPECT_EQ(runs.get().as<std::int64_t>(), answer_to(role_begun));
+  EXPECT_EQ(gpu->generation(), 2u);
+}
+
+TEST_F(Puppet, ThatEndsInTheCodeOfOneOfTwoBlamesNobodyYet) {
+  puppet_device gpu;
+  const library_actor of = gpu->library("puppet");
+  std::vector<future<scalar>> all;
+  for (const std::int64_t role : {role_begun, role_called, role_last_called})
+    all.push_back(of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role}));
+  for (std::int64_t role = 0; role < 3; ++role) {
+    auto& one = all[static_cast<std::size_t>(role)];
+    ASSERT_TRUE(one.wait_for(patience));
+    auto answered = one.get_result();
+    ASSERT_TRUE(answered) << answered.error().to_string();
+    EXPECT_EQ(answered->as<std::int64_t>(), answer_to(role));
+  }
+  EXPECT_EQ(gpu->generation(), 2u);
+}
+
 }  // namespace
 }  // namespace troupe::chaos
 
