@@ -77,6 +77,21 @@ std::optional<card_state> read_card() {
   return state;
 }
 
+std::optional<card_state> read_quiet_card() {
+  const auto begin = std::chrono::steady_clock::now();
+  auto changed = begin;
+  std::optional<card_state> last = read_card();
+  while (last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::optional<card_state> card = read_card();
+    const auto now = std::chrono::steady_clock::now();
+    if (!card || card->used_bytes != last->used_bytes) changed = now;
+    last = card;
+    if (now - changed >= std::chrono::seconds(1) || now - begin >= std::chrono::seconds(10)) break;
+  }
+  return last;
+}
+
 std::string card_amiss(const std::optional<card_state>& before) {
   if (!before) return {};
   // Memory of a program that has just ended comes back a little later.

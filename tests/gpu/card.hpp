@@ -17,6 +17,10 @@ struct card_state {
 /// card or nobody to ask.
 [[nodiscard]] std::optional<card_state> read_card();
 
+/// The same once its use has stood still for a second, in which nobody makes a context or loads a
+/// library; after ten seconds as it is then.
+[[nodiscard]] std::optional<card_state> read_quiet_card();
+
 /// What of its memory may differ between two moments at which it should be the same: a worker's
 /// context takes more once its libraries have been used. One that is left behind takes ten times
 /// as much.

@@ -53,6 +53,10 @@ int be_neighbour() {
   die_with_parent();
   ::fcntl(companion::companion_descriptor, F_SETFD, FD_CLOEXEC);
   subject self(backend_under_test(), {.seed = 77, .clients = 2, .per_second = 500});
+  if (!self.settle()) {
+    std::printf("the neighbour: no worker or no standby became ready\n");
+    return 1;
+  }
   self.load().start(false);
   char question = 0;
   while (::recv(companion::companion_descriptor, &question, 1, 0) == 1) {
