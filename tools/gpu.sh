@@ -348,7 +348,7 @@ gpu_test_device() {
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
 }
 
-# [TRIALS] of each of 25 kinds, 0.7 s each.
+# [TRIALS] of each of 29 kinds, 0.7 s each.
 gpu_test_faults() {
   local trials=${1:-3}
   gpu_run --live faults $((120 + trials * 60)) "$programs/bin/gpu_faults" --trials "$trials" \

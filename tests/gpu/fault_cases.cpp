@@ -31,8 +31,8 @@ constexpr fault_case of_kernels[] = {
      .code = errc::library_error},
 };
 
-// Only where the worker itself computes.
-constexpr fault_case of_processes[] = {
+constexpr fault_case of_all[] = {
+    // Of the worker's own code, which a library's is part of.
     {.name = "segmentation_fault", .kind = kind::segmentation_fault},
     {.name = "abort", .kind = kind::abort},
     {.name = "exit", .kind = kind::exit},
@@ -40,9 +40,6 @@ constexpr fault_case of_processes[] = {
      .kind = kind::exception,
      .ends_worker = false,
      .code = errc::handler_failed},
-};
-
-constexpr fault_case of_all[] = {
     {.name = "write_frozen", .kind = kind::write_frozen},
     {.name = "trap", .kind = kind::trap},
     {.name = "stack_overflow", .kind = kind::stack_overflow},
@@ -131,15 +128,18 @@ std::vector<fault_case> composed(kind usual) {
           {.name = "two_tenants", .way = way::neighbour, .kind = usual}};
 }
 
-std::vector<fault_case> all_of(std::span<const fault_case> own, kind usual) {
-  std::vector<fault_case> all(own.begin(), own.end());
+std::vector<fault_case> all_of(backend_kind backend) {
+  const bool has_kernels = backend == backend_kind::cuda;
+  std::vector<fault_case> all;
+  if (has_kernels) all.assign(std::begin(of_kernels), std::end(of_kernels));
   all.insert(all.end(), std::begin(of_all), std::end(of_all));
   // What stands in for a GPU has no libraries.
   if (plugin_under_test().empty()) {
     all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
-    if (own.data() == std::begin(of_kernels)) all.push_back(in_own_kernel);
+    if (has_kernels) all.push_back(in_own_kernel);
   }
-  const std::vector<fault_case> more = composed(usual);
+  const std::vector<fault_case> more =
+      composed(has_kernels ? kind::unmapped_address : kind::segmentation_fault);
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -147,8 +147,8 @@ std::vector<fault_case> all_of(std::span<const fault_case> own, kind usual) {
 }  // namespace
 
 std::span<const fault_case> cases_of(backend_kind backend) {
-  static const std::vector<fault_case> cuda = all_of(of_kernels, kind::unmapped_address);
-  static const std::vector<fault_case> cpu = all_of(of_processes, kind::segmentation_fault);
+  static const std::vector<fault_case> cuda = all_of(backend_kind::cuda);
+  static const std::vector<fault_case> cpu = all_of(backend_kind::cpu);
   return backend == backend_kind::cuda ? cuda : cpu;
 }
 
