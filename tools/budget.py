@@ -19,6 +19,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REQUESTS = 512 * 20  # batch and batches of bench/request_budget.cpp
+# Where ccache has an object from, another checkout may have been: its files are the same.
+OF_A_CHECKOUT = re.compile(r"^.*/build/[^/]+/\.\./\.\./")
 KINDS = ["marker", "gemm_decoded", "gemm_recognised"]
 
 PROGRAM, WORKER, BOTH = "program", "worker", "both"
@@ -134,8 +136,8 @@ def frames_of(program, addresses):
             i += 1  # the address
             found = []
             while i < len(lines) and not lines[i].startswith("0x"):
-                path = os.path.normpath(lines[i + 1].rpartition(":")[0])
-                found.append((path.removeprefix(f"{ROOT}/"), lines[i]))
+                path = OF_A_CHECKOUT.sub("", lines[i + 1].rpartition(":")[0])
+                found.append((os.path.normpath(path).removeprefix(f"{ROOT}/"), lines[i]))
                 i += 2
             frames[library, address] = found
     return frames
