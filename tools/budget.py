@@ -148,6 +148,8 @@ def stage_of(library, frames, side):
     if "/lib/troupe/" in library:  # a backend, with the vendor's library in it
         return EXECUTOR
     for path, function in frames:
+        if "request_type_of<" in function:  # the table of a type, wherever it was first needed
+            continue
         for file, name, stage in STAGES:
             if file.search(path) and name.search(function):
                 return DESCRIBES[side] if stage == "describe" else stage
@@ -212,20 +214,22 @@ def measure(program, kind, folder):
 
 def rows_of(measured):
     """(side, stage, [instructions per request, by kind]) in the order of the table."""
+    unknown = {key for one in measured.values() for key in one
+               if key not in ORDER and key[1] not in LEFT_OUT}
+    order = ORDER + sorted(unknown)
+
     def row(side, stage):
         return side, stage, [round(measured[kind].get((side, stage), 0)) for kind in KINDS]
 
     def total(side):
-        rows = [row(s, stage) for s, stage in ORDER if side in {s, BOTH}]
+        rows = [row(s, stage) for s, stage in order if side in {s, BOTH}]
         return side, "all", [sum(column) for column in zip(*(costs for _, _, costs in rows))]
 
     def left_out(stage):
         both = [row(side, stage)[2] for side in (PROGRAM, WORKER)]
         return "not counted", stage, [sum(column) for column in zip(*both)]
 
-    unknown = {key for one in measured.values() for key in one
-               if key not in ORDER and key[1] not in LEFT_OUT}
-    return ([row(*key) for key in ORDER] + [row(*key) for key in sorted(unknown)] +
+    return ([row(*key) for key in order] +
             [total(PROGRAM), total(WORKER), total(BOTH)] + [left_out(s) for s in LEFT_OUT])
 
 

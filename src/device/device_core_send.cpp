@@ -90,6 +90,7 @@ result<void> device_core::send(const request_type& type, const void* request,
   r.lane = lane;
   r.answered = false;
   r.started = false;
+  r.called = false;
   r.interrupted = false;
   r.withdrawn = false;
   r.kills = 0;

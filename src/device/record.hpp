@@ -74,6 +74,7 @@ struct alignas(64) record {
   bool in_flight = false;        ///< walked by the reactor and not completed
   bool answered : 1 = false;     ///< early: expired or cancelled before it was run
   bool started : 1 = false;      ///< at the moment its worker was lost
+  bool called : 1 = false;       ///< likewise its executor, which may have ended the process
   bool interrupted : 1 = false;  ///< by the loss of any worker: what it writes may be half done
   bool withdrawn : 1 =
       false;                 ///< answered before the worker in service could run it: it never does

@@ -9,6 +9,12 @@ bool is_permanent(errc code) noexcept {
          code == errc::library_missing || code == errc::invalid_argument;
 }
 
+namespace {
+
+bool is_suspect(const bereaved_request& r) noexcept { return r.started || r.called; }
+
+}  // namespace
+
 std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> requests) {
   const auto named = std::ranges::find_if(
       requests, [&](const bereaved_request& r) { return r.ticket == what.culprit_ticket; });
@@ -16,9 +22,9 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
   if (named != requests.end()) {
     culprit = named->ticket;
   } else if (!what.from_outside && !what.culprit_known &&
-             std::ranges::count(requests, true, &bereaved_request::started) == 1) {
+             std::ranges::count_if(requests, is_suspect) == 1) {
     // The worker ended by itself, and only one request can have made it.
-    culprit = std::ranges::find(requests, true, &bereaved_request::started)->ticket;
+    culprit = std::ranges::find_if(requests, is_suspect)->ticket;
   }
 
   std::vector<verdict> verdicts;
@@ -26,10 +32,12 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
   for (const bereaved_request& r : requests) {
     if (r.ticket == culprit) {
       verdicts.push_back(verdict::culprit);
-    } else if (!r.started) {
-      verdicts.push_back(r.answered ? verdict::forget : verdict::replay);
-    } else if (!culprit && !what.culprit_known && r.kills + 1 >= poisonous_kills) {
+    } else if (!r.started && r.answered) {
+      verdicts.push_back(verdict::forget);
+    } else if (is_suspect(r) && !culprit && !what.culprit_known && r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
+    } else if (!r.started) {
+      verdicts.push_back(verdict::replay);
     } else {
       verdicts.push_back(r.retry_safe && !r.answered ? verdict::replay : verdict::abort);
     }

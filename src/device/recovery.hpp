@@ -12,14 +12,15 @@ namespace troupe {
 
 /// How a worker was lost.
 struct loss {
-  /// The request that the worker's own crash report or the watchdog names.
+  /// The request that is named by the worker's own crash report, by what it was calling as it left,
+  /// or by the watchdog.
   std::optional<std::uint64_t> culprit_ticket;
   /// Ended from outside (SIGKILL that this device did not send): no request is to blame for sure.
   bool from_outside = false;
   /// That request was in flight when it was named, so nobody else is to blame: also where it has
   /// completed meanwhile, as one can that is ended at its deadline.
   bool culprit_known = false;
-  /// The process ended by itself: code that it was calling is to be suspected, too.
+  /// The process ended by itself and nobody is named: code that it was calling is suspected, too.
   bool of_process = false;
   /// The device says so, of work that it was given: one of the requests has done it.
   bool of_device = false;
@@ -46,6 +47,7 @@ struct sign_of_loss {
 struct bereaved_request {
   std::uint64_t ticket = 0;
   bool started = false;     ///< begun and not completed
+  bool called = false;      ///< begun or not, its executor may have ended the process
   bool answered = false;    ///< expired or cancelled: nobody waits any more
   bool retry_safe = false;  ///< reads nothing that it writes
   int kills = 0;            ///< workers lost before while it was running
@@ -60,8 +62,8 @@ enum class verdict : std::uint8_t {
 };
 
 /// Decides what becomes of each request in flight, given in the order sent. A request whose verdict
-/// is `replay` and that had started has one more kill to its name if no culprit could be named.
-/// Pure: nothing but its arguments decides.
+/// is `replay` and that had started, or was called, has one more kill to its name if no culprit
+/// could be named. Pure: nothing but its arguments decides.
 [[nodiscard]] std::vector<verdict> judge(const loss& what,
                                          std::span<const bereaved_request> requests);
 

@@ -59,11 +59,15 @@ std::string signal_name(int signal) {
                                  : fmt::format("signal {}", signal);
 }
 
-bool is_called(const wire::worker_header& ended, std::uint8_t lane, std::uint64_t ticket) noexcept {
-  return ended.lanes[lane].calls.load(std::memory_order_relaxed) == ticket + 1;
+// Whether it may have ended its process although it need not have begun: one that ended by itself
+// was calling its executor then. (A lease has none to speak of, and what was withdrawn is passed
+// over.)
+bool may_have_ended(const loss& what, const wire::worker_header& ended, const record& r) noexcept {
+  return what.of_process && !r.withdrawn && !lent_tensors::is_lease(r) &&
+         ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
 }
 
-// The request whose executor the process was calling when it ended, if there was just one.
+// The request whose executor the process was calling when it left, if there was just one.
 std::optional<std::uint64_t> only_one_called(const wire::worker_header& ended) noexcept {
   std::optional<std::uint64_t> ticket;
   for (const wire::lane_mark& lane : ended.lanes) {
@@ -83,19 +87,9 @@ void supervisor::lose_active(sign_of_loss sign) {
   sign.why.generation = generation();
   if (!active_->is_process()) return condemn(std::move(sign.why));
 
-  if (sign.what.culprit_ticket) {
-    // Whoever seems to be the only one that runs may be a tensor that is lent.
-    reactor& completions = parts_.completions;
-    completions.take_role();
-    for (const std::uint16_t slot : completions.in_flight()) {
-      const record& r = completions.at(slot);
-      if (r.ticket == sign.what.culprit_ticket && lent_tensors::is_lease(r)) {
-        sign.what.culprit_ticket.reset();
-        sign.what.culprit_known = false;
-        break;
-      }
-    }
-    completions.leave_role();
+  if (is_lent(sign.what.culprit_ticket)) {
+    sign.what.culprit_ticket.reset();
+    sign.what.culprit_known = false;
   }
   state_.store(device_state::recovering, std::memory_order_release);
   if (dying_) bury();
@@ -141,6 +135,19 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
 }
 
+// Whoever seems to be the only one that runs may be a tensor that is lent, and never did anything.
+bool supervisor::is_lent(std::optional<std::uint64_t> ticket) const {
+  if (!ticket) return false;
+  reactor& completions = parts_.completions;
+  completions.take_role();
+  const bool lent = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
+    const record& r = completions.at(slot);
+    return r.ticket == ticket && lent_tensors::is_lease(r);
+  });
+  completions.leave_role();
+  return lent;
+}
+
 std::pair<loss, error> supervisor::explain(const incarnation& worker,
                                            const os::exit_report& report) const {
   // The worker has been reaped, so its report cannot change any more.
@@ -180,12 +187,11 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
         "gone: the worker process ended, and nobody knows how: something else in this program "
         "waits for its children, or it ignores SIGCHLD";
   } else {
+    what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
-  what.of_process = !what.from_outside;
-  if (what.of_process && !what.culprit_ticket) {
-    what.culprit_ticket = only_one_called(*worker.segment());
-  }
+  if (is_lent(what.culprit_ticket)) what.culprit_ticket.reset();
+  what.of_process = !what.from_outside && !what.culprit_ticket;
   why.device = parts_.ordinal;
   why.generation = generation();
   return {what, std::move(why)};
@@ -206,7 +212,7 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
         if (r.started) unsolved_.reset();  // it is not run again, so whether it was it stays open
         break;
       }
-      if (r.started && !culprit_named) {
+      if ((r.started || r.called) && !culprit_named) {
         ++r.kills;
         // Next time nothing runs beside it, so that a second loss names who it was.
         parts_.requests.header(slot).alone.store(1, std::memory_order_relaxed);
@@ -253,11 +259,12 @@ void supervisor::settle(const loss& what, const error& why) {
     // nothing of it is run again, because it might read what has been overwritten since.
     const bool known = completions.mark_can_be(r.lane);
     const std::uint64_t begun = known ? completions.started(r.lane) : completions.given(r.lane);
-    const bool called = what.of_process && is_called(*active_->segment(), r.lane, r.ticket);
-    r.started = !lent.hold_back(r) && !r.withdrawn && (begun >= r.place || called);
+    r.started = !lent.hold_back(r) && !r.withdrawn && begun >= r.place;
+    r.called = may_have_ended(what, *active_->segment(), r);
     r.interrupted = r.interrupted || r.started;
     requests.push_back({.ticket = r.ticket,
                         .started = r.started,
+                        .called = r.called,
                         .answered = r.answered,
                         .retry_safe = known && safe_to_repeat(r.operands),
                         .kills = r.kills});
@@ -406,13 +413,14 @@ void supervisor::bury() {
     // What was withdrawn is passed over, and may look begun all the same.
     // Where the mark cannot be, it was given to its queue and may have run; see `settle`.
     const bool known = marks.known(held);
-    const bool called = what.of_process && is_called(*segment, held.lane, held.ticket);
-    r.started = !lent.hold_back(r) && !r.withdrawn && (marks.can_have_begun(held) || called);
+    r.started = !lent.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
+    r.called = may_have_ended(what, *segment, r);
     r.interrupted = r.interrupted || r.started;
     slots.push_back(held.slot);
     accused.push_back(held.accused);
     requests.push_back({.ticket = held.ticket,
                         .started = r.started,
+                        .called = r.called,
                         .answered = r.answered,
                         .retry_safe = known && safe_to_repeat(r.operands),
                         .kills = r.kills});

@@ -156,8 +156,8 @@ inline constexpr std::uint64_t doorbell_sets = 4;
 /// `calls` is one more than the ticket of the request whose executor is being called, or 0: of a
 /// queue's requests it need not be the one that has begun, and can end the process all the same.
 ///
-/// Each is written by one thread at a time, the one that has the lane, and never goes down. All but
-/// `completed` are relaxed: while the worker runs, what they say is as old as the mark that was
+/// Each is written by one thread at a time, the one that has the lane. Counts never go down. All
+/// but `completed` are relaxed: while the worker runs, what they say is as old as the mark that was
 /// read before (acquire) or newer. After its end all that it stored is there, in whatever order,
 /// because it was reaped: a kill comes between two instructions, and what is before it in the
 /// program is done. The calls between these stores and the work keep the compiler from changing

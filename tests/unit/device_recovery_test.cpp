@@ -29,6 +29,10 @@ bereaved_request request(std::uint64_t ticket, bool has_started, bool is_safe,
           .kills = kills};
 }
 
+bereaved_request called(std::uint64_t ticket, bool was_answered = false, int kills = 0) {
+  return {.ticket = ticket, .called = true, .answered = was_answered, .kills = kills};
+}
+
 std::vector<rule> rules() {
   using enum verdict;
   const loss crash{};
@@ -90,6 +94,18 @@ std::vector<rule> rules() {
        outside,
        {request(1, started, safe, !answered, 1)},
        {poisonous}},
+      {"whoever was called is as suspect as who had begun, and runs again as it has not",
+       crash,
+       {request(1, started, safe), called(2)},
+       {replay, replay}},
+      {"one that was called and answered is forgotten, and may have been it all the same",
+       crash,
+       {request(1, started, safe), called(2, answered)},
+       {replay, forget}},
+      {"called in two lost workers is enough",
+       crash,
+       {called(1, !answered, 1), called(2)},
+       {poisonous, replay}},
       {"what ran and was answered is not run again",
        outside,
        {request(1, started, safe, answered)},
@@ -112,6 +128,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
     for (std::uint64_t ticket = 0; ticket < count; ++ticket) {
       requests.push_back(
           request(100 + ticket, coin(), coin(), random() % 4 == 0, static_cast<int>(random() % 2)));
+      requests.back().called = random() % 4 == 0;
     }
     loss what{.culprit_ticket = std::nullopt, .from_outside = coin()};
     if (coin()) what.culprit_ticket = 100 + random() % 10;
@@ -128,7 +145,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
       if (r.answered) {
         ASSERT_NE(verdicts[i], verdict::replay) << "nobody waits for it";
       }
-      if (!r.started && r.ticket != what.culprit_ticket) {
+      if (!r.started && !r.called && r.ticket != what.culprit_ticket) {
         ASSERT_TRUE(verdicts[i] == verdict::replay || verdicts[i] == verdict::forget)
             << "what has not begun cannot be lost";
       }
