@@ -48,7 +48,8 @@ class device_model {
   /// Why the supervisor takes it for lost.
   struct sign {
     enum class sort { end, context_lost, silence, hang } what{};
-    std::optional<std::uint64_t> named{};  ///< by its crash report
+    std::optional<std::uint64_t> named{};  ///< by its crash report, or by what it was calling
+    std::vector<std::uint64_t> called{};   ///< where nobody is named: whose code it was in
     bool from_outside = false;
   };
   /// It is gone, and nothing of it goes on.
@@ -104,6 +105,7 @@ class device_model {
   void define(const asked& r);
   struct guilt {
     std::optional<std::uint64_t> named;
+    std::vector<std::uint64_t> called{};
     bool from_outside = false;
     time at;
   };

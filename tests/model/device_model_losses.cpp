@@ -27,14 +27,16 @@ bool device_model::is_first(std::uint64_t ticket, bool asked::* had) const {
 std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time now) const {
   switch (why.what) {
     case sign::sort::end:
-      return guilt{.named = why.named, .from_outside = why.from_outside, .at = now};
+      return guilt{
+          .named = why.named, .called = why.called, .from_outside = why.from_outside, .at = now};
     case sign::sort::context_lost: {
       std::vector<std::uint64_t> first;
       for (const auto& [ticket, id] : ids_) {
         if (!all_.at(id).over && is_first(ticket, &asked::begun)) first.push_back(ticket);
       }
-      if (first.size() != 1) return guilt{.named = {}, .from_outside = false, .at = now};
-      return guilt{.named = first.front(), .from_outside = false, .at = now};
+      if (first.size() != 1)
+        return guilt{.named = {}, .called = {}, .from_outside = false, .at = now};
+      return guilt{.named = first.front(), .called = {}, .from_outside = false, .at = now};
     }
     case sign::sort::silence:
     case sign::sort::hang:
@@ -45,10 +47,10 @@ std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time 
     if (r.over || !r.deadline || !is_first(ticket, &asked::begun)) continue;
     // One that began before it was known to read the undefined has its answer, and can hang.
     if (*r.deadline + (r.answer ? grace : std::chrono::nanoseconds(0)) > now) continue;
-    return guilt{.named = ticket, .from_outside = false, .at = *r.deadline};
+    return guilt{.named = ticket, .called = {}, .from_outside = false, .at = *r.deadline};
   }
   if (why.what == sign::sort::hang) return std::nullopt;
-  return guilt{.named = {}, .from_outside = true, .at = now};
+  return guilt{.named = {}, .called = {}, .from_outside = true, .at = now};
 }
 
 std::optional<device_model::guilt> device_model::worker_ends(const sign& why, time now) {
@@ -129,12 +131,19 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
   for (const std::uint64_t ticket : left) {
     if (is_first(ticket, had)) running.push_back(ticket);
   }
+  // In a queue it need not have begun.
+  std::vector<std::uint64_t> suspects = running;
+  for (const std::uint64_t ticket : whose.called) {
+    const bool is_left = std::ranges::find(left, ticket) != left.end();
+    if (is_left && std::ranges::find(running, ticket) == running.end()) suspects.push_back(ticket);
+  }
   std::optional<std::uint64_t> culprit = whose.named;
-  if (!culprit && !whose.from_outside && running.size() == 1) culprit = running.front();
+  if (!culprit && !whose.from_outside && suspects.size() == 1) culprit = suspects.front();
 
   for (const std::uint64_t ticket : left) {
     asked& r = *by_ticket(ticket);
     const bool ran = std::ranges::find(running, ticket) != running.end();
+    const bool suspected = std::ranges::find(suspects, ticket) != suspects.end();
     const auto end = [&](errc code) {
       taint(r);
       r.over = true;
@@ -146,15 +155,17 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
     } else if (r.answer || r.due) {
       if (ran) taint(r);
       r.over = true;
-    } else if (ran && !culprit && r.kills + 1 >= 2) {
+    } else if (suspected && !culprit && r.kills + 1 >= 2) {
       end(errc::poisonous);
     } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
     } else if (reads_undefined(r, true)) {
       end(errc::tainted_buffer);
-    } else if (ran) {
-      ++run_again_;
-      r.interrupted = true;
+    } else if (suspected) {
+      if (ran) {
+        ++run_again_;
+        r.interrupted = true;
+      }
       if (!culprit) {
         ++r.kills;
         r.alone = true;

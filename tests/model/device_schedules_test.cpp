@@ -276,12 +276,22 @@ class device_schedule {
     const std::vector<int> running = w->running();
     const bool socket_first = once_in(4);
     note("worker {} is lost", w->number());
-    switch (below(9)) {
+    const int how = below(9);
+    switch (how) {
       case 0:
         return w->falls_silent();
       case 5:
       case 6:
         return w->loses_its_context();
+      default:
+        break;
+    }
+    for (const int lane : w->callable()) {
+      if (!once_in(3)) continue;
+      note("in the code of the last one in lane {}", lane);
+      w->calls(lane);
+    }
+    switch (how) {
       case 1:
         return w->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, socket_first);
       case 2:

@@ -179,6 +179,21 @@ void simulated_worker::finish(lane_state& lane, worker::job& j, errc code) {
   mark.completed.store(j.place);
 }
 
+std::vector<int> simulated_worker::callable() const {
+  std::vector<int> all;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const lane_state& l = lanes_[static_cast<std::size_t>(lane)];
+    if (!l.given.empty() && !l.given.back().passes) all.push_back(lane);
+  }
+  return all;
+}
+
+void simulated_worker::calls(int number) {
+  const worker::job& j = *lanes_[static_cast<std::size_t>(number)].given.back().what;
+  segment_->lanes[j.lane].calls.store(j.ticket + 1);
+  called_.push_back(j.ticket);
+}
+
 void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> reported_signal,
                             std::optional<int> named_lane, bool from_outside, bool socket_first) {
   wire::crash_report& crash = segment_->crash;
@@ -196,6 +211,8 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
   // Whoever sent the signal meant nobody: what ran is innocent.
   named_ = from_outside ? std::nullopt : named;
   from_outside_ = from_outside;
+  if (!how.signalled && called_.size() == 1) named_ = called_.front();
+  if (named_ || from_outside) called_.clear();
   report_ = how;
   if (socket_first) {
     signs_.has_spoken = true;
@@ -219,12 +236,18 @@ void simulated_worker::ping() {
 void simulated_worker::loses_its_context() {
   context_lost_ = true;
   signs_.has_spoken = true;
-  spoken_ = [this] { queues_fail({.code = errc::device_fault, .message = "in the simulation"}); };
+  spoken_ = [this] {
+    has_said_so_ = true;
+    queues_fail({.code = errc::device_fault, .message = "in the simulation"});
+  };
 }
 
 device_model::sign simulated_worker::sign() const {
   using enum device_model::sign::sort;
-  if (report_) return {.what = end, .named = named_, .from_outside = from_outside_};
+  // One that has said why it fails, and then leaves, has said it.
+  if (report_ && (report_->signalled || !has_said_so_)) {
+    return {.what = end, .named = named_, .called = called_, .from_outside = from_outside_};
+  }
   if (context_lost_) return {.what = context_lost};
   return {.what = silent_ ? silence : hang};
 }

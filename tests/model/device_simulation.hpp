@@ -42,6 +42,10 @@ class simulated_worker final : public incarnation {
   [[nodiscard]] std::vector<int> running() const;
   void begins(int lane);
   void completes(int lane, errc code);
+  /// The lanes whose last request it could be in the code of.
+  [[nodiscard]] std::vector<int> callable() const;
+  /// It is in the code of the last request that this lane was given, until it ends.
+  void calls(int lane);
   /// Its process ends so; `named` is the request in its crash report.
   void ends(os::exit_report how, std::optional<std::uint32_t> reported_signal,
             std::optional<int> named_lane, bool from_outside, bool socket_first);
@@ -100,12 +104,14 @@ class simulated_worker final : public incarnation {
   bool begun_ = false;
   bool killed_ = false;
   bool context_lost_ = false;
+  bool has_said_so_ = false;   // and was heard
   bool stands_still_ = false;  // after it was killed
   bool silent_ = false;
   bool socket_open_ = true;
   bool is_over_ = false;  // the supervisor has ended it
   std::optional<os::exit_report> report_;
-  std::optional<std::uint64_t> named_;  // in its crash report
+  std::optional<std::uint64_t> named_;  // in its crash report, or the only one called
+  std::vector<std::uint64_t> called_;
   bool from_outside_ = false;
   std::function<void()> spoken_;  // what the supervisor hears next
   surroundings::signs signs_;
