@@ -257,12 +257,18 @@ gpu_note() {
     sed 's/; $//' | cut -c1-300
 }
 
+# The tests that failed in the output on stdin, as their program names them at its end.
+gpu_failed_tests() {
+  grep -aoE '^\[  FAILED  \] [A-Za-z0-9_/]+\.[A-Za-z0-9_/]+' | sort -u | head -n 40 | cut -c14- |
+    paste -sd, | sed 's/,/, /g'
+}
+
 # gpu_run [--live] NAME SECONDS COMMAND...: runs it, says how it went, keeps its output in the log;
 # with --live shows it as it comes.
 gpu_run() {
   local live=
   [[ $1 != --live ]] || { live=1 && shift; }
-  local name=$1 limit=$2 begin=$SECONDS status=0 offset pid note seconds output
+  local name=$1 limit=$2 begin=$SECONDS status=0 offset pid note seconds output failed=
   shift 2
   printf '==== %s: %s\n' "$name" "$*" >>"$gpu_log"
   offset=$(($(stat -c %s "$gpu_log") + 1))
@@ -291,13 +297,14 @@ gpu_run() {
   else
     printf 'FAILED  %4d s  status %d  %s\n' "$seconds" "$status" "$note"
     gpu_failed+=("$name")
+    failed=$(gpu_failed_tests <"$output" || true)
     if [[ -z $live ]]; then
-      { grep -aE '^\[  FAILED' "$output" || true; } | sort -u | head -n 12 | sed 's/^/    /'
+      [[ -z $failed ]] || printf '    failed: %s\n' "$failed"
       { grep -aA4 'Failure$' "$output" || true; } | head -n 10 | sed 's/^/    | /'
       tail -n 8 "$output" | sed 's/^/    | /'
     fi
   fi
-  gpu_runs+=("{\"name\": $(gpu_quoted "$name"), \"status\": $status, \"seconds\": $seconds, \"note\": $(gpu_quoted "$note")}")
+  gpu_runs+=("{\"name\": $(gpu_quoted "$name"), \"status\": $status, \"seconds\": $seconds, \"note\": $(gpu_quoted "$note")${failed:+, \"failed\": $(gpu_quoted "$failed")}}")
   gpu_write_runs
 }
 
