@@ -42,13 +42,7 @@ result<void> run_exit_when_told(const exit_when_told& r, lane_context&) {
 
 result<void> run_hold(const hold& r, lane_context&) {
   if (auto told = begin_and_wait(r.begun, r.flag); !told) return told;
-  if (r.output.null()) return {};
-  for (std::int64_t i = 0; i < r.output.count(); ++i) {
-    float& element = r.output.data<float>()[i];
-    // Relaxed: a test may watch a thread that nobody is told of any more.
-    std::atomic_ref(element).store(static_cast<float>(r.value) + (r.add ? element : 0.0F),
-                                   std::memory_order_relaxed);
-  }
+  write_result(r);
   return {};
 }
 
@@ -60,6 +54,16 @@ result<double> run_sum(const sum& r, lane_context&) {
 }
 
 }  // namespace
+
+void write_result(const hold& r) {
+  if (r.output.null()) return;
+  for (std::int64_t i = 0; i < r.output.count(); ++i) {
+    float& element = r.output.data<float>()[i];
+    // Relaxed: a test may watch a thread that nobody is told of any more.
+    std::atomic_ref(element).store(static_cast<float>(r.value) + (r.add ? element : 0.0F),
+                                   std::memory_order_relaxed);
+  }
+}
 
 void hold::describe(field_visitor& fields) {
   fields.reads("flag", flag);

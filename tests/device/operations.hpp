@@ -28,6 +28,9 @@ struct hold {
   [[nodiscard]] result<void> validate() const;
 };
 
+/// What a `hold` does once its flag is set, where memory is the processor's.
+void write_result(const hold& r);
+
 /// Waits until the flag is set and then ends its process, with no report of who it was.
 struct exit_when_told {
   using reply = void;

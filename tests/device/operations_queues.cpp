@@ -20,11 +20,7 @@ result<void> enqueue_hold(void*, const void* request, lane_context& where, std::
     const std::atomic_ref flag(*r.flag.data<std::uint32_t>());
     while (flag.load(std::memory_order_acquire) == 0 && !lane.ended())
       std::this_thread::yield();
-    if (r.output.null() || lane.ended()) return;
-    for (std::int64_t i = 0; i < r.output.count(); ++i) {
-      float& element = r.output.data<float>()[i];
-      element = static_cast<float>(r.value) + (r.add ? element : 0.0F);
-    }
+    if (!lane.ended()) write_result(r);
   });
   return {};
 }
