@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ostream>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -80,10 +81,16 @@ const std::string refused =
     "no_reply: the actor /narcissus waits, in its own turn, for what it can answer only in a later "
     "one";
 
-class SelfWait : public ::testing::TestWithParam<spawn_options> {
+struct way_to_run {
+  const char* name;
+  spawn_options options;
+};
+std::ostream& operator<<(std::ostream& to, const way_to_run& way) { return to << way.name; }
+
+class SelfWait : public ::testing::TestWithParam<way_to_run> {
  protected:
   actor_ref<narcissus> spawn(bool as_it_starts = false) {
-    spawn_options options = GetParam();
+    spawn_options options = GetParam().options;
     options.name = "narcissus";
     return system_.spawn<narcissus>(options, as_it_starts);
   }
@@ -137,13 +144,11 @@ TEST_P(SelfWait, ForWhatSomebodyElseAnswersIsNone) {
 
 INSTANTIATE_TEST_SUITE_P(
     By, SelfWait,
-    ::testing::Values(spawn_options{}, spawn_options{.run_by = dispatcher::pinned},
-                      spawn_options{.mailbox = {.when_full = overflow::drop_oldest}}),
-    [](const auto& options) -> std::string {
-      if (options.param.run_by == dispatcher::pinned) return "AThreadOfItsOwn";
-      return options.param.mailbox.when_full == overflow::drop_oldest ? "AMailboxThatDrops"
-                                                                      : "ThePool";
-    });
+    ::testing::Values(way_to_run{"ThePool", {}},
+                      way_to_run{"AThreadOfItsOwn", {.run_by = dispatcher::pinned}},
+                      way_to_run{"AMailboxThatDrops",
+                                 {.mailbox = {.when_full = overflow::drop_oldest}}}),
+    [](const auto& way) -> std::string { return way.param.name; });
 
 TEST(SelfWaitInATestKit, FailsToo) {
   testing::test_kit kit;
