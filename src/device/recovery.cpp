@@ -3,17 +3,16 @@
 #include <algorithm>
 
 namespace troupe {
-
-bool is_permanent(errc code) noexcept {
-  return code == errc::worker_not_found || code == errc::version_mismatch ||
-         code == errc::library_missing || code == errc::invalid_argument;
-}
-
 namespace {
 
 bool is_suspect(const bereaved_request& r) noexcept { return r.started || r.called; }
 
 }  // namespace
+
+bool is_permanent(errc code) noexcept {
+  return code == errc::worker_not_found || code == errc::version_mismatch ||
+         code == errc::library_missing || code == errc::invalid_argument;
+}
 
 std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> requests) {
   const auto named = std::ranges::find_if(
