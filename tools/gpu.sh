@@ -353,9 +353,10 @@ gpu_test_device() {
   gpu_run rng_stream_test 120 "$programs/bin/rng_stream_test" --gtest_brief=1
   [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run lease 60 "$programs/bin/gpu_lease"
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
+  gpu_run demo 60 "$programs/bin/digits" "$root/examples/data/digits.csv.gz"
 }
 
-# [TRIALS] of each of 29 kinds, 0.7 s each.
+# [TRIALS] of each of 29 kinds: 100 s for two, on an H200.
 gpu_test_faults() {
   local trials=${1:-3}
   gpu_run --live faults $((120 + trials * 60)) "$programs/bin/gpu_faults" --trials "$trials" \
