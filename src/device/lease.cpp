@@ -1,6 +1,7 @@
 // Lending a tensor to the program: a request holds its place in the worker until it is given back.
 
 #include "device/device_core.hpp"
+#include "os/fork_count.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/device/lease.hpp>
@@ -44,9 +45,12 @@ class held_place {
     return begun().load(std::memory_order_acquire) != 0;
   }
 
-  /// Lets what waits go on; `how` is one of `lane::lend`'s. From any thread.
+  [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
+
+  /// Lets what waits go on; `how` is one of `lane::lend`'s. From any thread. In a forked process it
+  /// does nothing: the flags are shared with the one that the tensor was lent to.
   void leave(std::uint32_t how) noexcept {
-    if (left_.exchange(true)) return;
+    if (left_.exchange(true) || is_copy()) return;
     // Release: what the program wrote is visible to whoever sees the flag.
     ended().store(how, std::memory_order_release);
     if (const auto core = core_.lock()) core->wake_worker();
@@ -66,6 +70,7 @@ class held_place {
     return std::atomic_ref(reinterpret_cast<std::uint32_t*>(flags_.address())[1]);
   }
 
+  const std::uint32_t made_in_ = os::fork_count();
   std::weak_ptr<device_core> core_;
   any_tensor flags_;
   std::uint8_t lane_;
@@ -77,6 +82,13 @@ class held_place {
 }  // namespace
 
 struct lease::parts {
+  ~parts() { unmap(); }
+  /// A forked process has the mapping, and the driver's view of it, in common with the first.
+  void unmap() noexcept {
+    if (place && place->is_copy()) (void)view.release();
+    view.reset();
+  }
+
   any_tensor tensor;                // keeps the memory
   std::unique_ptr<slab_view> view;  // null where the program reaches it anyway
   std::byte* address = nullptr;
@@ -100,7 +112,7 @@ const any_tensor& lease::tensor() const noexcept { return parts_->tensor; }
 void lease::give_back() noexcept {
   if (!parts_) return;
   const std::unique_ptr<parts> ending = std::move(parts_);
-  ending->view.reset();
+  ending->unmap();
   ending->place->leave(lane::lend::given_back);
 }
 
@@ -123,6 +135,8 @@ result<void> make_reachable(lease::parts& to, memory_pool& pool, bool writable) 
 
 /// What `lend` has to answer, by whoever comes first: the device thread, or the request's end.
 struct answer {
+  explicit answer(completion_driver& helper) : source(&helper) {}
+
   promise<lease> source;
   std::unique_ptr<lease::parts> parts;
   std::mutex mutex;
@@ -136,7 +150,7 @@ struct answer {
       failing = std::exchange(source, promise<lease>(detail::no_state));
     }
     if (ending) {
-      ending->view.reset();
+      ending->unmap();
       ending->place->leave(lane::lend::withdrawn);
     }
     failing.set_error(std::move(why));
@@ -163,7 +177,7 @@ future<lease> device::lend(const any_tensor& t, access role,
          .message = t.null() ? "t is not given" : "the access is none of read, write and update",
          .device = ordinal()});
   }
-  auto asked = std::make_shared<answer>();
+  auto asked = std::make_shared<answer>(core_->completions());
   future<lease> granted = asked->source.get_future();
   asked->parts = std::make_unique<lease::parts>();
   asked->parts->tensor = t;

@@ -8,12 +8,15 @@
 #include "wire/layout.hpp"
 
 #include <troupe/core/completion_driver.hpp>
+#include <troupe/core/future.hpp>
 #include <troupe/core/future_state.hpp>
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -80,6 +83,8 @@ class reactor final : public completion_driver {
   /// what the two have in common.
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
   [[nodiscard]] static error copy_error();
+  /// An answer that no request of this device brings: in a forked process it fails like theirs.
+  void note_owed(const std::shared_ptr<promise<void>>& answer);
   /// Answers what has completed, unless another thread is about it.
   void try_poll();
   /// Takes up all that was sent before the call, with the role or without.
@@ -195,6 +200,9 @@ class reactor final : public completion_driver {
   void fail_in_copy() noexcept;
 
   const std::uint32_t made_in_ = os::fork_count();
+  std::mutex owed_mutex_;
+  std::vector<std::weak_ptr<promise<void>>> owed_;
+  std::size_t owed_room_ = 0;  // before those that were given are looked for
   // Acquire-release on the way down: whoever deletes sees what the others did.
   std::atomic<std::uint64_t> references_{1};
   const std::shared_ptr<mailbox> mailbox_;

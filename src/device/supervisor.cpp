@@ -69,6 +69,7 @@ supervisor::~supervisor() {
 }
 
 void supervisor::stop(error reason) {
+  if (parts_.completions.is_copy()) return;  // the thread to wait for is in another process
   execute([this, why = std::move(reason)]() mutable {
     if (!gone()) stop_requested_.store(true, std::memory_order_relaxed);
     give_up(std::move(why));
@@ -109,6 +110,7 @@ device_health supervisor::health() const {
 }
 
 error supervisor::stop_reason() const {
+  if (parts_.completions.is_copy()) return reactor::copy_error();
   const std::lock_guard lock(mutex_);
   return stop_reason_.value_or(error{.code = errc::device_stopped});
 }
@@ -147,6 +149,8 @@ void supervisor::tell(const std::shared_ptr<generation_watcher>& watcher, bool e
 }
 
 bool supervisor::execute(unique_function<void()> command) {
+  // In a forked process there is no thread for it, and who held the mutex is not there, either.
+  if (parts_.completions.is_copy()) return false;
   {
     const std::lock_guard lock(mutex_);
     if (ended_) return false;

@@ -155,7 +155,7 @@ class supervisor final : private detail::way_to_wait {
 
  private:
   struct pending_protect {
-    promise<void> done;
+    std::shared_ptr<promise<void>> done;
     detail::buffer_ref buffer;
     bool read_only = false;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited{};  // worker, acknowledgements

@@ -48,7 +48,7 @@ void supervisor::give_up(error why) {
   looks_.clear();
   std::vector<pending_protect> unanswered = std::move(protects_);
   for (pending_protect& one : unanswered)
-    one.done.set_error(reason);
+    one.done->set_error(reason);
   active_.reset();
   next_.reset();
   next_start_ = clock::time_point::min();

@@ -36,8 +36,9 @@ void supervisor::change_memory(wire::control kind, memory_piece piece) {
 }
 
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {
-  promise<void> done;
-  future<void> answer = done.get_future();
+  auto done = std::make_shared<promise<void>>();
+  future<void> answer = done->get_future();
+  parts_.completions.note_owed(done);
   pending_protect asked{
       .done = std::move(done), .buffer = std::move(buffer), .read_only = read_only};
   const bool taken = execute([this, change = std::move(asked)]() mutable {
@@ -119,9 +120,9 @@ void supervisor::finish_protects() {
       }
       change.buffer = {};  // whoever is answered may need its memory
       if (change.refused) {
-        change.done.set_error(*std::move(change.refused));
+        change.done->set_error(*std::move(change.refused));
       } else {
-        change.done.set_value();
+        change.done->set_value();
       }
     } else {
       ++i;

@@ -175,6 +175,16 @@ TEST(BoundaryOfAProgram, ThatForksHasADeviceInOneProcessAndATypedErrorInTheOther
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST(BoundaryOfAProgram, ThatForksKeepsWhatIsLentToIt) {
+  if (under_sanitizers) GTEST_SKIP() << "they start no threads in a forked process";
+  if (on_gpu()) GTEST_SKIP() << "to lend takes a context there";
+  const pid_t pid = start_program("forked_lender", -1);
+  int status = -1;
+  ASSERT_TRUE(eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; },
+                         std::chrono::seconds(30)));
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST(BoundaryOfAProgram, WithoutStandardStreamsKeepsMemoryOutOfTheirPlaces) {
   const pid_t pid = start_program("without_streams", -1);
   int status = -1;

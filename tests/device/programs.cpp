@@ -2,10 +2,12 @@
 
 #include "operations.hpp"
 
+#include <troupe/device/lease.hpp>
 #include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -130,6 +133,17 @@ int without_streams() {
   return 0;
 }
 
+bool stopped_by_fork(const error& why) {
+  return why.code == errc::device_stopped && why.message.find("fork") != std::string::npos;
+}
+
+/// The exit status of that child, or 9 where it had none.
+int status_of(pid_t child) {
+  int status = -1;
+  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 9;
+  return WEXITSTATUS(status);
+}
+
 // A copy of this process has none of its threads, and the same memory.
 int forked() {
   auto system = std::make_optional<troupe::system>();
@@ -140,16 +154,34 @@ int forked() {
   gpu->ask(memory::fill{.to = *t, .value = 2}).get();
   shared_flag flag(*gpu);
   auto held = gpu->ask(hold{.flag = flag.tensor()});
+  // Frozen only once the standby has said so, too.
+  const auto still = gpu->tensor<float>({1 << 20}).value();
+  if (!eventually([&] { return gpu->health().standby_ready; })) return 1;
+  const pid_t standby = gpu->health().standby_pid.value();
+  ::kill(standby, SIGSTOP);
+  auto frozen = gpu->freeze(still);
+  gpu->library("memory").on_new_lane().ask(lane::marker{.after = still}).get();
+  std::this_thread::sleep_for(20ms);
+  if (frozen.ready()) return 1;
   const pid_t copy = ::fork();
   if (copy < 0) return 1;
   if (copy == 0) {
+    ::alarm(20);
     const auto stopped = [](const auto& outcome) {
-      return !outcome && outcome.error().code == errc::device_stopped &&
-             outcome.error().message.find("fork") != std::string::npos;
+      return !outcome && stopped_by_fork(outcome.error());
     };
     if (!stopped(gpu->ask(lane::marker{}).get_result())) ::_exit(2);
     if (!stopped(held.get_result())) ::_exit(3);
     if (!stopped(gpu->tensor<float>({8}))) ::_exit(4);
+    if (!stopped(frozen.get_result())) ::_exit(7);
+    if (!stopped(gpu->freeze(*t).get_result()) || !stopped(gpu->thaw(still).get_result()) ||
+        !stopped(gpu->copy(*t, kept.elements()).get_result())) {
+      ::_exit(8);
+    }
+    bool told_of_end = false;
+    gpu->watch_generation([&](const auto& generation) { told_of_end = !generation; });
+    if (!told_of_end || gpu->drain(1h)) ::_exit(9);
+    gpu->stop();
     {
       const auto ends_here = std::move(gpu);
       const auto and_this = std::move(t);
@@ -167,16 +199,41 @@ int forked() {
     }
     ::_exit(0);
   }
-  int status = -1;
-  if (::waitpid(copy, &status, 0) != copy || status != 0) {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
-  }
+  if (const int status = status_of(copy); status != 0) return status;
+  ::kill(standby, SIGCONT);
+  if (!frozen.get_result()) return 13;
   flag.set();
   if (!held.get_result()) return 10;
   if (gpu->ask(sum{.input = *t}).get() != 2.0 * (1 << 20)) return 11;
   for (const float one : kept.elements())
     if (one != 3.0F) return 12;
   return 0;
+}
+
+// What is lent to this process, or soon will be, is not its copy's to give back.
+int forked_lender() {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  const auto lent = gpu.tensor<float>({8}).value();
+  auto loan = std::make_optional(gpu.lend(lent, access::write).get());
+  auto after = gpu.library("memory").on_new_lane().ask(memory::fill{.to = lent, .value = 5});
+  auto wanted = gpu.lend(lent, access::read);
+  const pid_t copy = ::fork();
+  if (copy < 0) return 1;
+  if (copy == 0) {
+    ::alarm(20);
+    const auto outcome = wanted.get_result();
+    if (outcome || !stopped_by_fork(outcome.error())) ::_exit(2);
+    const auto refused = gpu.lend(lent, access::read).get_result();
+    if (refused || !stopped_by_fork(refused.error())) ::_exit(3);
+    loan.reset();
+    ::_exit(0);
+  }
+  if (const int status = status_of(copy); status != 0) return status;
+  if (after.wait_for(50ms)) return 4;
+  loan.reset();
+  if (!after.get_result()) return 5;
+  return wanted.get().data<float>()[3] == 5 ? 0 : 6;
 }
 
 }  // namespace
@@ -187,6 +244,7 @@ int maybe_run_program() {
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
   if (std::string_view(name) == "without_streams") return without_streams();
   if (std::string_view(name) == "forked") return forked();
+  if (std::string_view(name) == "forked_lender") return forked_lender();
   if (std::string_view(name) == "after_condemnation") ::_exit(after_condemnation());
   return std::string_view(name) == "idle" ? idle() : condemned();
 }
