@@ -251,7 +251,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history): (ok|FAILED|lost)|targets met|ERROR SUMMARY'
+  local ours='^(faults|history|demo): (ok|FAILED|lost)|targets met|ERROR SUMMARY'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300
