@@ -85,7 +85,9 @@ struct lease::parts {
   ~parts() { unmap(); }
   /// A forked process has the mapping, and the driver's view of it, in common with the first.
   void unmap() noexcept {
-    if (place && place->is_copy()) (void)view.release();
+    if (place && place->is_copy()) {
+      [[maybe_unused]] const slab_view* const left = view.release();
+    }
     view.reset();
   }
 

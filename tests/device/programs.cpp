@@ -7,13 +7,13 @@
 #include <troupe/ops/lane/marker.hpp>
 #include <troupe/ops/memory/fill.hpp>
 
-#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
