@@ -24,8 +24,8 @@ namespace {
 // device, the link still has some MiB to take, for 100 or 200 µs, before a next copy can begin.
 constexpr auto patience = std::chrono::microseconds(300);
 
-// The mutex is held for less than it takes to fall asleep, and all threads want it at once when
-// work comes: one that slept for it would come too late.
+// The mutex is held for less than it takes to fall asleep, and several want it at once when work
+// comes: one that slept for it would come too late.
 std::unique_lock<std::mutex> hold(std::mutex& mutex) {
   std::unique_lock lock(mutex, std::defer_lock);
   detail::spin_wait spin(patience, 1);
@@ -41,6 +41,7 @@ std::unique_lock<std::mutex> hold(std::mutex& mutex) {
 struct one_part {
   copy_crew::work* of = nullptr;
   std::uint32_t number = 0;
+  bool last = false;  // of its order
 };
 
 /// Batches that were posted together. Their parts are taken without the mutex, which all threads
@@ -74,12 +75,16 @@ class order {
     const unsigned most = batches_.front().what->most_threads();
     return most - std::min(most, seated_);
   }
+  [[nodiscard]] std::uint64_t threads_wanted() const noexcept {
+    return std::min<std::uint64_t>(parts_left(), seats_left());
+  }
   void sit_down() noexcept { ++seated_; }
 
  private:
   [[nodiscard]] one_part part(std::uint64_t number) const noexcept {
+    const bool last = number + 1 == parts_;
     for (const copy_crew::batch& one : batches_) {
-      if (number < one.parts) return {one.what.get(), static_cast<std::uint32_t>(number)};
+      if (number < one.parts) return {one.what.get(), static_cast<std::uint32_t>(number), last};
       number -= one.parts;
     }
     return {};
@@ -93,13 +98,28 @@ class order {
 
 }  // namespace
 
-/// The mutex guards everything. `news` changes under it, with each post and call, and is watched,
-/// and slept on, without it: relaxed, since whoever sees it change takes the mutex next.
+/// The mutex guards everything but the atomics.
+///
+/// Who spins for work watches `tickets` alone, and comes to the mutex with one: if all came for
+/// each piece, the few that find a part would come late by the others' turns. An order brings one
+/// for each thread that it has a part and a seat for. They are handed out once it waits, by a
+/// release that whoever takes one acquires: a ticket's holder finds that order, or another, or that
+/// others have begun all there was. Who is about to sleep looks for a seat without one.
+///
+/// `news` changes under the mutex whenever those who sleep on it are to come awake.
 struct copy_crew::board {
   using orders = std::vector<std::shared_ptr<order>>;
 
+  void hand_out_tickets(std::uint64_t count) noexcept {
+    tickets.fetch_add(static_cast<std::uint32_t>(count), std::memory_order_release);
+  }
+  [[nodiscard]] bool take_ticket() noexcept;
+  /// Spins for one; false if none has come while there was patience.
+  [[nodiscard]] bool wait_for_ticket(detail::spin_wait& spin) noexcept;
+
   /// Those without parts are to be let go of without the mutex: the last one may end the crew.
   [[nodiscard]] orders take_done();
+  void let_go_of_done();
   /// The first order that has parts and a seat left, or none.
   [[nodiscard]] std::shared_ptr<order> with_a_seat() const;
   [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
@@ -109,18 +129,50 @@ struct copy_crew::board {
   std::mutex mutex;
   std::deque<std::shared_ptr<order>> waiting;
   unsigned started = 0;
-  unsigned spinning = 0;
   unsigned sleeping = 0;
   unsigned woken = 0;  // of those that sleep: they are on their way
   bool ending = false;
   std::atomic<std::uint32_t> news{0};
+  // Apart, since all write to the one and look at the other while the mutex has a holder. Who does
+  // not spin any more looks for an order under the mutex before it sleeps.
+  alignas(64) std::atomic<unsigned> spinning{0};
+  alignas(64) std::atomic<std::uint32_t> tickets{0};
 };
+
+bool copy_crew::board::take_ticket() noexcept {
+  std::uint32_t left = tickets.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (tickets.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool copy_crew::board::wait_for_ticket(detail::spin_wait& spin) noexcept {
+  spinning.fetch_add(1, std::memory_order_relaxed);
+  bool has_one = take_ticket();
+  while (!has_one && spin.step())
+    has_one = take_ticket();
+  spinning.fetch_sub(1, std::memory_order_relaxed);
+  return has_one;
+}
 
 copy_crew::board::orders copy_crew::board::take_done() {
   orders done;
   for (; !waiting.empty() && waiting.front()->parts_left() == 0; waiting.pop_front())
     done.push_back(std::move(waiting.front()));
+  // Nobody is wanted. What comes next has its tickets after this.
+  if (waiting.empty()) tickets.store(0, std::memory_order_relaxed);
   return done;
+}
+
+void copy_crew::board::let_go_of_done() {
+  const orders done = [this] {
+    const auto lock = hold(mutex);
+    return take_done();
+  }();
 }
 
 std::shared_ptr<order> copy_crew::board::with_a_seat() const {
@@ -131,12 +183,13 @@ std::shared_ptr<order> copy_crew::board::with_a_seat() const {
 
 // Whom to bring so that there is an idle one for each part.
 copy_crew::turnout copy_crew::board::summon(std::uint64_t parts, unsigned most_threads) {
-  news.fetch_add(1, std::memory_order_relaxed);
   const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(parts, most_threads));
-  unsigned missing = wanted - std::min(wanted, spinning + woken);
+  const unsigned coming = spinning.load(std::memory_order_relaxed) + woken;
+  unsigned missing = wanted - std::min(wanted, coming);
   turnout threads;
   threads.woken = std::min(missing, sleeping - woken);
   woken += threads.woken;
+  if (threads.woken > 0) news.fetch_add(1, std::memory_order_relaxed);
   missing -= threads.woken;
   threads.started = std::min(missing, most_threads - started);
   started += threads.started;
@@ -155,7 +208,7 @@ bool copy_crew::board::take_part_in(const work* it) {
   const one_part part = it != nullptr ? mine->take_of(*it) : mine->take();
   if (part.of == nullptr) return false;
   part.of->do_part(part.number);
-  if (mine->parts_left() == 0) (void)look();
+  if (part.last) let_go_of_done();
   return true;
 }
 
@@ -200,6 +253,7 @@ copy_crew::~copy_crew() {
     board_->ending = true;
     board_->news.fetch_add(1, std::memory_order_relaxed);
   }
+  board_->hand_out_tickets(most_threads_);
   os::futex_wake(board_->news, std::numeric_limits<int>::max(), os::sharing::program);
   for (std::thread& one : threads_) {
     if (one.get_id() == std::this_thread::get_id()) {
@@ -218,15 +272,17 @@ bool copy_crew::has_this_thread() {
 
 void copy_crew::post(std::span<batch> batches) {
   auto posted = std::make_shared<order>(batches);
+  const std::uint64_t tickets = std::min<std::uint64_t>(posted->threads_wanted(), most_threads_);
   turnout threads;
   {
     const auto lock = hold(board_->mutex);
     board_->waiting.push_back(std::move(posted));
-    std::uint64_t parts = 0;
+    std::uint64_t wanted = 0;
     for (const auto& one : board_->waiting)
-      parts += std::min<std::uint64_t>(one->parts_left(), one->seats_left());
-    threads = board_->summon(parts, most_threads_);
+      wanted += one->threads_wanted();
+    threads = board_->summon(wanted, most_threads_);
   }
+  board_->hand_out_tickets(tickets);
   muster(threads);
 }
 
@@ -258,35 +314,29 @@ void copy_crew::serve(const std::shared_ptr<board>& shared) {
   // Goes on while others are faster to take what comes, so that a trickle of work keeps as many
   // awake as it needs.
   detail::spin_wait spin(patience);
-  auto lock = hold(shared->mutex);
   for (;;) {
+    const bool has_ticket = shared->wait_for_ticket(spin);
+    auto lock = hold(shared->mutex);
     board::orders done = shared->take_done();
     std::shared_ptr<order> mine = shared->with_a_seat();
     if (mine || !done.empty()) {
       if (mine) mine->sit_down();
       lock.unlock();
       done.clear();
-      if (mine) {
-        for (one_part part = mine->take(); part.of != nullptr; part = mine->take())
-          part.of->do_part(part.number);
-        mine.reset();
-        spin = detail::spin_wait(patience);
+      if (!mine) continue;
+      bool had_the_last = false;
+      for (one_part part = mine->take(); part.of != nullptr; part = mine->take()) {
+        had_the_last = part.last;
+        part.of->do_part(part.number);
       }
-      lock = hold(shared->mutex);
+      mine.reset();
+      if (had_the_last) shared->let_go_of_done();
+      spin = detail::spin_wait(patience);
       continue;
     }
     if (shared->ending) return;
+    if (has_ticket) continue;
     const std::uint32_t seen = shared->news.load(std::memory_order_relaxed);
-    ++shared->spinning;
-    lock.unlock();
-    bool patient = true;
-    while (patient && shared->news.load(std::memory_order_relaxed) == seen)
-      patient = spin.step();
-    lock = hold(shared->mutex);
-    --shared->spinning;
-    if (patient || shared->news.load(std::memory_order_relaxed) != seen) continue;
-    // Counted before it sleeps: whoever posts from here on wakes it, or keeps it from sleeping by
-    // the news.
     ++shared->sleeping;
     lock.unlock();
     os::futex_wait(shared->news, seen, std::chrono::steady_clock::time_point::max(),

@@ -25,8 +25,7 @@ constexpr std::size_t stages = 4;
 // beside. A copy begins, or ends, with small pieces, so that the device does not wait for the first
 // nor the program for the last. Those in between grow with what there is of the copy before them,
 // or halve with what is left.
-constexpr std::size_t smallest_crew_piece_in_bytes = std::size_t{512} << 10;
-constexpr std::size_t smallest_crew_piece_out_bytes = std::size_t{256} << 10;
+constexpr std::size_t smallest_crew_piece_bytes = std::size_t{512} << 10;
 constexpr std::size_t largest_crew_piece_bytes = std::size_t{4} << 20;
 // Into the device they go by two lanes in turn, and none waits for the mark of the one before, some
 // 3 µs. Out of it two at once would be late both, and with them the crew.
@@ -85,7 +84,7 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
   threads_ = core_->crew().most_threads();
   std::size_t count = 1;
   if (in_pieces_) {
-    count = has_crew_ ? std::min(crew_stages, bytes_ / smallest_crew_piece_out_bytes + 1)
+    count = has_crew_ ? std::min(crew_stages, bytes_ / smallest_crew_piece_bytes + 1)
                       : std::min(stages, bytes_ / piece_bytes + 1);
     count = std::min<std::size_t>(count, core_->mailbox_capacity());
   }
@@ -129,10 +128,15 @@ void staged_copy::begin_together() {
     work[count++] = parts_of(s);
   }
   if (count > 0) core_->crew().post({work.data(), count});
-  // Once there is nothing to help with, others are at what is left, and they wait for nobody.
+  // Once there is nothing to help with, others are at what is left, and they wait for nobody. To
+  // ask for more takes what they come to their work by, so that is done seldom.
+  constexpr int looks_between = 8;
   detail::spin_wait spin(std::chrono::hours(1), 1);
-  while (!first_is_full_.load(std::memory_order_acquire)) {
-    if (!core_->crew().help_with(first)) spin.step();
+  const auto is_full = [this] { return first_is_full_.load(std::memory_order_acquire); };
+  while (!is_full()) {
+    if (core_->crew().help_with(first)) continue;
+    for (int i = 0; i < looks_between && !is_full(); ++i)
+      spin.step();
   }
   send(first, device_core::no_room::as_configured);
   {
@@ -162,9 +166,8 @@ std::size_t staged_copy::next_piece_bytes() const noexcept {
   if (!in_pieces_) return left;
   std::size_t bytes = piece_bytes;
   if (has_crew_) {
-    bytes = source_ != nullptr
-                ? std::clamp(2 * next_, smallest_crew_piece_in_bytes, largest_crew_piece_bytes)
-                : std::clamp(left / 2, smallest_crew_piece_out_bytes, largest_crew_piece_bytes);
+    bytes = std::clamp(source_ != nullptr ? 2 * next_ : left / 2, smallest_crew_piece_bytes,
+                       largest_crew_piece_bytes);
   }
   const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
   return std::min(left, bytes / element * element);
