@@ -30,8 +30,11 @@ struct task final : copy_crew::work {
   std::function<void(std::uint32_t)> what_;
 };
 
-void post(copy_crew& crew, std::uint32_t parts, std::function<void(std::uint32_t)> what) {
-  copy_crew::batch one{.what = std::make_shared<task>(std::move(what)), .parts = parts};
+void post(copy_crew& crew, std::uint32_t parts, std::function<void(std::uint32_t)> what,
+          unsigned most_threads = 100) {
+  const auto posted = std::make_shared<task>(std::move(what));
+  posted->most = most_threads;
+  copy_crew::batch one{.what = posted, .parts = parts};
   crew.post({&one, 1});
 }
 
@@ -103,10 +106,12 @@ TEST(CopyCrew, DoesEachPartOnceWhoeverHelps) {
   const auto poster = [&](int from) {
     for (int i = from; i < batches; i += 2) {
       const auto first = static_cast<std::uint32_t>(i) * parts;
-      post(crew, parts, [&, first](std::uint32_t part) {
+      const auto do_part = [&, first](std::uint32_t part) {
         times[first + part].fetch_add(1);
         done.fetch_add(1);
-      });
+      };
+      post(crew, parts, do_part,
+           1 + static_cast<unsigned>(i) % 6);  // fewer than there are, or more
       if (i % 3 == 0) crew.call(parts);
       if (i % 50 == 0) std::this_thread::sleep_for(1ms);  // so that they sleep now and then
       while (i % 7 == 0 && crew.help()) {
