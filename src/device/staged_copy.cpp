@@ -129,7 +129,7 @@ void staged_copy::begin_together() {
   }
   if (count > 0) core_->crew().post({work.data(), count});
   // Once there is nothing to help with, others are at what is left, and they wait for nobody. To
-  // ask for more takes what they come to their work by, so that is done seldom.
+  // look for more takes the crew's mutex, so that is done seldom.
   constexpr int looks_between = 8;
   detail::spin_wait spin(std::chrono::hours(1), 1);
   const auto is_full = [this] { return first_is_full_.load(std::memory_order_acquire); };

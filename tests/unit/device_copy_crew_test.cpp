@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -152,6 +153,43 @@ TEST(CopyCrew, WakesForEachWorkHoweverLongItHasSlept) {
     // Around the time at which it falls asleep.
     std::this_thread::sleep_for(std::chrono::microseconds(5 * i));
   }
+}
+
+TEST(CopyCrew, ComesToTheNextWorkAtOnceWhileItSpins) {
+  using clock = std::chrono::steady_clock;
+  std::atomic<int> done{0};
+  copy_crew crew(1);
+  // The soonest of many, however busy the machine is. It would look for work by itself after the
+  // 300 us for which it spins.
+  clock::duration soonest = 1h;
+  for (int i = 1; i <= 300; ++i) {
+    const auto posted = clock::now();
+    post(crew, 1, [&](std::uint32_t) { done.fetch_add(1); });
+    wait_for(done, i);
+    soonest = std::min(soonest, clock::now() - posted);
+  }
+  EXPECT_LT(soonest, 150us);
+}
+
+TEST(CopyCrew, LetsGoOfWorkThatWhoeverHelpsHasDone) {
+  std::promise<void> go;
+  std::shared_future<void> may_go = go.get_future().share();
+  std::atomic<int> at_work{0};
+  copy_crew crew(1);
+  post(crew, 1, [&, may_go](std::uint32_t) {
+    at_work.fetch_add(1);
+    may_go.wait();
+  });
+  wait_for(at_work, 1);
+  std::weak_ptr<int> held;
+  {
+    const auto kept = std::make_shared<int>(0);
+    held = kept;
+    post(crew, 1, [kept](std::uint32_t) {});
+  }
+  EXPECT_TRUE(crew.help());
+  EXPECT_TRUE(held.expired());
+  go.set_value();
 }
 
 TEST(CopyCrew, CostsNothingWhileThereIsNoWork) {
