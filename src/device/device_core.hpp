@@ -66,11 +66,16 @@ class device_core {
     come_again,  ///< it is as if it had not been sent, and `done` is left alone
   };
 
+  /// Whether a lane has more to do once a request has ended, and is not to stop for its mark, which
+  /// then comes a little later: for requests that take much longer than that.
+  enum class next_in_lane : bool { is_unknown, follows };
+
   /// Checks a request, and sends it; the request is used up. `done` is called exactly once, at once
   /// when the request is refused. An empty `done` makes it a `tell`.
   /// \returns why it was refused, when it was
   result<void> send(const request_type& type, const void* request, const request_options& options,
-                    std::uint8_t lane, completion&& done, no_room full = no_room::as_configured);
+                    std::uint8_t lane, completion&& done, no_room full = no_room::as_configured,
+                    next_in_lane next = next_in_lane::is_unknown);
 
   /// The name of a library, which lives as long as this, and its lanes, by the device's policy; the
   /// same for the same name.
@@ -83,9 +88,6 @@ class device_core {
 
   /// What is lent has lanes that no request gets, because whatever follows it there would wait.
   static constexpr int lease_lanes = 8;
-  /// The last of the others, where every second piece of a large copy goes; libraries come there
-  /// when they have all others.
-  static constexpr std::uint8_t copy_lane = wire::max_lanes - lease_lanes - 1;
   /// One for another tensor to be lent, if there is one; until `leave_lease_lane`.
   [[nodiscard]] std::optional<std::uint8_t> take_lease_lane() noexcept;
   void leave_lease_lane(std::uint8_t lane) noexcept;

@@ -23,6 +23,12 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
+wire::end_mark mark_for(bool awaited, device_core::next_in_lane next) noexcept {
+  if (!awaited) return wire::end_mark::shared;
+  const bool aside = next == device_core::next_in_lane::follows;
+  return aside ? wire::end_mark::aside : wire::end_mark::own;
+}
+
 }  // namespace
 
 /// A slot that goes back unless it is filled, also where a request's own description or check
@@ -46,7 +52,7 @@ class device_core::unsent_slot {
 
 result<void> device_core::send(const request_type& type, const void* request,
                                const request_options& options, std::uint8_t lane, completion&& done,
-                               no_room full) {
+                               no_room full, next_in_lane next) {
   const auto refuse = [&](error why) -> result<void> {
     if (full == no_room::come_again && why.code == errc::mailbox_full) return why;
     why.device = ordinal_;
@@ -94,7 +100,7 @@ result<void> device_core::send(const request_type& type, const void* request,
   r.interrupted = false;
   r.withdrawn = false;
   r.kills = 0;
-  requests_->header(slot).told = done ? 0 : 1;
+  requests_->header(slot).mark = mark_for(static_cast<bool>(done), next);
   r.done = std::move(done);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;

@@ -18,12 +18,19 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 9;
+inline constexpr std::uint32_t protocol_version = 10;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t slot_bytes = 512;
+
+/// How the program hears of a request's end, where an accelerator writes the marks.
+enum class end_mark : std::uint8_t {
+  own,     ///< at once: somebody waits
+  shared,  ///< with later ones: nobody waits for just this one
+  aside,   ///< of a long one that more follow in its lane, which are not to wait for the mark
+};
 
 /// Where a request starts. Slots are handed out by the program and given back when their request
 /// has completed, so what a slot says is stable from the moment its ring entry is visible. The
@@ -49,8 +56,8 @@ struct slot_header {
   /// Set by the program for a request that was running when a worker was lost, and was perhaps the
   /// cause: it is run with nothing beside it.
   std::atomic<std::uint8_t> alone{0};
-  /// Not 0: nobody waits for this request's own end, so its completion may be told with later ones.
-  std::uint8_t told = 0;
+  /// Of this request's end.
+  end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
 

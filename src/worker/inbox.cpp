@@ -102,7 +102,7 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.deadline_ns = header.deadline_ns;
   to.memory_version = header.memory_version;
   to.held = header.held.load(std::memory_order_relaxed) != 0;
-  to.told = header.told != 0;
+  to.mark = header.mark;
   to.refused.reset();
 
   const std::uint64_t id = header.operation;

@@ -22,7 +22,7 @@ struct job {
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
   bool held = false;             ///< see `wire::slot_header::held`
-  bool told = false;             ///< see `wire::slot_header::told`
+  wire::end_mark mark = wire::end_mark::own;
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   dependencies waits;
   /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the

@@ -41,9 +41,10 @@ result<void> lane_queue::submit(job& j, bool alone) {
     if (auto well = queue_->check(); !well) return well;
   }
   answers_.write_reply(j, outcome);
-  const bool shares = j.told && !told_apart && outcome;
+  const wire::end_mark wanted = told_apart || !outcome ? wire::end_mark::own : j.mark;
   j.handed_back.store(true, std::memory_order_release);
-  if (!shares) return mark();
+  if (wanted == wire::end_mark::aside) return mark_aside();
+  if (wanted != wire::end_mark::shared) return mark();
   const std::uint64_t sharing = submitted_ - marked_;
   if (sharing >= most_per_mark) return behind_ ? mark_aside() : mark();
   if (sharing == soon) behind_ = answers_.completed(number_) < marked_;

@@ -131,7 +131,7 @@ class stage {
     header.held.store(0, std::memory_order_relaxed);
     header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
-    header.told = 0;
+    header.mark = wire::end_mark::own;
     return slot;
   }
   std::uint16_t send(step r, std::uint8_t lane) {
@@ -149,8 +149,11 @@ class stage {
 
   /// The same for one whose end nobody waits for.
   std::uint16_t tell(step r, std::uint8_t lane) {
+    return send_marked(std::move(r), lane, wire::end_mark::shared);
+  }
+  std::uint16_t send_marked(step r, std::uint8_t lane, wire::end_mark mark) {
     const std::uint16_t slot = prepare(std::move(r));
-    requests->header(slot).told = 1;
+    requests->header(slot).mark = mark;
     requests->publish(slot, lane);
     return slot;
   }

@@ -33,6 +33,28 @@ TEST_F(WorkerStreamMarks, ComeWithEachRequestThatSomebodyWaitsFor) {
   EXPECT_EQ(marks_for(0, 3), 3);
 }
 
+TEST_F(WorkerStreamMarks, AreStoredAsideForWhatMoreFollows) {
+  constexpr auto aside = wire::end_mark::aside;
+  stage_.send_marked({.reads = stage_.kib(0, 1), .number = 1}, 0, aside);
+  stage_.send_marked({.reads = stage_.kib(1, 1), .number = 2}, 0, aside);
+  stage_.send_marked({.number = is_refused}, 0, aside);
+  stage_.send_marked({.updates = stage_.kib(2, 1), .number = 3}, 0, aside);
+  EXPECT_EQ(marks_for(0, 4), 2) << "where one was refused, and of what must not begin twice";
+  EXPECT_EQ(device_.marks_aside, 2);
+}
+
+TEST_F(WorkerStreamMarks, ThatAreStoredAsideLeaveOpenWhetherTheNextHasBegun) {
+  stage_.send_marked({.number = 1, .hold = true}, 0, wire::end_mark::aside);
+  stage_.send({.number = 2}, 0);
+  stage_.send({.number = 3}, 0);
+  start();
+  until(stage_.steps.begun[1]);
+  await_enqueued(0, 3);
+  EXPECT_EQ(last_begun(0), 2u);
+  let_end(1);
+  stage_.await(0, 3);
+}
+
 TEST_F(WorkerStreamMarks, OfAnAwaitedRequestStandsForThoseBefore) {
   for (int i = 0; i < 3; ++i)
     stage_.tell({.writes = stage_.kib(0, 1), .number = 1}, 0);
@@ -136,7 +158,7 @@ TEST_F(WorkerStreamMarks, ComeWithARefusal) {
 TEST_F(WorkerStreamMarks, ComeWithARequestThatHasADeadline) {
   stage_.tell({.number = 1}, 0);
   const std::uint16_t slot = stage_.prepare({.number = 2});
-  stage_.requests->header(slot).told = 1;
+  stage_.requests->header(slot).mark = wire::end_mark::shared;
   stage_.requests->header(slot).deadline_ns = std::int64_t{1} << 62;
   stage_.requests->publish(slot, 0);
   stage_.tell({.number = 3}, 0);
