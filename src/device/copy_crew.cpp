@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
-#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -41,70 +39,105 @@ std::unique_lock<std::mutex> hold(std::mutex& mutex) {
 struct one_part {
   copy_crew::work* of = nullptr;
   std::uint32_t number = 0;
-  bool last = false;  // of its order
-};
-
-/// Batches that were posted together. Their parts are taken without the mutex, which all threads
-/// would want for each of them: whoever has an order counts `next_` up, and the part is its own.
-/// Relaxed: the mutex under which it got the order has shown it what to do.
-class order {
- public:
-  explicit order(std::span<copy_crew::batch> batches)
-      : batches_(std::make_move_iterator(batches.begin()), std::make_move_iterator(batches.end())) {
-    for (const copy_crew::batch& one : batches_)
-      parts_ += one.parts;
-  }
-
-  [[nodiscard]] one_part take() noexcept {
-    return part(next_.fetch_add(1, std::memory_order_relaxed));
-  }
-  /// A part of `it`, if that comes next.
-  [[nodiscard]] one_part take_of(const copy_crew::work& it) noexcept {
-    std::uint64_t next = next_.load(std::memory_order_relaxed);
-    while (part(next).of == &it) {
-      if (next_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) return part(next);
-    }
-    return {};
-  }
-  [[nodiscard]] std::uint64_t parts_left() const noexcept {
-    return parts_ - std::min(parts_, next_.load(std::memory_order_relaxed));
-  }
-
-  // Under the mutex: who of the crew is at it. A thread that is stays until no part is left.
-  [[nodiscard]] unsigned seats_left() const noexcept {
-    const unsigned most = batches_.front().what->most_threads();
-    return most - std::min(most, seated_);
-  }
-  [[nodiscard]] std::uint64_t threads_wanted() const noexcept {
-    return std::min<std::uint64_t>(parts_left(), seats_left());
-  }
-  void sit_down() noexcept { ++seated_; }
-
- private:
-  [[nodiscard]] one_part part(std::uint64_t number) const noexcept {
-    const bool last = number + 1 == parts_;
-    for (const copy_crew::batch& one : batches_) {
-      if (number < one.parts) return {one.what.get(), static_cast<std::uint32_t>(number), last};
-      number -= one.parts;
-    }
-    return {};
-  }
-
-  const std::vector<copy_crew::batch> batches_;
-  std::uint64_t parts_ = 0;
-  unsigned seated_ = 0;
-  alignas(64) std::atomic<std::uint64_t> next_{0};
 };
 
 }  // namespace
 
+/// How far a thread has come in an order: the batch of its last part, and that one's first part.
+struct copy_crew::cursor {
+  std::size_t batch = 0;
+  std::uint64_t first_part = 0;
+};
+
+/// Parts are taken without a lock, which all threads would want for each of them: whoever counts
+/// `next_` up has the part. What has been added is published by `added_`, release, and read by
+/// whoever has seen that, acquire.
+///
+/// A thread leaves its seat and then looks for parts once more; whoever adds some counts the seats
+/// that are taken after that. All of it is seq_cst, so one of the two sees the other.
+class copy_crew::order {
+ public:
+  explicit order(const order_shape& shape)
+      : most_threads_(shape.most_threads), batches_(shape.most_batches) {}
+
+  void add(batch more) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t parts = added_.load(std::memory_order_relaxed) + more.parts;
+    batches_[count_++] = std::move(more);
+    added_.store(parts, std::memory_order_seq_cst);
+  }
+  void close() noexcept { closed_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+  [[nodiscard]] one_part take(cursor& at) noexcept {
+    std::uint64_t next = next_.load(std::memory_order_relaxed);
+    while (next < added_.load(std::memory_order_acquire)) {
+      if (next_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) {
+        return part(at, next);
+      }
+    }
+    return {};
+  }
+  /// A part of `it`, if that comes next.
+  [[nodiscard]] one_part take_of(const copy_crew::work& it) noexcept {
+    std::uint64_t next = next_.load(std::memory_order_relaxed);
+    while (next < added_.load(std::memory_order_acquire)) {
+      cursor at;
+      const one_part found = part(at, next);
+      if (found.of != &it) return {};
+      if (next_.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) return found;
+    }
+    return {};
+  }
+  [[nodiscard]] bool has_parts() const noexcept {
+    return next_.load(std::memory_order_relaxed) < added_.load(std::memory_order_seq_cst);
+  }
+
+  [[nodiscard]] unsigned seated() const noexcept { return seated_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] unsigned most_threads() const noexcept { return most_threads_; }
+  [[nodiscard]] bool sit_down() noexcept {
+    unsigned now = seated_.load(std::memory_order_relaxed);
+    while (now < most_threads_) {
+      if (seated_.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
+    }
+    return false;
+  }
+  /// False for whoever is to stay, since there is more.
+  [[nodiscard]] bool stand_up() noexcept {
+    seated_.fetch_sub(1, std::memory_order_seq_cst);
+    return !has_parts() || !sit_down();
+  }
+
+ private:
+  // Of a number that has been added, not below the last one of this cursor.
+  [[nodiscard]] one_part part(cursor& at, std::uint64_t number) const noexcept {
+    for (;; ++at.batch) {
+      const batch& one = batches_[at.batch];
+      if (number - at.first_part < one.parts) {
+        return {one.what.get(), static_cast<std::uint32_t>(number - at.first_part)};
+      }
+      at.first_part += one.parts;
+    }
+  }
+
+  const unsigned most_threads_;
+  std::vector<batch> batches_;
+  std::mutex mutex_;  // who adds
+  std::size_t count_ = 0;
+  // Apart: all look at the first, few write it; all write the second.
+  alignas(64) std::atomic<std::uint64_t> added_{0};
+  std::atomic<bool> closed_{false};
+  alignas(64) std::atomic<std::uint64_t> next_{0};
+  alignas(64) std::atomic<unsigned> seated_{0};
+};
+
 /// The mutex guards everything but the atomics.
 ///
-/// Who spins for work watches `tickets` alone, and comes to the mutex with one: if all came for
-/// each piece, the few that find a part would come late by the others' turns. An order brings one
-/// for each thread that it has a part and a seat for. They are handed out once it waits, by a
-/// release that whoever takes one acquires: a ticket's holder finds that order, or another, or that
-/// others have begun all there was. Who is about to sleep looks for a seat without one.
+/// Who spins for work watches `tickets`, and comes to the mutex with one: if all came for each
+/// order, the few that find a seat would come late by the others' turns. They are handed out once
+/// an order waits, by a release that whoever takes one acquires: a ticket's holder finds that
+/// order, or another, or that others have begun all there was. Who is at an order without a part
+/// watches for both. Who is about to sleep looks for parts without a ticket.
 ///
 /// `news` changes under the mutex whenever those who sleep on it are to come awake.
 struct copy_crew::board {
@@ -116,18 +149,20 @@ struct copy_crew::board {
   [[nodiscard]] bool take_ticket() noexcept;
   /// Spins for one; false if none has come while there was patience.
   [[nodiscard]] bool wait_for_ticket(detail::spin_wait& spin) noexcept;
+  /// Does parts of `it`, with a seat, as long as more come. \returns whether it has a ticket
+  [[nodiscard]] bool work_at(order& it);
+  /// Waits for more parts of `it`, for its end, or for a ticket. \returns whether it has one
+  [[nodiscard]] bool wait_for_more(order& it) noexcept;
 
-  /// Those without parts are to be let go of without the mutex: the last one may end the crew.
-  [[nodiscard]] orders take_done();
-  void let_go_of_done();
-  /// The first order that has parts and a seat left, or none.
-  [[nodiscard]] std::shared_ptr<order> with_a_seat() const;
-  [[nodiscard]] turnout summon(std::uint64_t parts, unsigned most_threads);
+  /// The first order that has parts and a seat; with a ticket, or one that has a seat. None if
+  /// there is none.
+  [[nodiscard]] std::shared_ptr<order> take_seat(bool has_ticket);
+  [[nodiscard]] turnout summon(unsigned wanted, unsigned most_threads);
   /// One part of what comes next, or of `it` alone if that comes next; false if there is none.
   bool take_part_in(const work* it);
 
   std::mutex mutex;
-  std::deque<std::shared_ptr<order>> waiting;
+  orders waiting;
   unsigned started = 0;
   unsigned sleeping = 0;
   unsigned woken = 0;  // of those that sleep: they are on their way
@@ -159,31 +194,44 @@ bool copy_crew::board::wait_for_ticket(detail::spin_wait& spin) noexcept {
   return has_one;
 }
 
-copy_crew::board::orders copy_crew::board::take_done() {
-  orders done;
-  for (; !waiting.empty() && waiting.front()->parts_left() == 0; waiting.pop_front())
-    done.push_back(std::move(waiting.front()));
-  // Nobody is wanted. What comes next has its tickets after this.
-  if (waiting.empty()) tickets.store(0, std::memory_order_relaxed);
-  return done;
+bool copy_crew::board::wait_for_more(order& it) noexcept {
+  spinning.fetch_add(1, std::memory_order_relaxed);
+  detail::spin_wait spin(patience, 1);
+  bool has_ticket = false;
+  while (!it.has_parts() && !it.closed()) {
+    has_ticket = take_ticket();
+    if (has_ticket || !spin.step()) break;
+  }
+  spinning.fetch_sub(1, std::memory_order_relaxed);
+  return has_ticket;
 }
 
-void copy_crew::board::let_go_of_done() {
-  const orders done = [this] {
-    const auto lock = hold(mutex);
-    return take_done();
-  }();
+bool copy_crew::board::work_at(order& it) {
+  cursor at;
+  bool has_ticket = false;
+  do {
+    for (one_part part = it.take(at); part.of != nullptr; part = it.take(at))
+      part.of->do_part(part.number);
+    if (has_ticket) continue;
+    has_ticket = wait_for_more(it);
+  } while (it.has_parts() || !it.stand_up());
+  return has_ticket;
 }
 
-std::shared_ptr<order> copy_crew::board::with_a_seat() const {
-  const auto found = std::ranges::find_if(
-      waiting, [](const auto& one) { return one->parts_left() > 0 && one->seats_left() > 0; });
-  return found == waiting.end() ? nullptr : *found;
+std::shared_ptr<copy_crew::order> copy_crew::board::take_seat(bool has_ticket) {
+  for (const auto& one : waiting) {
+    if (one->has_parts() && one->sit_down()) return one;
+  }
+  if (!has_ticket) return nullptr;
+  for (const auto& one : waiting) {
+    if (!one->closed() && one->sit_down()) return one;
+  }
+  return nullptr;
 }
 
-// Whom to bring so that there is an idle one for each part.
-copy_crew::turnout copy_crew::board::summon(std::uint64_t parts, unsigned most_threads) {
-  const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(parts, most_threads));
+// Whom to bring so that so many that are at nothing are awake.
+copy_crew::turnout copy_crew::board::summon(unsigned wanted, unsigned most_threads) {
+  wanted = std::min(wanted, most_threads);
   const unsigned coming = spinning.load(std::memory_order_relaxed) + woken;
   unsigned missing = wanted - std::min(wanted, coming);
   turnout threads;
@@ -198,17 +246,16 @@ copy_crew::turnout copy_crew::board::summon(std::uint64_t parts, unsigned most_t
 
 bool copy_crew::board::take_part_in(const work* it) {
   // Whoever calls needs no seat.
-  const auto look = [this] {
+  const std::shared_ptr<order> mine = [this]() -> std::shared_ptr<order> {
     const auto lock = hold(mutex);
-    orders done = take_done();
-    return std::pair(waiting.empty() ? nullptr : waiting.front(), std::move(done));
-  };
-  const std::shared_ptr<order> mine = look().first;
+    const auto found = std::ranges::find_if(waiting, [](const auto& o) { return o->has_parts(); });
+    return found == waiting.end() ? nullptr : *found;
+  }();
   if (!mine) return false;
-  const one_part part = it != nullptr ? mine->take_of(*it) : mine->take();
+  cursor at;
+  const one_part part = it != nullptr ? mine->take_of(*it) : mine->take(at);
   if (part.of == nullptr) return false;
   part.of->do_part(part.number);
-  if (part.last) let_go_of_done();
   return true;
 }
 
@@ -270,29 +317,41 @@ bool copy_crew::has_this_thread() {
          threads_.end();
 }
 
-void copy_crew::post(std::span<batch> batches) {
-  auto posted = std::make_shared<order>(batches);
-  const std::uint64_t tickets = std::min<std::uint64_t>(posted->threads_wanted(), most_threads_);
+std::shared_ptr<copy_crew::order> copy_crew::open(const order_shape& shape) {
+  auto opened = std::make_shared<order>(shape);
+  const auto wanted = static_cast<unsigned>(
+      std::min<std::uint64_t>(shape.parts, std::min(shape.most_threads, most_threads_)));
   turnout threads;
   {
     const auto lock = hold(board_->mutex);
-    board_->waiting.push_back(std::move(posted));
-    std::uint64_t wanted = 0;
-    for (const auto& one : board_->waiting)
-      wanted += one->threads_wanted();
+    board_->waiting.push_back(opened);
     threads = board_->summon(wanted, most_threads_);
   }
-  board_->hand_out_tickets(tickets);
+  board_->hand_out_tickets(wanted);
+  muster(threads);
+  return opened;
+}
+
+void copy_crew::add(const std::shared_ptr<order>& to, batch more) {
+  const auto wanted = std::min<unsigned>(more.parts, std::min(to->most_threads(), most_threads_));
+  to->add(std::move(more));
+  const unsigned there = to->seated();
+  if (there >= wanted) return;
+  turnout threads;
+  {
+    const auto lock = hold(board_->mutex);
+    threads = board_->summon(wanted - there, most_threads_);
+  }
+  board_->hand_out_tickets(wanted - there);
   muster(threads);
 }
 
-void copy_crew::call(std::uint64_t parts) {
-  turnout threads;
-  {
-    const auto lock = hold(board_->mutex);
-    threads = board_->summon(parts, most_threads_);
-  }
-  muster(threads);
+void copy_crew::close(const std::shared_ptr<order>& it) {
+  it->close();
+  const auto lock = hold(board_->mutex);
+  std::erase(board_->waiting, it);
+  // Nobody is wanted. What comes next has its tickets after this.
+  if (board_->waiting.empty()) board_->tickets.store(0, std::memory_order_relaxed);
 }
 
 void copy_crew::muster(turnout threads) {
@@ -314,23 +373,15 @@ void copy_crew::serve(const std::shared_ptr<board>& shared) {
   // Goes on while others are faster to take what comes, so that a trickle of work keeps as many
   // awake as it needs.
   detail::spin_wait spin(patience);
+  bool kept_ticket = false;
   for (;;) {
-    const bool has_ticket = shared->wait_for_ticket(spin);
+    const bool has_ticket = kept_ticket || shared->wait_for_ticket(spin);
+    kept_ticket = false;
     auto lock = hold(shared->mutex);
-    board::orders done = shared->take_done();
-    std::shared_ptr<order> mine = shared->with_a_seat();
-    if (mine || !done.empty()) {
-      if (mine) mine->sit_down();
+    if (std::shared_ptr<order> mine = shared->take_seat(has_ticket)) {
       lock.unlock();
-      done.clear();
-      if (!mine) continue;
-      bool had_the_last = false;
-      for (one_part part = mine->take(); part.of != nullptr; part = mine->take()) {
-        had_the_last = part.last;
-        part.of->do_part(part.number);
-      }
+      kept_ticket = shared->work_at(*mine);
       mine.reset();
-      if (had_the_last) shared->let_go_of_done();
       spin = detail::spin_wait(patience);
       continue;
     }

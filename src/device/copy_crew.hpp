@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -19,8 +19,6 @@ class copy_crew {
    public:
     /// Called once for each part, by any thread.
     virtual void do_part(std::uint32_t part) = 0;
-    /// How many of the crew may be at it at once. Called by any thread.
-    [[nodiscard]] virtual unsigned most_threads() const noexcept = 0;
 
    protected:
     ~work() = default;
@@ -28,6 +26,14 @@ class copy_crew {
   struct batch {
     std::shared_ptr<work> what;
     std::uint32_t parts = 0;
+  };
+
+  /// Batches that come one after the other. Who of the crew is at one stays for the next.
+  class order;
+  struct order_shape {
+    std::size_t most_batches = 0;
+    std::uint64_t parts = 0;    ///< of all of them, about
+    unsigned most_threads = 0;  ///< of the crew, at it at once
   };
 
   explicit copy_crew(unsigned most_threads);
@@ -40,11 +46,13 @@ class copy_crew {
   /// Called by one of its threads, which is not to wait for the others: it may be the only one.
   [[nodiscard]] bool has_this_thread();
 
-  /// Begins each batch in its turn, all of them by as many as the first one may have. Wakes as many
-  /// as there is work for, all at once.
-  void post(std::span<batch> batches);
-  /// So many parts come soon: wakes those who will do them.
-  void call(std::uint64_t parts);
+  /// Its first batch comes soon: wakes those who will be at it.
+  [[nodiscard]] std::shared_ptr<order> open(const order_shape& shape);
+  /// Begun when those before have been. Whoever calls holds a reference of its own, since the last
+  /// part may be done before this returns.
+  void add(const std::shared_ptr<order>& to, batch more);
+  /// All that was added has been done, and no more comes.
+  void close(const std::shared_ptr<order>& it);
   /// Does one part of what waits for the crew, if there is any.
   bool help();
   /// The same for a part of `it` alone.
@@ -52,6 +60,7 @@ class copy_crew {
 
  private:
   struct board;
+  struct cursor;
   class helping;
   struct turnout {
     unsigned woken = 0;

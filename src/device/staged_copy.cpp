@@ -6,7 +6,6 @@
 #include <troupe/ops/memory/copy.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <ranges>
@@ -21,15 +20,15 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 // What is in flight must last until a completion has been heard of and another piece sent.
 constexpr std::size_t stages = 4;
 
-// With a crew, whose device is faster: it copies 4 MiB in 75 µs, and each piece costs it 3 µs
-// beside. A copy begins, or ends, with small pieces, so that the device does not wait for the first
-// nor the program for the last. Those in between grow with what there is of the copy before them,
-// or halve with what is left.
+// With a crew, whose device is faster: it copies 4 MiB in 75 µs, and each piece costs it up to 3 µs
+// beside. They share a lane, which does not stop for their marks. A copy begins, or ends, with
+// small pieces, so that the device does not wait for the first nor the program for the last. Those
+// in between grow with what there is of the copy before them, or halve with what is left.
 constexpr std::size_t smallest_crew_piece_bytes = std::size_t{512} << 10;
 constexpr std::size_t largest_crew_piece_bytes = std::size_t{4} << 20;
-// Into the device they go by two lanes in turn, and none waits for the mark of the one before, some
-// 3 µs. Out of it two at once would be late both, and with them the crew.
-constexpr std::size_t crew_stages = 12;
+// Enough for the link never to wait; with more of them what the crew writes has left the caches by
+// the time the device reads it.
+constexpr std::size_t crew_stages = 8;
 // Little for a processor, so that all are done with a piece at about the same time.
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
 // Not worth the way to another thread.
@@ -73,8 +72,6 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
       tensor_(device_side),
       bytes_(static_cast<std::size_t>(device_side.count() * size_of(device_side.type()))),
       lane_(core_->lanes_of("memory").lanes->pick()),
-      other_lane_(lane_),
-      next_lane_(lane_),
       unsent_(bytes_),
       done_(&core_->completions()),
       sent_(&core_->completions()) {
@@ -94,12 +91,15 @@ staged_copy::staged_copy(std::shared_ptr<device_core> core, const any_tensor& de
 }
 
 future<void> staged_copy::start() {
-  if (in_pieces_ && has_crew_ && source_ != nullptr) other_lane_ = device_core::copy_lane;
   future<void> answer = done_.get_future();
   future<void> all_sent = sent_.get_future();
   if (bytes_ == 0) sent_.set_value();
   // This count keeps the copy from ending before all of its first pieces are under way.
   under_way_ = 1;
+  if (has_crew_) {
+    work_ = core_->crew().open(
+        {.most_batches = pieces(), .parts = in_parts(bytes_), .most_threads = threads_});
+  }
   if (has_crew_ && source_ != nullptr) {
     begin_together();
   } else {
@@ -119,15 +119,11 @@ future<void> staged_copy::start() {
 void staged_copy::begin_together() {
   stage& first = stages_.front();
   if (!begin_piece(first)) return;
-  copy_crew::batch alone = parts_of(first);
-  core_->crew().post({&alone, 1});
-  std::array<copy_crew::batch, crew_stages> work;
-  std::size_t count = 0;
+  copy_piece(first);
   for (stage& s : std::span(stages_).subspan(1)) {
     if (!begin_piece(s)) break;
-    work[count++] = parts_of(s);
+    copy_piece(s);
   }
-  if (count > 0) core_->crew().post({work.data(), count});
   // Once there is nothing to help with, others are at what is left, and they wait for nobody. To
   // look for more takes the crew's mutex, so that is done seldom.
   constexpr int looks_between = 8;
@@ -152,25 +148,29 @@ void staged_copy::begin_alone() {
   if (!begin_piece(first)) return;
   if (source_ != nullptr) copy_bytes(first, first.begin, first.end);
   send(first, device_core::no_room::as_configured);
-  // They come awake while the worker is at the first piece.
-  if (has_crew_ && target_ != nullptr) core_->crew().call(in_parts(bytes_));
   for (stage& s : std::span(stages_).subspan(1)) {
     if (!begin_piece(s)) break;
     set_going(s);
   }
 }
 
-// Of the piece that begins at `next_`.
-std::size_t staged_copy::next_piece_bytes() const noexcept {
-  const std::size_t left = bytes_ - next_;
+std::size_t staged_copy::piece_bytes_at(std::size_t begin) const noexcept {
+  const std::size_t left = bytes_ - begin;
   if (!in_pieces_) return left;
   std::size_t bytes = piece_bytes;
   if (has_crew_) {
-    bytes = std::clamp(source_ != nullptr ? 2 * next_ : left / 2, smallest_crew_piece_bytes,
+    bytes = std::clamp(source_ != nullptr ? 2 * begin : left / 2, smallest_crew_piece_bytes,
                        largest_crew_piece_bytes);
   }
   const auto element = static_cast<std::size_t>(size_of(tensor_.type()));
   return std::min(left, bytes / element * element);
+}
+
+std::size_t staged_copy::pieces() const noexcept {
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin < bytes_; begin += piece_bytes_at(begin))
+    ++count;
+  return count;
 }
 
 // False when there is no other, or no memory for it, which fails the copy.
@@ -179,8 +179,7 @@ bool staged_copy::begin_piece(stage& s) {
     const std::lock_guard lock(mutex_);
     if (failure_ || next_ >= bytes_) return false;
     s.begin = next_;
-    s.end = next_ = next_ + next_piece_bytes();
-    s.lane = std::exchange(next_lane_, next_lane_ == lane_ ? other_lane_ : lane_);
+    s.end = next_ = next_ + piece_bytes_at(next_);
     ++under_way_;
   }
   if (s.end - s.begin == bytes_) {
@@ -224,18 +223,15 @@ void staged_copy::set_going(stage& s) {
 
 // Between the program's memory and the staging memory.
 void staged_copy::copy_piece(stage& s) {
-  if (has_crew_ && s.end - s.begin > done_at_once_bytes) {
-    copy_crew::batch work = parts_of(s);
-    return core_->crew().post({&work, 1});
+  if (!has_crew_) {
+    copy_bytes(s, s.begin, s.end);
+    return on_copied(s);
   }
-  copy_bytes(s, s.begin, s.end);
-  on_copied(s);
-}
-
-copy_crew::batch staged_copy::parts_of(stage& s) {
   const auto parts = static_cast<std::uint32_t>(in_parts(s.end - s.begin));
   s.parts_left.store(parts, std::memory_order_relaxed);
-  return {.what = {shared_from_this(), &s}, .parts = parts};
+  // Once it is added it may end, and the whole copy.
+  const std::shared_ptr<copy_crew::order> work = work_;
+  core_->crew().add(work, {.what = {shared_from_this(), &s}, .parts = parts});
 }
 
 void staged_copy::stage::do_part(std::uint32_t part) {
@@ -291,8 +287,10 @@ bool staged_copy::send(stage& s, device_core::no_room full) {
   completion done = [self = shared_from_this(), &s](const std::byte*, error* failure) {
     self->on_done(s, failure);
   };
-  const auto sent =
-      core_->send(request_type_of<memory::copy>(), &request, {}, s.lane, std::move(done), full);
+  const auto next =
+      s.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown;
+  const auto sent = core_->send(request_type_of<memory::copy>(), &request, {}, lane_,
+                                std::move(done), full, next);
   if (sent) {
     note_sent(bytes);
   } else if (full == device_core::no_room::come_again && sent.error().code == errc::mailbox_full) {
@@ -370,6 +368,8 @@ void staged_copy::end_one(std::optional<error> failure) {
     return;
   }
   give_back_staging();
+  // Which holds this copy, as long as it has its parts.
+  if (has_crew_) core_->crew().close(std::exchange(work_, nullptr));
   if (failure_) {
     done_.set_error(std::move(*failure_));
   } else {

@@ -30,7 +30,7 @@ namespace troupe {
 ///
 /// Lives until its last piece has ended: each piece in flight holds a reference. `mutex_` guards
 /// what the stages share. A stage has one owner at a time, who alone touches it: whoever begins a
-/// piece there; those who copy its parts (handed over by the crew's mutex); the one of them who did
+/// piece there; those who copy its parts (handed over by the crew's order); the one of them who did
 /// the last part (`parts_left`, acq_rel: it has what all others wrote); the worker, by the mailbox;
 /// whoever hears of the end, who holds the reactor's role and only hands on.
 class staged_copy : public std::enable_shared_from_this<staged_copy> {
@@ -46,26 +46,25 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   /// Where one piece after the other is on its way.
   struct stage final : copy_crew::work {
     void do_part(std::uint32_t part) override;
-    [[nodiscard]] unsigned most_threads() const noexcept override { return copy->threads_; }
 
     staged_copy* copy = nullptr;
     std::size_t begin = 0;  // of the piece, in bytes of the program's memory
     std::size_t end = 0;
-    std::uint8_t lane = 0;
     detail::buffer_ref room;  // for one piece after the other
     any_tensor staging;
     any_tensor device_side;
-    std::atomic<std::uint32_t> parts_left{0};
+    // Apart from what all look at: each part writes it.
+    alignas(64) std::atomic<std::uint32_t> parts_left{0};
   };
 
   [[nodiscard]] future<void> start();
   void begin_together();
   void begin_alone();
-  [[nodiscard]] std::size_t next_piece_bytes() const noexcept;
+  [[nodiscard]] std::size_t piece_bytes_at(std::size_t begin) const noexcept;
+  [[nodiscard]] std::size_t pieces() const noexcept;
   [[nodiscard]] bool begin_piece(stage& s);
   void set_going(stage& s);
   void copy_piece(stage& s);
-  [[nodiscard]] copy_crew::batch parts_of(stage& s);
   void copy_bytes(const stage& s, std::size_t begin, std::size_t end) const noexcept;
   void on_copied(stage& s);
   bool send(stage& s, device_core::no_room full);
@@ -84,15 +83,14 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   const std::byte* source_ = nullptr;  // of a copy in
   std::byte* target_ = nullptr;        // of a copy out
   std::uint8_t lane_ = 0;
-  std::uint8_t other_lane_ = 0;
   std::vector<stage> stages_;
   // By whoever did its last part, as the last thing it does with that piece.
   std::atomic<bool> first_is_full_{false};
-  unsigned threads_ = 0;  // of the crew, that may be at a piece at once
+  unsigned threads_ = 0;                    // of the crew, that may be at a piece at once
+  std::shared_ptr<copy_crew::order> work_;  // until the last piece has ended
 
-  std::mutex mutex_;
+  alignas(64) std::mutex mutex_;
   std::size_t next_ = 0;
-  std::uint8_t next_lane_ = 0;   // in turn: a copy does not wait for the mark of the one before
   std::size_t unsent_ = 0;       // bytes
   std::size_t under_way_ = 0;    // pieces, and one for whoever starts the copy
   bool begun_ = false;           // the first piece was sent

@@ -23,21 +23,43 @@ using namespace std::chrono_literals;
 struct task final : copy_crew::work {
   explicit task(std::function<void(std::uint32_t)> what) : what_(std::move(what)) {}
   void do_part(std::uint32_t part) override { what_(part); }
-  unsigned most_threads() const noexcept override { return most.load(); }
-
-  std::atomic<unsigned> most{100};
 
  private:
   std::function<void(std::uint32_t)> what_;
 };
 
-void post(copy_crew& crew, std::uint32_t parts, std::function<void(std::uint32_t)> what,
-          unsigned most_threads = 100) {
-  const auto posted = std::make_shared<task>(std::move(what));
-  posted->most = most_threads;
-  copy_crew::batch one{.what = posted, .parts = parts};
-  crew.post({&one, 1});
-}
+/// Waits at its end for its orders.
+class orderly_crew : public copy_crew {
+ public:
+  using copy_crew::copy_crew;
+  orderly_crew(const orderly_crew&) = delete;
+  orderly_crew& operator=(const orderly_crew&) = delete;
+  ~orderly_crew() {
+    while (open_.load() > 0)
+      std::this_thread::yield();
+  }
+
+  /// An order of one batch, which its last part closes.
+  void post(std::uint32_t parts, std::function<void(std::uint32_t)> what,
+            unsigned most_threads = 100) {
+    open_.fetch_add(1);
+    const auto posted = open({.most_batches = 1, .parts = parts, .most_threads = most_threads});
+    auto left = std::make_shared<std::atomic<std::uint32_t>>(parts);
+    // Order and part hold each other until then.
+    auto do_part = [this, held = posted, left = std::move(left),
+                    what = std::move(what)](std::uint32_t part) mutable {
+      what(part);
+      if (left->fetch_sub(1) != 1) return;
+      what = nullptr;
+      close(std::exchange(held, nullptr));
+      open_.fetch_sub(1);
+    };
+    add(posted, {.what = std::make_shared<task>(std::move(do_part)), .parts = parts});
+  }
+
+ private:
+  std::atomic<int> open_{0};
+};
 
 void wait_for(const std::atomic<int>& count, int expected) {
   while (count.load() < expected)
@@ -58,8 +80,8 @@ TEST(CopyCrew, WorksInAsManyThreadsAsThereIsWorkForAndNoMore) {
   std::shared_future<void> may_go = go.get_future().share();
   std::atomic<int> at_work{0};
   std::atomic<int> done{0};
-  copy_crew crew(3);
-  post(crew, 10, [&, may_go](std::uint32_t) {
+  orderly_crew crew(3);
+  crew.post(10, [&, may_go](std::uint32_t) {
     at_work.fetch_add(1);
     may_go.wait();
     done.fetch_add(1);
@@ -75,25 +97,19 @@ TEST(CopyCrew, IsAtWorkInNoMoreThreadsThanThatMayHave) {
   std::shared_future<void> may_go = go.get_future().share();
   std::atomic<int> at_work{0};
   std::atomic<int> done{0};
-  copy_crew crew(3);
-  const auto shy = std::make_shared<task>([&, may_go](std::uint32_t) {
+  orderly_crew crew(3);
+  const auto held = [&, may_go](std::uint32_t) {
     at_work.fetch_add(1);
     may_go.wait();
     done.fetch_add(1);
-  });
-  shy->most = 1;
-  copy_crew::batch one{.what = shy, .parts = 10};
-  crew.post({&one, 1});
+  };
+  crew.post(10, held, 1);
   wait_for(at_work, 1);
   // Another's work, for which there are threads.
   std::atomic<int> others{0};
-  post(crew, 20, [&](std::uint32_t) { others.fetch_add(1); });
+  crew.post(20, [&](std::uint32_t) { others.fetch_add(1); });
   wait_for(others, 20);
   EXPECT_EQ(at_work, 1);
-  shy->most = 2;
-  crew.call(10);
-  wait_for(at_work, 2);
-  EXPECT_EQ(at_work, 2);
   go.set_value();
   wait_for(done, 10);
 }
@@ -103,7 +119,7 @@ TEST(CopyCrew, DoesEachPartOnceWhoeverHelps) {
   constexpr std::uint32_t parts = 40;
   std::vector<std::atomic<int>> times(std::size_t{batches} * parts);
   std::atomic<int> done{0};
-  copy_crew crew(5);
+  orderly_crew crew(5);
   const auto poster = [&](int from) {
     for (int i = from; i < batches; i += 2) {
       const auto first = static_cast<std::uint32_t>(i) * parts;
@@ -111,9 +127,8 @@ TEST(CopyCrew, DoesEachPartOnceWhoeverHelps) {
         times[first + part].fetch_add(1);
         done.fetch_add(1);
       };
-      post(crew, parts, do_part,
-           1 + static_cast<unsigned>(i) % 6);  // fewer than there are, or more
-      if (i % 3 == 0) crew.call(parts);
+      crew.post(parts, do_part,
+                1 + static_cast<unsigned>(i) % 6);        // fewer than there are, or more
       if (i % 50 == 0) std::this_thread::sleep_for(1ms);  // so that they sleep now and then
       while (i % 7 == 0 && crew.help()) {
       }
@@ -127,28 +142,60 @@ TEST(CopyCrew, DoesEachPartOnceWhoeverHelps) {
     ASSERT_EQ(one, 1);
 }
 
-TEST(CopyCrew, BeginsWhatWasPostedInItsOrder) {
-  std::vector<std::uint32_t> order;
+TEST(CopyCrew, BeginsTheBatchesOfAnOrderInTurn) {
+  std::vector<std::uint32_t> begun;
   std::atomic<int> done{0};
   copy_crew crew(1);
-  std::vector<copy_crew::batch> both;
+  const auto order = crew.open({.most_batches = 2, .parts = 6, .most_threads = 1});
   for (const std::uint32_t name : {10u, 20u}) {
-    both.push_back({.what = std::make_shared<task>([&, name](std::uint32_t part) {
-                      order.push_back(name + part);
-                      done.fetch_add(1);
-                    }),
-                    .parts = 3});
+    crew.add(order, {.what = std::make_shared<task>([&, name](std::uint32_t part) {
+                       begun.push_back(name + part);
+                       done.fetch_add(1);
+                     }),
+                     .parts = 3});
   }
-  crew.post(both);
   wait_for(done, 6);
-  EXPECT_EQ(order, (std::vector<std::uint32_t>{10, 11, 12, 20, 21, 22}));
+  crew.close(order);
+  EXPECT_EQ(begun, (std::vector<std::uint32_t>{10, 11, 12, 20, 21, 22}));
+}
+
+// Of orders whose parts come around the time at which its threads leave them, or fall asleep.
+TEST(CopyCrew, ComesToEachBatchHoweverLateItIs) {
+  constexpr std::uint32_t parts = 3;
+  constexpr int batches = 300;
+  std::atomic<int> done{0};
+  copy_crew crew(2);
+  std::vector<std::shared_ptr<copy_crew::order>> orders;
+  for (int i = 0; i < 3; ++i)
+    orders.push_back(crew.open({.most_batches = batches, .parts = parts, .most_threads = 2}));
+  for (int i = 1; i <= batches; ++i) {
+    const auto one = std::make_shared<task>([&](std::uint32_t) { done.fetch_add(1); });
+    crew.add(orders[static_cast<std::size_t>(i * 7 / 5 % 3)], {.what = one, .parts = parts});
+    if (i % 4 == 0) continue;
+    wait_for(done, i * static_cast<int>(parts));
+    std::this_thread::sleep_for(std::chrono::microseconds(3 * i));
+  }
+  wait_for(done, batches * static_cast<int>(parts));
+  for (const auto& order : orders)
+    crew.close(order);
+}
+
+TEST(CopyCrew, LeavesAnOrderThatWaitsForOneThatDoesNot) {
+  std::atomic<int> done{0};
+  orderly_crew crew(1);
+  const auto waits = crew.open({.most_batches = 1, .parts = 100, .most_threads = 1});
+  for (int i = 1; i <= 100; ++i) {
+    crew.post(1, [&](std::uint32_t) { done.fetch_add(1); });
+    wait_for(done, i);
+  }
+  crew.close(waits);
 }
 
 TEST(CopyCrew, WakesForEachWorkHoweverLongItHasSlept) {
   std::atomic<int> done{0};
-  copy_crew crew(2);
+  orderly_crew crew(2);
   for (int i = 1; i <= 200; ++i) {
-    post(crew, 1, [&](std::uint32_t) { done.fetch_add(1); });
+    crew.post(1, [&](std::uint32_t) { done.fetch_add(1); });
     wait_for(done, i);
     // Around the time at which it falls asleep.
     std::this_thread::sleep_for(std::chrono::microseconds(5 * i));
@@ -158,13 +205,13 @@ TEST(CopyCrew, WakesForEachWorkHoweverLongItHasSlept) {
 TEST(CopyCrew, ComesToTheNextWorkAtOnceWhileItSpins) {
   using clock = std::chrono::steady_clock;
   std::atomic<int> done{0};
-  copy_crew crew(1);
+  orderly_crew crew(1);
   // The soonest of many, however busy the machine is. It would look for work by itself after the
   // 300 us for which it spins.
   clock::duration soonest = 1h;
   for (int i = 1; i <= 300; ++i) {
     const auto posted = clock::now();
-    post(crew, 1, [&](std::uint32_t) { done.fetch_add(1); });
+    crew.post(1, [&](std::uint32_t) { done.fetch_add(1); });
     wait_for(done, i);
     soonest = std::min(soonest, clock::now() - posted);
   }
@@ -175,8 +222,8 @@ TEST(CopyCrew, LetsGoOfWorkThatWhoeverHelpsHasDone) {
   std::promise<void> go;
   std::shared_future<void> may_go = go.get_future().share();
   std::atomic<int> at_work{0};
-  copy_crew crew(1);
-  post(crew, 1, [&, may_go](std::uint32_t) {
+  orderly_crew crew(1);
+  crew.post(1, [&, may_go](std::uint32_t) {
     at_work.fetch_add(1);
     may_go.wait();
   });
@@ -185,7 +232,7 @@ TEST(CopyCrew, LetsGoOfWorkThatWhoeverHelpsHasDone) {
   {
     const auto kept = std::make_shared<int>(0);
     held = kept;
-    post(crew, 1, [kept](std::uint32_t) {});
+    crew.post(1, [kept](std::uint32_t) {});
   }
   EXPECT_TRUE(crew.help());
   EXPECT_TRUE(held.expired());
@@ -194,8 +241,8 @@ TEST(CopyCrew, LetsGoOfWorkThatWhoeverHelpsHasDone) {
 
 TEST(CopyCrew, CostsNothingWhileThereIsNoWork) {
   std::atomic<int> done{0};
-  copy_crew crew(4);
-  post(crew, 100, [&](std::uint32_t) { done.fetch_add(1); });
+  orderly_crew crew(4);
+  crew.post(100, [&](std::uint32_t) { done.fetch_add(1); });
   wait_for(done, 100);
   std::this_thread::sleep_for(50ms);
   const auto before = time_of_processors();
@@ -205,9 +252,9 @@ TEST(CopyCrew, CostsNothingWhileThereIsNoWork) {
 
 TEST(CopyCrew, KnowsItsThreads) {
   std::promise<bool> known;
-  copy_crew crew(1);
+  orderly_crew crew(1);
   EXPECT_FALSE(crew.has_this_thread());
-  post(crew, 1, [&](std::uint32_t) { known.set_value(crew.has_this_thread()); });
+  crew.post(1, [&](std::uint32_t) { known.set_value(crew.has_this_thread()); });
   EXPECT_TRUE(known.get_future().get());
 }
 
@@ -216,13 +263,16 @@ TEST(CopyCrew, MayBeEndedByItsOwnLastWork) {
   std::promise<void> posted;
   std::promise<void> done;
   copy_crew& named = *crew;
-  post(named, 1,
-       [crew = std::move(crew), &done,
-        may_end = posted.get_future().share()](std::uint32_t) mutable {
-         may_end.wait();
-         crew.reset();
-         done.set_value();
-       });
+  auto order = named.open({.most_batches = 1, .parts = 1, .most_threads = 1});
+  const auto last =
+      std::make_shared<task>([crew = std::move(crew), &done, order,
+                              may_end = posted.get_future().share()](std::uint32_t) mutable {
+        may_end.wait();
+        crew->close(order);
+        crew.reset();
+        done.set_value();
+      });
+  named.add(order, {.what = last, .parts = 1});
   posted.set_value();
   done.get_future().wait();
 }
