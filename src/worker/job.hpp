@@ -21,7 +21,7 @@ struct job {
   const operation* op = nullptr;
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
-  bool held = false;             ///< see `wire::slot_header::held`
+  bool held = false;  ///< see `wire::slot_header::held`
   wire::end_mark mark = wire::end_mark::own;
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   dependencies waits;
