@@ -53,8 +53,8 @@ struct copy_crew::cursor {
 /// `next_` up has the part. What has been added is published by `added_`, release, and read by
 /// whoever has seen that, acquire.
 ///
-/// A thread leaves its seat and then looks for parts once more; whoever adds some counts the seats
-/// that are taken after that. All of it is seq_cst, so one of the two sees the other.
+/// A thread leaves its seat, or is no longer free, and then looks for parts once more; whoever adds
+/// some counts both after that. All of it is seq_cst, so one of the two sees the other.
 class copy_crew::order {
  public:
   explicit order(const order_shape& shape)
@@ -93,8 +93,19 @@ class copy_crew::order {
     return next_.load(std::memory_order_relaxed) < added_.load(std::memory_order_seq_cst);
   }
 
-  [[nodiscard]] unsigned seated() const noexcept { return seated_.load(std::memory_order_seq_cst); }
-  [[nodiscard]] unsigned most_threads() const noexcept { return most_threads_; }
+  /// Whom to bring for so many parts, which have been added.
+  [[nodiscard]] unsigned missing(unsigned parts) const noexcept {
+    const unsigned there = seated_.load(std::memory_order_seq_cst);
+    const unsigned wanted = std::min(parts, most_threads_);
+    if (there < wanted) return wanted - there;
+    // Who is at a part may be there for long: what a program continues with may run there, and may
+    // even wait for what is added here.
+    const bool all_are_at_work = free_.load(std::memory_order_seq_cst) == 0;
+    return all_are_at_work && there < most_threads_ ? 1 : 0;
+  }
+  /// Of those that have a seat: is without a part, and sees the next one.
+  void be_free() noexcept { free_.fetch_add(1, std::memory_order_seq_cst); }
+  void be_busy() noexcept { free_.fetch_sub(1, std::memory_order_seq_cst); }
   [[nodiscard]] bool sit_down() noexcept {
     unsigned now = seated_.load(std::memory_order_relaxed);
     while (now < most_threads_) {
@@ -129,6 +140,7 @@ class copy_crew::order {
   std::atomic<bool> closed_{false};
   alignas(64) std::atomic<std::uint64_t> next_{0};
   alignas(64) std::atomic<unsigned> seated_{0};
+  std::atomic<unsigned> free_{0};
 };
 
 /// The mutex guards everything but the atomics.
@@ -195,14 +207,14 @@ bool copy_crew::board::wait_for_ticket(detail::spin_wait& spin) noexcept {
 }
 
 bool copy_crew::board::wait_for_more(order& it) noexcept {
-  spinning.fetch_add(1, std::memory_order_relaxed);
+  it.be_free();
   detail::spin_wait spin(patience, 1);
   bool has_ticket = false;
   while (!it.has_parts() && !it.closed()) {
     has_ticket = take_ticket();
     if (has_ticket || !spin.step()) break;
   }
-  spinning.fetch_sub(1, std::memory_order_relaxed);
+  it.be_busy();
   return has_ticket;
 }
 
@@ -333,16 +345,16 @@ std::shared_ptr<copy_crew::order> copy_crew::open(const order_shape& shape) {
 }
 
 void copy_crew::add(const std::shared_ptr<order>& to, batch more) {
-  const auto wanted = std::min<unsigned>(more.parts, std::min(to->most_threads(), most_threads_));
+  const unsigned parts = std::min<unsigned>(more.parts, most_threads_);
   to->add(std::move(more));
-  const unsigned there = to->seated();
-  if (there >= wanted) return;
+  const unsigned missing = to->missing(parts);
+  if (missing == 0) return;
   turnout threads;
   {
     const auto lock = hold(board_->mutex);
-    threads = board_->summon(wanted - there, most_threads_);
+    threads = board_->summon(missing, most_threads_);
   }
-  board_->hand_out_tickets(wanted - there);
+  board_->hand_out_tickets(missing);
   muster(threads);
 }
 

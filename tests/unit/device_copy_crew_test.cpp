@@ -180,6 +180,28 @@ TEST(CopyCrew, ComesToEachBatchHoweverLateItIs) {
     crew.close(order);
 }
 
+TEST(CopyCrew, ComesToABatchWhoseOrderHasNobodyFree) {
+  std::promise<void> go;
+  std::atomic<int> at_work{0};
+  copy_crew crew(2);
+  const auto order = crew.open({.most_batches = 2, .parts = 1, .most_threads = 2});
+  const auto waits = std::make_shared<task>([&](std::uint32_t) {
+    at_work.fetch_add(1);
+    go.get_future().wait();
+    at_work.fetch_add(1);
+  });
+  crew.add(order, {.what = waits, .parts = 1});
+  wait_for(at_work, 1);
+  std::this_thread::sleep_for(5ms);  // so that the other one has left
+  std::promise<void> done;
+  const auto frees = std::make_shared<task>([&](std::uint32_t) { done.set_value(); });
+  crew.add(order, {.what = frees, .parts = 1});
+  EXPECT_EQ(done.get_future().wait_for(10s), std::future_status::ready);
+  go.set_value();
+  wait_for(at_work, 2);
+  crew.close(order);
+}
+
 TEST(CopyCrew, LeavesAnOrderThatWaitsForOneThatDoesNot) {
   std::atomic<int> done{0};
   orderly_crew crew(1);
