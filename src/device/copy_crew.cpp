@@ -331,8 +331,8 @@ bool copy_crew::has_this_thread() {
 
 std::shared_ptr<copy_crew::order> copy_crew::open(const order_shape& shape) {
   auto opened = std::make_shared<order>(shape);
-  const auto wanted = static_cast<unsigned>(
-      std::min<std::uint64_t>(shape.parts, std::min(shape.most_threads, most_threads_)));
+  const unsigned most = std::min(shape.most_threads, most_threads_);
+  const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(shape.parts, most));
   turnout threads;
   {
     const auto lock = hold(board_->mutex);

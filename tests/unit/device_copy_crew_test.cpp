@@ -166,6 +166,7 @@ TEST(CopyCrew, ComesToEachBatchHoweverLateItIs) {
   std::atomic<int> done{0};
   copy_crew crew(2);
   std::vector<std::shared_ptr<copy_crew::order>> orders;
+  orders.reserve(3);
   for (int i = 0; i < 3; ++i)
     orders.push_back(crew.open({.most_batches = batches, .parts = parts, .most_threads = 2}));
   for (int i = 1; i <= batches; ++i) {
