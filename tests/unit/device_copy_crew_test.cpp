@@ -291,7 +291,7 @@ TEST(CopyCrew, MayBeEndedByItsOwnLastWork) {
       std::make_shared<task>([crew = std::move(crew), &done, order,
                               may_end = posted.get_future().share()](std::uint32_t) mutable {
         may_end.wait();
-        crew->close(order);
+        crew->close(std::exchange(order, nullptr));  // they hold each other until then
         crew.reset();
         done.set_value();
       });
