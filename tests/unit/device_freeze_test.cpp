@@ -178,8 +178,11 @@ TEST_F(DeviceFreeze, IsRefusedWhereTheSystemHasNoRoomForIt) {
   // On a GPU the rights are the driver's to change.
   device mine = system_.device(0, {.isolation = isolation::thread,
                                    .backend = backend_kind::cpu,
-                                   .memory_limit_bytes = granule});
+                                   .memory_limit_bytes = granule,
+                                   .lane_threads = 1});
   const auto t = mine.tensor<float>({1024}, initial::undefined, placement::own).value();
+  // What a thread allocates first would take a mapping, too.
+  EXPECT_EQ(code(scale(mine, t)), errc{});
   {
     const all_mappings taken;
     const auto outcome = mine.freeze(t).get_result();
