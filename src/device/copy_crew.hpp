@@ -37,7 +37,7 @@ class copy_crew {
   };
 
   explicit copy_crew(unsigned most_threads);
-  /// There is no work by then: what is posted keeps whoever owns the crew.
+  /// No order is open by then: its work keeps whoever owns the crew alive.
   ~copy_crew();
   copy_crew(const copy_crew&) = delete;
   copy_crew& operator=(const copy_crew&) = delete;
