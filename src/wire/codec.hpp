@@ -72,7 +72,9 @@ class operand_source {
 
 /// Writes the fields of `r` into `room` as far as it reaches, and answers the bytes that the whole
 /// takes: more than `room` has means that nothing useful was written.
-/// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`.
+/// A step that an extent below two never takes is written as at most `max_elements`.
+/// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`;
+/// `invalid_argument` for an enumerator that its enumeration does not have.
 [[nodiscard]] result<std::size_t> encode(const request_type& type, const void* r,
                                          std::span<std::byte> room, operand_source& operands);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -59,7 +60,9 @@ class encoder final : public field_visitor {
     for (int d = 0; d < rank; ++d) {
       const std::size_t step = static_cast<std::size_t>(d) * sizeof(std::int64_t);
       const std::int64_t extent = t.extent(d);
-      const std::int64_t stride = t.stride(d);
+      // The step of a single element is never taken, so that it may be any number; but the reader
+      // takes no more than this one.
+      const std::int64_t stride = extent > 1 ? t.stride(d) : std::min(t.stride(d), max_elements);
       std::memcpy(at + tensor_layout::extents + step, &extent, sizeof(extent));
       std::memcpy(at + tensor_layout::strides(rank) + step, &stride, sizeof(stride));
     }
@@ -76,7 +79,14 @@ class encoder final : public field_visitor {
     for (any_tensor& t : list)
       tensor(name, t, role);
   }
-  void choice(std::string_view, std::uint32_t& v, std::uint32_t) override { put(v); }
+  void choice(std::string_view name, std::uint32_t& v, std::uint32_t last) override {
+    if (v > last && !failure_) {
+      failure_ =
+          error{.code = errc::invalid_argument,
+                .message = fmt::format("{} is {}, but its values are 0 to {}", name, v, last)};
+    }
+    put(v);
+  }
 
   template <class T>
   void put(const T& v) noexcept {

@@ -95,7 +95,8 @@ class saboteur final : public field_visitor {
       tensor(name, one, role);
   }
   void choice(std::string_view, std::uint32_t& v, std::uint32_t last) override {
-    v = static_cast<std::uint32_t>(below(last + 1));
+    // A device encodes and then validates: an enumerator that is none is seen by both.
+    v = static_cast<std::uint32_t>(below(8) == 0 ? last + 1 + below(100) : below(last + 1));
   }
 
   std::mt19937_64& random_;

@@ -65,6 +65,28 @@ TEST_P(Refusal, OfOperandsThatOverlap) {
   expect_usable();
 }
 
+TEST_P(Refusal, OfAnEnumeratorThatIsNone) {
+  auto a = gpu_.tensor<float>({4, 4}).value();
+  auto b = gpu_.tensor<float>({4, 4}).value();
+  auto c = gpu_.tensor<float>({4, 4}).value();
+  auto outcome =
+      gpu_.ask(blas::gemm{.a = a, .b = b, .c = c, .op_b = static_cast<blas::op>(7)}).get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::invalid_argument);
+  EXPECT_EQ(outcome.error().message, "op_b is 7, but its values are 0 to 1");
+  expect_usable();
+}
+
+TEST_P(Refusal, OfNoStepThatIsNeverTaken) {
+  auto t = gpu_.tensor<float>({4}).value();
+  const std::int64_t strides[] = {std::numeric_limits<std::int64_t>::max(), 1};
+  auto row = t.as_strided({1, 4}, strides);
+  ASSERT_TRUE(row) << row.error().message;
+  auto outcome = gpu_.ask(memory::fill{.to = *row, .value = 2}).get_result();
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  expect_usable();
+}
+
 TEST_P(Refusal, OfSizesThatOverflowOrCannotBe) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(gpu_.tensor<float>({huge, huge}).error().code, errc::size_overflow);

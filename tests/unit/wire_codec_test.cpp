@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <limits>
 #include <memory>
 
 namespace troupe {
@@ -122,6 +123,34 @@ TEST_F(WireCodec, AListOfTooManyTensorsIsNotSent) {
   const auto used = wire::encode(request_type_of<every_field>(), &sent, {}, spaces_);
   ASSERT_FALSE(used);
   EXPECT_EQ(const_cast<result<std::size_t>&>(used).error().code, errc::size_overflow);
+}
+
+TEST_F(WireCodec, AnEnumeratorThatIsNoneIsTheCallersMistake) {
+  every_field sent = spaces_.filled();
+  sent.shade = static_cast<colour>(3);
+  std::vector<std::byte> room(8192);
+  const auto used = wire::encode(request_type_of<every_field>(), &sent, room, spaces_);
+  ASSERT_FALSE(used);
+  EXPECT_EQ(const_cast<result<std::size_t>&>(used).error().code, errc::invalid_argument);
+  EXPECT_EQ(const_cast<result<std::size_t>&>(used).error().message,
+            "shade is 3, but its values are 0 to 2");
+}
+
+TEST_F(WireCodec, TheStepOfASingleElementMayBeAnyNumber) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t extent : {0, 1}) {
+    every_field sent = spaces_.filled();
+    const std::array<std::int64_t, 2> strides{most, 1};
+    sent.read = spaces_.tensor(64, dtype::f32, {extent, 3}, strides);
+    const std::vector<std::byte> bytes = encoded(sent, spaces_);
+    every_field got;
+    const auto decoded = decode(bytes, got);
+    ASSERT_TRUE(decoded) << const_cast<result<void>&>(decoded).error().message;
+    EXPECT_EQ(got.read.address(), sent.read.address());
+    EXPECT_EQ(got.read.extent(0), extent);
+    EXPECT_EQ(got.read.stride(1), 1);
+    EXPECT_EQ(operands_[0].end - operands_[0].begin, extent == 0 ? 0u : 12u);
+  }
 }
 
 TEST_F(WireCodec, PrintsTheRequestWithItsNumbers) {
