@@ -14,12 +14,13 @@ const must_cover blas(
         {"getrf_batched getrs_batched getri_batched geqrf_batched", {f32, f64, c64, c128}},
         {"axpy scal nrm2", {f32, f64, c64, c128, f16, bf16}},
         {"dot", {f32, f64, f16, bf16}},
-        {"rotm rotmg ger", {f32, f64}},
+        {"rotm rotmg ger spr spr2", {f32, f64}},
         {"copy swap rot rotg asum iamax iamin", {f32, f64, c64, c128}},
         {"gemv trmv trsv symv syr syr2", {f32, f64, c64, c128}},
         {"gbmv sbmv tbmv tbsv spmv tpmv tpsv", {f32, f64, c64, c128}},
-        {"geam dgmm symm syrk syr2k trmm trsm", {f32, f64, c64, c128}},
-        {"dotc dotu geru gerc hemv her her2 hbmv hpmv hemm herk her2k", {c64, c128}},
+        {"dsdot sdsdot", {f32}},
+        {"geam dgmm symm syrk syr2k trmm trsm gemmt", {f32, f64, c64, c128}},
+        {"dotc dotu geru gerc hemv her her2 hbmv hpmv hpr hpr2 hemm herk her2k", {c64, c128}},
     },
     "rotg rotmg");
 

@@ -71,6 +71,39 @@ TEST(BlasReductions, DotSumsProducts) {
   });
 }
 
+constexpr dtype f32_only[] = {dtype::f32};
+
+TEST(BlasReductions, DsdotAndSdsdotSumInF64) {
+  // In f32 the ones would be lost beside the large products, which cancel.
+  const auto hard = [](scene& s, test_tensor& x, test_tensor& y) {
+    std::vector<number> values = x.values;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 3 == 0 ? 3e7 : i % 3 == 1 ? -3e7 : x.values[i];
+    values.resize(values.size() / 3 * 3, 0);
+    values.resize(x.values.size(), 0);
+    s.fill(x, values);
+    s.fill(y, 1);
+    return sum(x.before());
+  };
+  for_each_case(f32_only, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+    auto& x = s.vector(type, n, stride);
+    auto& y = s.vector(type, n, 4 - stride);
+    const number expected = hard(s, x, y);
+    const double bound = static_cast<double>(n) * 3e7;
+    check_number(s, blas::dsdot{.x = x.view, .y = y.view}, dtype::f64, to, expected, bound, n,
+                 dtype::f64);
+  });
+  for_each_case(f32_only, [&](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
+    auto& x = s.vector(type, n, stride);
+    auto& y = s.vector(type, n, 4 - stride);
+    const number expected = hard(s, x, y) + 0.375;
+    const blas::sdsdot r{.x = x.view, .y = y.view, .alpha = 0.375};
+    const double rounding = std::abs(expected) * epsilon(dtype::f32);
+    const double bound = static_cast<double>(n) * 3e7 + rounding / epsilon(dtype::f64);
+    check_number(s, r, dtype::f32, to, expected, bound, n, dtype::f64);
+  });
+}
+
 TEST(BlasReductions, DotcAndDotuSumProducts) {
   for_each_case(complex_types,
                 [](scene& s, dtype type, std::int64_t n, std::int64_t stride, bool to) {
@@ -113,6 +146,9 @@ TEST(BlasReductions, Nrm2NeitherOverflowsNorUnderflows) {
   };
   check(dtype::f32, 1e30);
   check(dtype::f32, 1e-30);
+  check(dtype::f32, 1e-40);  // subnormal
+  check(dtype::c64, 1e-40);
+  check(dtype::f64, 1e-310);
   check(dtype::f64, 1e300);
   check(dtype::f64, 1e-300);
   check(dtype::bf16, 1e30);
@@ -202,6 +238,13 @@ TEST(BlasReductions, RefuseWhatTheyCannotDo) {
            "result must have one element");
   s.refuse(blas::dot{.x = x, .y = x, .result = x.slice(0, 2, 3).value()}, errc::aliasing,
            "result is written");
+  s.refuse(blas::dsdot{.x = x, .y = x, .result = vector(dtype::f32, 1)}, errc::type_mismatch,
+           "result is f32 but must be one of f64");
+  s.refuse(blas::dsdot{.x = vector(dtype::f64, 5), .y = vector(dtype::f64, 5)}, errc::type_mismatch,
+           "x is f64");
+  s.refuse(blas::sdsdot{.x = x, .y = x, .alpha = number(0, 1)}, errc::invalid_argument,
+           "alpha has an imaginary part");
+  s.refuse(blas::sdsdot{.x = x, .y = vector(dtype::f32, 6)}, errc::shape_mismatch, "y is [6]");
   s.refuse(blas::nrm2{.x = z, .result = vector(dtype::c64, 1)}, errc::type_mismatch, "result");
   s.refuse(blas::nrm2{}, errc::invalid_argument, "x is not given");
   s.refuse(blas::asum{.x = vector(dtype::bf16, 3)}, errc::type_mismatch, "x is bf16");

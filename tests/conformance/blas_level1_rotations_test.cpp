@@ -3,6 +3,7 @@
 #include <troupe/ops/blas/level1_rotations.hpp>
 
 #include <cmath>
+#include <limits>
 
 namespace troupe::conformance {
 namespace {
@@ -77,6 +78,48 @@ TEST(BlasRotations, RotgMakesTheSecondComponentZero) {
   }
 }
 
+TEST(BlasRotations, RotgNeitherOverflowsNorUnderflows) {
+  using wide = std::complex<long double>;  // whose exponents hold every square
+  constexpr double of_f32[] = {1, 3e-20, 1e-30, 1e-37, 2e19, 1e25, 1e37};
+  constexpr double of_f64[] = {1, 1e-160, 1e-170, 1e-300, 1.4e154, 1e300, 3e-155};
+  constexpr number turns[] = {{1, 0}, {-1, 0}, {0.6, 0.8}, {0, -1}};
+  for (const dtype type : classic_types) {
+    for (const double size_a : real_of(type) == dtype::f32 ? of_f32 : of_f64) {
+      for (const double size_b : real_of(type) == dtype::f32 ? of_f32 : of_f64) {
+        for (const number turn : turns) {
+          if (!is_complex(type) && turn.imag() != 0) continue;
+          scene s;
+          s.name(std::string(to_string(type)) + " a=" + std::to_string(size_a) +
+                 " b=" + std::to_string(size_b));
+          auto& a = s.vector(type, 1);
+          auto& b = s.vector(type, 1);
+          auto& c = s.vector(real_of(type), 1);
+          auto& sine = s.vector(type, 1);
+          s.fill(a, size_a * turn);
+          s.fill(b, number(size_b));
+          s.run(blas::rotg{.a = a.view, .b = b.view, .c = c.view, .s = sine.view});
+          const wide old_a(a.values[0]);
+          const wide old_b(b.values[0]);
+          wide r = std::hypot(std::abs(old_a), std::abs(old_b)) * (old_a / std::abs(old_a));
+          if (!is_complex(type)) {
+            r = std::hypot(old_a.real(), old_b.real());
+            if ((std::abs(old_a) > std::abs(old_b) ? old_a : old_b).real() < 0) r = -r;
+          }
+          const auto expect = [&](number actual, wide expected, const char* what) {
+            const number rounded(expected);
+            s.expect_near(type, actual, rounded, std::abs(rounded), 0, type, what);
+          };
+          expect(s.now(a)(0, 0), r, "r");
+          expect(s.now(c)(0, 0),
+                 std::abs(old_a) / std::abs(r) * (old_a / std::abs(old_a)) / (r / std::abs(r)),
+                 "c");
+          expect(s.now(sine)(0, 0), std::conj(old_b) / std::conj(r), "s");
+        }
+      }
+    }
+  }
+}
+
 /// H of `param`, by its definition.
 matrix rotation(const matrix& param) {
   matrix h(2, 2);
@@ -112,7 +155,7 @@ TEST(BlasRotations, RotmAppliesEveryFlag) {
 
 TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
   for (const dtype type : reals) {
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < 100; ++round) {
       scene s;
       for (int skip = 0; skip < round; ++skip)
         (void)s.random(type);
@@ -121,8 +164,9 @@ TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
       auto& x1 = s.vector(type, 1);
       auto& y1 = s.vector(type, 1);
       auto& param = s.vector(type, 5);
-      const double huge = round % 3 == 1 ? 1e12 : round % 3 == 2 ? 1e-12 : 1;  // makes it rescale
-      s.fill(d1, std::abs(d1.values[0]) * huge + 1e-14);
+      constexpr double magnitudes[] = {1, 1e12, 1e-12, 1e25, 1e-25};  // makes it rescale
+      const double huge = magnitudes[round % 5];
+      s.fill(d1, (std::abs(d1.values[0]) + 1e-3) * huge);
       s.fill(d2, std::abs(d2.values[0]) + 0.01);
       s.run(blas::rotmg{
           .d1 = d1.view, .d2 = d2.view, .x1 = x1.view, .y1 = y1.view, .param = param.view});
@@ -137,6 +181,66 @@ TEST(BlasRotations, RotmgMakesTheSecondComponentZero) {
       const number zero = h(1, 0) * a + h(1, 1) * b;
       s.expect_near(type, new_d2 * zero * zero, 0, energy * 1e-3, 8, type, "the second component");
       s.expect_near(type, new_d1 * new_x * new_x, energy, energy, 16, type, "d1 x1²");
+    }
+  }
+}
+
+TEST(BlasRotations, RotmgOfANegativeWeightIsZero) {
+  for (const dtype type : reals) {
+    for (const double second : {0.0, 2.0}) {
+      scene s;
+      s.name(std::string(to_string(type)) + " d2=" + std::to_string(second));
+      auto& d1 = s.vector(type, 1);
+      auto& d2 = s.vector(type, 1);
+      auto& x1 = s.vector(type, 1);
+      auto& y1 = s.vector(type, 1);
+      auto& param = s.vector(type, 5);
+      s.fill(d1, -1);
+      s.fill(d2, second);
+      s.run(blas::rotmg{
+          .d1 = d1.view, .d2 = d2.view, .x1 = x1.view, .y1 = y1.view, .param = param.view});
+      matrix zeros(5, 1);
+      zeros(0, 0) = -1;
+      s.expect_exactly(param, zeros);
+      for (const test_tensor* const t : {&d1, &d2, &x1})
+        s.expect_exactly(*t, matrix(1, 1));
+    }
+  }
+}
+
+TEST(BlasRotations, RotmgWithNothingToRotateLeavesAllButTheFlag) {
+  for (const dtype type : reals) {
+    scene s;
+    auto& d1 = s.vector(type, 1);
+    auto& d2 = s.vector(type, 1);
+    auto& x1 = s.vector(type, 1);
+    auto& y1 = s.vector(type, 1);
+    auto& param = s.vector(type, 5);
+    s.fill(d1, 1);
+    s.fill(y1, 0);
+    s.run(blas::rotmg{
+        .d1 = d1.view, .d2 = d2.view, .x1 = x1.view, .y1 = y1.view, .param = param.view});
+    matrix expected = param.before();
+    expected(0, 0) = -2;
+    s.expect_exactly(param, expected);
+    for (const test_tensor* const t : {&d1, &d2, &x1})
+      s.expect_exactly(*t, t->before());
+  }
+}
+
+TEST(BlasRotations, RotmgOfAnInfinityEnds) {
+  for (const dtype type : reals) {
+    for (const bool first : {true, false}) {
+      scene s;
+      auto& d1 = s.vector(type, 1);
+      auto& d2 = s.vector(type, 1);
+      auto& x1 = s.vector(type, 1);
+      auto& y1 = s.vector(type, 1);
+      auto& param = s.vector(type, 5);
+      s.fill(first ? d1 : d2, std::numeric_limits<double>::infinity());
+      s.fill(first ? d2 : d1, 1);
+      s.run(blas::rotmg{
+          .d1 = d1.view, .d2 = d2.view, .x1 = x1.view, .y1 = y1.view, .param = param.view});
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <troupe/ops/blas/level1.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -101,6 +102,39 @@ TEST(BlasLevel1, CopyAndSwapMoveElements) {
     s.run(blas::swap{.x = x.view, .y = y.view});
     s.expect_exactly(x, y.before());
     s.expect_exactly(y, x.before());
+  });
+}
+
+TEST(BlasLevel1, ScalByAnOrdinaryNumberKeepsNaNsAndInfinities) {
+  for (const dtype type : with_halves) {
+    for (const std::int64_t n : {1, 40, 513}) {
+      scene s;
+      s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
+      auto& x = s.vector(type, n);
+      std::vector<number> values = x.values;
+      values.front() = std::numeric_limits<double>::quiet_NaN();
+      if (n > 1) values.back() = std::numeric_limits<double>::infinity();
+      s.fill(x, values);
+      s.run(blas::scal{.x = x.view, .alpha = -2});
+      const matrix now = s.now(x);
+      EXPECT_TRUE(std::isnan(now(0, 0).real())) << s.note();
+      if (n > 1) {
+        EXPECT_FALSE(std::isfinite(now(n - 1, 0).real())) << s.note();
+      }
+      for (std::int64_t i = 1; i < n - 1; ++i)
+        ASSERT_TRUE(std::isfinite(now(i, 0).real())) << s.note();
+    }
+  }
+}
+
+TEST(BlasLevel1, CopyReverses) {
+  for_each_case(classic_types, [](scene& s, dtype type, std::int64_t n, strides step) {
+    auto& x = s.vector(type, n, step.x);
+    auto& y = s.vector(type, n, step.y);
+    s.run(blas::copy{.x = x.view, .y = y.view, .reversed = true});
+    matrix expected = x.before();
+    std::ranges::reverse(expected.values);
+    s.expect_exactly(y, expected);
   });
 }
 

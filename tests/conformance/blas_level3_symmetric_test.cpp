@@ -198,7 +198,7 @@ TEST(BlasSymmetric, HerkAndHer2kUpdateOneTriangleAndARealDiagonal) {
 
 TEST(BlasSymmetric, ReadNothingThatAFactorTooSmallForItsTypeWeighs) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto check = [&](dtype type, bool is_hermitian, scalar beta, auto run) {
+  const auto check = [&](dtype type, scalar beta, auto run) {
     for (const layout l : all_layouts) {
       for (const blas::uplo uplo : triangles) {
         scene s;
@@ -208,7 +208,8 @@ TEST(BlasSymmetric, ReadNothingThatAFactorTooSmallForItsTypeWeighs) {
         s.fill(a, nan);
         s.fill(b, nan);
         const rank_k_case r{type, l, l, uplo, 7, 3, as_number(beta) != number(1)};
-        auto& c = triangle_of(s, r, is_hermitian);
+        // Where nothing is added to c itself, not even its diagonal becomes real.
+        auto& c = triangle_of(s, r, false);
         run(s, a.view, b.view, c.view, uplo, beta);
         const matrix nothing(7, 7);
         if (r.overwrites) {
@@ -220,26 +221,52 @@ TEST(BlasSymmetric, ReadNothingThatAFactorTooSmallForItsTypeWeighs) {
             }
           }
         } else {
-          expect_updated(s, r, c, nothing, nothing, 1, is_hermitian);
+          expect_updated(s, r, c, nothing, nothing, 1, false);
         }
       }
     }
   };
   for (const scalar beta : {scalar(1), scalar(1e-60)}) {
     for (const dtype type : {dtype::f32, dtype::c64}) {
-      check(type, false, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
+      check(type, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
         s.run(blas::syrk{.a = a, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
       });
-      check(type, false, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
+      check(type, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
         s.run(blas::syr2k{.a = a, .b = b, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
       });
     }
-    check(dtype::c64, true, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
+    check(dtype::c64, beta, [](scene& s, auto a, auto, auto c, auto uplo, auto kept) {
       s.run(blas::herk{.a = a, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
     });
-    check(dtype::c64, true, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
+    check(dtype::c64, beta, [](scene& s, auto a, auto b, auto c, auto uplo, auto kept) {
       s.run(blas::her2k{.a = a, .b = b, .c = c, .alpha = 1e-60, .beta = kept, .uplo = uplo});
     });
+  }
+}
+
+TEST(BlasSymmetric, HerkAndHer2kWithoutTermsOnlyScale) {
+  for (const dtype type : complex_types) {
+    for (const double beta : {1.0, -0.75}) {
+      for (const blas::uplo uplo : triangles) {
+        const auto expect_scaled = [&](scene& s, const test_tensor& c) {
+          const matrix real = hermitian(c.before(), uplo);
+          const matrix scaled = beta == 1 ? c.before() : number(beta) * real;
+          s.expect_exactly(c, in_triangle(uplo, scaled, c.before()));
+        };
+        scene s;
+        s.name(std::string(to_string(type)) + " beta=" + std::to_string(beta));
+        auto& a = s.matrix_of(type, 5, 0, layout::row);
+        auto& c = s.matrix_of(type, 5, 5, layout::row);
+        std::vector<number> values = c.values;
+        for (number& v : values)
+          v = {std::round(v.real() * 8), std::round(v.imag() * 8)};  // exact when scaled
+        s.fill(c, values);
+        s.run(blas::herk{.a = a.view, .c = c.view, .beta = beta, .uplo = uplo});
+        expect_scaled(s, c);
+        s.run(blas::her2k{.a = a.view, .b = a.view, .c = c.view, .beta = beta, .uplo = uplo});
+        expect_scaled(s, c);
+      }
+    }
   }
 }
 

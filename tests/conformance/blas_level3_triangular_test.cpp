@@ -2,6 +2,9 @@
 
 #include <troupe/ops/blas/level3_triangular.hpp>
 
+#include <cmath>
+#include <limits>
+
 namespace troupe::conformance {
 namespace {
 
@@ -95,6 +98,95 @@ TEST(BlasTriangular, AlphaZeroClearsWithoutReading) {
   }
 }
 
+struct gemmt_case {
+  dtype type;
+  layout a, b, c;
+  blas::op op_a, op_b;
+  blas::uplo uplo;
+  std::int64_t n, k;
+};
+
+void check_gemmt(const gemmt_case& r, bool overwrites) {
+  scene s;
+  s.name("gemmt " + std::string(to_string(r.type)) + " n=" + std::to_string(r.n) +
+         " k=" + std::to_string(r.k) + " a " + to_string(r.a) + " b " + to_string(r.b) + " c " +
+         to_string(r.c));
+  auto& a = s.matrix_of(r.type, r.n, r.k, r.a);
+  auto& b = s.matrix_of(r.type, r.k, r.n, r.b);
+  auto& c = s.matrix_of(r.type, r.n, r.n, r.c);
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (overwrites) {
+    s.fill(c, number(nan, nan));
+  } else {
+    s.hide_all_but(c, r.uplo);
+  }
+  const scalar alpha = factor(r.type, 1.25, -0.5);
+  const scalar beta = overwrites ? scalar(0) : factor(r.type, -0.75, 2);
+  s.run(blas::gemmt{.a = a.view,
+                    .b = b.view,
+                    .c = c.view,
+                    .alpha = alpha,
+                    .beta = beta,
+                    .uplo = r.uplo,
+                    .op_a = r.op_a,
+                    .op_b = r.op_b});
+  const matrix term =
+      as_number(alpha) * (applied(r.op_a, a.before()) * applied(r.op_b, b.before()));
+  const matrix size = magnitude(a.before()) * magnitude(b.before());
+  const matrix now = s.now(c);
+  const matrix old = c.before();
+  for (std::int64_t i = 0; i < r.n; ++i) {
+    for (std::int64_t j = 0; j < r.n; ++j) {
+      if (r.uplo == blas::uplo::upper ? i > j : i < j) {
+        if (!std::isnan(now(i, j).real())) ADD_FAILURE() << "the other triangle" << s.note();
+        continue;
+      }
+      const number kept = overwrites ? number(0) : as_number(beta) * old(i, j);
+      s.expect_near(r.type, now(i, j), term(i, j) + kept,
+                    2 * size(i, j).real() + 3 * std::abs(kept), r.k, real_of(r.type),
+                    "[" + std::to_string(i) + ", " + std::to_string(j) + "]");
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(BlasTriangular, GemmtUpdatesOneTriangle) {
+  for (const dtype type : classic_types) {
+    for (const layout a : all_layouts) {
+      for (const layout b : {layout::row, layout::column_padded}) {
+        for (const layout c : all_layouts) {
+          for (const blas::uplo uplo : triangles) {
+            for (const blas::op op_a : ops) {
+              for (const blas::op op_b : ops) {
+                for (const std::int64_t n : {0, 1, 3, 20}) {
+                  for (const std::int64_t k : {0, 1, 20}) {
+                    check_gemmt({type, a, b, c, op_a, op_b, uplo, n, k}, k != 1);
+                    check_gemmt({type, a, b, c, op_a, op_b, uplo, n, k}, k == 1);
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasTriangular, GemmtGoesBeyondOneBlock) {
+  for (const dtype type : classic_types) {
+    for (const layout c : all_layouts) {
+      for (const blas::uplo uplo : triangles) {
+        for (const std::int64_t n : {129, 300}) {
+          check_gemmt({type, layout::row, layout::column_padded, c, blas::op::conjugate,
+                       blas::op::none, uplo, n, 5},
+                      n == 129);
+        }
+      }
+    }
+  }
+}
+
 TEST(BlasTriangular, RefuseWhatTheyCannotDo) {
   scene s;
   const auto tensor = [&](dtype type, std::int64_t m, std::int64_t n) {
@@ -109,6 +201,13 @@ TEST(BlasTriangular, RefuseWhatTheyCannotDo) {
   s.refuse(blas::trsm{.a = a, .b = a}, errc::aliasing, "b is written");
   s.refuse(blas::trsm{.a = a, .b = tensor(dtype::f64, 3, 5)}, errc::type_mismatch, "b is f64");
   s.refuse(blas::trsm{.a = a, .b = b, .alpha = number(0, 1)}, errc::invalid_argument, "alpha has");
+  s.refuse(blas::gemmt{.a = b, .b = tensor(dtype::f32, 5, 4), .c = a}, errc::shape_mismatch,
+           "b is [5, 4] but what a leaves to multiply is [5, 3]");
+  s.refuse(blas::gemmt{.a = b, .b = tensor(dtype::f32, 5, 3), .c = tensor(dtype::f32, 3, 4)},
+           errc::shape_mismatch, "c must be square");
+  s.refuse(blas::gemmt{.a = a, .b = a, .c = a}, errc::aliasing, "c is written");
+  s.refuse(blas::gemmt{.a = b, .b = tensor(dtype::f32, 5, 3), .c = tensor(dtype::f64, 3, 3)},
+           errc::type_mismatch, "c is f64");
   s.refuse(blas::trsm{.a = a, .b = s.tensor(dtype::f32, {3, 5}, {20, 2}).view},
            errc::layout_unsupported, "strides [20, 2]");
 }

@@ -31,6 +31,7 @@ result<void> scal::validate() const {
 void copy::describe(field_visitor& f) {
   f.reads("x", x);
   f.writes("y", y);
+  f.value("reversed", reversed);
 }
 
 result<void> copy::validate() const {

@@ -15,11 +15,16 @@ argument_checks& takes_answer(argument_checks& check, const any_tensor& answer, 
   return check;
 }
 
+argument_checks& two_vectors(argument_checks& check, const any_tensor& x, const any_tensor& y,
+                             std::initializer_list<dtype> types) {
+  check.vector({"x", x}).vector({"y", y}).same_extents({"y", y}, {"x", x});
+  return check.type({"x", x}, types).same_type({"y", y}, {"x", x});
+}
+
 troupe::result<void> check_dot(const any_tensor& x, const any_tensor& y, const any_tensor& answer,
                                std::initializer_list<dtype> types) {
   argument_checks check;
-  check.vector({"x", x}).vector({"y", y}).same_extents({"y", y}, {"x", x});
-  check.type({"x", x}, types).same_type({"y", y}, {"x", x});
+  two_vectors(check, x, y, types);
   return takes_answer(check, answer, x.type(), {{"x", x}, {"y", y}}).verdict();
 }
 
@@ -50,6 +55,11 @@ void describe_one(field_visitor& f, any_tensor& x, any_tensor& answer) {
 }  // namespace
 
 void dot::describe(field_visitor& f) { describe_two(f, x, y, result); }
+void dsdot::describe(field_visitor& f) { describe_two(f, x, y, result); }
+void sdsdot::describe(field_visitor& f) {
+  f.value("alpha", alpha);
+  describe_two(f, x, y, result);
+}
 void dotc::describe(field_visitor& f) { describe_two(f, x, y, result); }
 void dotu::describe(field_visitor& f) { describe_two(f, x, y, result); }
 void nrm2::describe(field_visitor& f) { describe_one(f, x, result); }
@@ -59,6 +69,16 @@ void iamin::describe(field_visitor& f) { describe_one(f, x, result); }
 
 troupe::result<void> dot::validate() const {
   return check_dot(x, y, result, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16});
+}
+troupe::result<void> dsdot::validate() const {
+  argument_checks check;
+  two_vectors(check, x, y, {dtype::f32});
+  return takes_answer(check, result, dtype::f64, {{"x", x}, {"y", y}}).verdict();
+}
+troupe::result<void> sdsdot::validate() const {
+  argument_checks check;
+  two_vectors(check, x, y, {dtype::f32}).factor("alpha", alpha, x.type());
+  return takes_answer(check, result, dtype::f32, {{"x", x}, {"y", y}}).verdict();
 }
 troupe::result<void> dotc::validate() const { return check_dot(x, y, result, complex_types); }
 troupe::result<void> dotu::validate() const { return check_dot(x, y, result, complex_types); }

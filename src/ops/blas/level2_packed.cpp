@@ -38,6 +38,31 @@ result<void> check_product(const Request& r, std::initializer_list<dtype> types)
 }
 
 template <class Request>
+void describe_update(field_visitor& f, Request& r) {
+  f.reads("x", r.x);
+  if constexpr (requires { r.y; }) f.reads("y", r.y);
+  f.value("alpha", r.alpha);
+  f.updates("ap", r.ap);
+  f.option("uplo", r.uplo, uplo::lower);
+}
+
+template <class Request>
+argument_checks check_update(const Request& r, std::initializer_list<dtype> types) {
+  argument_checks check;
+  const auto added = [&](const operand& one) {
+    check.vector(one).same_type(one, {"ap", r.ap}).apart({"ap", r.ap}, one);
+  };
+  packed_triangle(check.vector({"x", r.x}), {"ap", r.ap}, r.x.extent(0)).written({"ap", r.ap});
+  check.type({"ap", r.ap}, types);
+  added({"x", r.x});
+  if constexpr (requires { r.y; }) {
+    added({"y", r.y});
+    check.same_extents({"y", r.y}, {"x", r.x});
+  }
+  return check;
+}
+
+template <class Request>
 void describe_triangular(field_visitor& f, Request& r) {
   f.reads("ap", r.ap);
   f.updates("x", r.x);
@@ -58,10 +83,24 @@ result<void> check_triangular(const any_tensor& ap, const any_tensor& x) {
 
 void spmv::describe(field_visitor& f) { describe_product(f, *this); }
 void hpmv::describe(field_visitor& f) { describe_product(f, *this); }
+void spr::describe(field_visitor& f) { describe_update(f, *this); }
+void hpr::describe(field_visitor& f) { describe_update(f, *this); }
+void spr2::describe(field_visitor& f) { describe_update(f, *this); }
+void hpr2::describe(field_visitor& f) { describe_update(f, *this); }
 void tpmv::describe(field_visitor& f) { describe_triangular(f, *this); }
 void tpsv::describe(field_visitor& f) { describe_triangular(f, *this); }
 result<void> spmv::validate() const { return check_product(*this, classic_types); }
 result<void> hpmv::validate() const { return check_product(*this, complex_types); }
+result<void> spr::validate() const {
+  return check_update(*this, real_types).factor("alpha", alpha, ap.type()).verdict();
+}
+result<void> hpr::validate() const {
+  return check_update(*this, complex_types).real_factor("alpha", alpha).verdict();
+}
+result<void> spr2::validate() const {
+  return check_update(*this, real_types).factor("alpha", alpha, ap.type()).verdict();
+}
+result<void> hpr2::validate() const { return check_update(*this, complex_types).verdict(); }
 result<void> tpmv::validate() const { return check_triangular(ap, x); }
 result<void> tpsv::validate() const { return check_triangular(ap, x); }
 

@@ -37,4 +37,28 @@ void trsm::describe(field_visitor& f) { describe_triangular(f, *this); }
 result<void> trmm::validate() const { return check_triangular(*this); }
 result<void> trsm::validate() const { return check_triangular(*this); }
 
+void gemmt::describe(field_visitor& f) {
+  f.reads("a", a);
+  f.reads("b", b);
+  f.value("alpha", alpha);
+  f.value("beta", beta);
+  f.updates("c", c);
+  f.option("uplo", uplo, blas::uplo::lower);
+  f.option("op_a", op_a, op::conjugate);
+  f.option("op_b", op_b, op::conjugate);
+  f.option("math", math, math_mode::bf16x9);
+  f.value("deterministic", deterministic);
+}
+
+result<void> gemmt::validate() const {
+  argument_checks check;
+  check.matrix({"a", a}).matrix({"b", b}).matrix({"c", c}).square({"c", c}).written({"c", c});
+  check.extents({"b", b}, {a.extent(1), a.extent(0)}, "what a leaves to multiply");
+  check.extents({"c", c}, {a.extent(0), a.extent(0)}, "a·b");
+  check.type({"a", a}, classic_types).same_type({"b", b}, {"a", a}).same_type({"c", c}, {"a", a});
+  check.factor("alpha", alpha, c.type()).factor("beta", beta, c.type());
+  math_fits(check, math, c.type());
+  return check.apart({"c", c}, {"a", a}).apart({"c", c}, {"b", b}).verdict();
+}
+
 }  // namespace troupe::blas

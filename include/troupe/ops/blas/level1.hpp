@@ -41,16 +41,18 @@ struct TROUPE_EXPORT scal {
   [[nodiscard]] result<void> validate() const;
 };
 
-/// Copies a vector: y = x.
+/// Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ.
 ///
-/// Reads x, writes y. Types: f32, f64, c64, c128. Source: BLAS xCOPY; `memory::copy` takes any
-/// shape.
+/// Reads x, writes y. Strides are never negative: what BLAS says by a negative increment, another
+/// request says of a reversed copy. Types: f32, f64, c64, c128. Source: BLAS xCOPY;
+/// `memory::copy` takes any shape.
 struct TROUPE_EXPORT copy {
   static constexpr std::string_view name = "blas.copy";
   using reply = void;
 
   any_tensor x{};
   any_tensor y{};
+  bool reversed = false;
 
   void describe(field_visitor& f);
   [[nodiscard]] result<void> validate() const;

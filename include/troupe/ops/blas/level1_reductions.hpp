@@ -24,6 +24,38 @@ struct TROUPE_EXPORT dot {
   [[nodiscard]] troupe::result<void> validate() const;
 };
 
+/// The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0.
+///
+/// `result` has type f64. Type: f32. Source: BLAS DSDOT.
+struct TROUPE_EXPORT dsdot {
+  static constexpr std::string_view name = "blas.dsdot";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
+/// The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 and
+/// rounded to f32.
+///
+/// alpha is taken in f32. `result` has type f32. Type: f32. Source: BLAS SDSDOT.
+struct TROUPE_EXPORT sdsdot {
+  static constexpr std::string_view name = "blas.sdsdot";
+  using reply = scalar;
+
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 0;
+  any_tensor result{};
+
+  void describe(field_visitor& f);
+  [[nodiscard]] troupe::result<void> validate() const;
+};
+
 /// The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ.
 ///
 /// `result` has the type of x. Types: c64, c128. Source: BLAS xDOTC.

@@ -7,7 +7,7 @@
 ///
 /// Rules and errors as in `level2.hpp`. Only triangle `uplo` of the matrix is read or written. The
 /// diagonal of a Hermitian matrix is real: imaginary parts there are not read, and set to zero
-/// where the matrix is updated.
+/// where the matrix is updated; an update with alpha = 0 changes nothing.
 namespace troupe::blas {
 
 /// Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.

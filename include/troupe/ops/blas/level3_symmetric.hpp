@@ -7,7 +7,8 @@
 ///
 /// Rules and errors as in `level3.hpp`. Only triangle `uplo` of the symmetric or Hermitian matrix
 /// is read or written. The diagonal of a Hermitian matrix is real: imaginary parts there are not
-/// read, and set to zero where the matrix is updated. Types: f32, f64, c64, c128 for symmetric
+/// read, and set to zero where the matrix is updated; an update that adds nothing (alpha = 0 or
+/// k = 0) to a matrix times one changes nothing. Types: f32, f64, c64, c128 for symmetric
 /// operations, c64 and c128 for Hermitian ones.
 namespace troupe::blas {
 

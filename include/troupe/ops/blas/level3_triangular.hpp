@@ -3,11 +3,11 @@
 #include <troupe/ops/blas/modes.hpp>
 #include <troupe/ops/request.hpp>
 
-/// BLAS level 3: products and solves with triangular matrices.
+/// BLAS level 3: products and solves with triangular matrices, and a product into a triangle.
 ///
-/// Rules and errors as in `level3.hpp`. Only triangle `uplo` of a is read, without its diagonal
-/// when `diag` is unit. a and b may each be in any order. b is updated in place; with alpha = 0 it
-/// becomes zero without being read. Types: f32, f64, c64, c128.
+/// Rules and errors as in `level3.hpp`. Of a triangular matrix a, only triangle `uplo` is read,
+/// without its diagonal when `diag` is unit. a and b may each be in any order. b is updated in
+/// place; with alpha = 0 it becomes zero without being read. Types: f32, f64, c64, c128.
 namespace troupe::blas {
 
 /// Multiplies by a triangular matrix: b = alpha · op_a(a) · b (left), or alpha · b · op_a(a)
@@ -47,6 +47,31 @@ struct TROUPE_EXPORT trsm {
   blas::uplo uplo = blas::uplo::upper;
   blas::diag diag = blas::diag::non_unit;
   op op_a = op::none;
+  math_mode math = math_mode::strict;
+  bool deterministic = false;
+
+  void describe(field_visitor& f);
+  [[nodiscard]] result<void> validate() const;
+};
+
+/// Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c.
+///
+/// a is [n, k], b is [k, n], c is [n, n], updated in triangle `uplo`; the other one is neither read
+/// nor written. For products that are known to be symmetric, as a · d · aᵀ is with a symmetric d.
+/// Each of a, b and c may be in any order. The triangle's old content is not read when beta is
+/// zero. Source: LAPACK 3.12 xGEMMTR, OpenBLAS xGEMMT.
+struct TROUPE_EXPORT gemmt {
+  static constexpr std::string_view name = "blas.gemmt";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor b{};
+  any_tensor c{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  blas::uplo uplo = blas::uplo::upper;
+  op op_a = op::none;
+  op op_b = op::none;
   math_mode math = math_mode::strict;
   bool deterministic = false;
 

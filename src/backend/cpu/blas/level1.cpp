@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/half_vectors.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "backend/cpu/blas/scaling.hpp"
 #include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level1.hpp>
@@ -55,10 +56,10 @@ result<void> run_scal(const blas::scal& r, lane_context&) {
     const T alpha = r.alpha.as<T>();
     T* const x = r.x.data<T>();
     const std::int64_t step = increment(r.x);
-    if (alpha == T{}) {
-      // OpenBLAS stores zeros then, and would lose NaNs.
+    if (!is_ordinary(alpha)) {
+      // By hand: OpenBLAS stores zeros for some of these, and would lose NaNs of x.
       for (std::int64_t i = 0; i < r.x.extent(0); ++i)
-        x[i * step] *= alpha;
+        x[i * step] = product_of(alpha, x[i * step]);
     } else {
       routines<T>::scal(r.x.extent(0), by(alpha), x, step);
     }
@@ -67,8 +68,10 @@ result<void> run_scal(const blas::scal& r, lane_context&) {
 }
 
 result<void> run_copy(const blas::copy& r, lane_context&) {
+  // To BLAS, a negative increment walks through the same elements from the last to the first.
+  const std::int64_t incx = r.reversed ? -increment(r.x) : increment(r.x);
   for_classic_type(r.x.type(), [&]<class T>(T) {
-    routines<T>::copy(r.x.extent(0), r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y));
+    routines<T>::copy(r.x.extent(0), r.x.data<T>(), incx, r.y.data<T>(), increment(r.y));
   });
   return {};
 }

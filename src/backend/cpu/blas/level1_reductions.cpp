@@ -45,6 +45,27 @@ result<scalar> run_dot(const blas::dot& r, lane_context&) {
   return reply;
 }
 
+/// Σ xᵢ · yᵢ in f64, by hand: OpenBLAS's kernels sum parts of it in f32.
+double wide_dot(const any_tensor& x, const any_tensor& y) {
+  const float* const first_x = x.data<float>();
+  const float* const first_y = y.data<float>();
+  const std::int64_t step_x = increment(x);
+  const std::int64_t step_y = increment(y);
+  double sum = 0;
+  for (std::int64_t i = 0; i < x.extent(0); ++i)
+    sum += static_cast<double>(first_x[i * step_x]) * static_cast<double>(first_y[i * step_y]);
+  return sum;
+}
+
+result<scalar> run_dsdot(const blas::dsdot& r, lane_context&) {
+  return answer(wide_dot(r.x, r.y), r.result);
+}
+
+result<scalar> run_sdsdot(const blas::sdsdot& r, lane_context&) {
+  const auto alpha = static_cast<double>(r.alpha.as<float>());
+  return answer(static_cast<float>(alpha + wide_dot(r.x, r.y)), r.result);
+}
+
 result<scalar> run_dotc(const blas::dotc& r, lane_context&) {
   scalar reply;
   for_complex_type(r.x.type(), [&]<class T>(T sum) {
@@ -142,6 +163,8 @@ result<std::int64_t> run_iamin(const blas::iamin& r, lane_context&) {
 
 const plugin_operations operations([](operation_table& table) {
   table.add<blas::dot>(run_dot, effort::by_size);
+  table.add<blas::dsdot>(run_dsdot, effort::by_size);
+  table.add<blas::sdsdot>(run_sdsdot, effort::by_size);
   table.add<blas::dotc>(run_dotc, effort::by_size);
   table.add<blas::dotu>(run_dotu, effort::by_size);
   table.add<blas::nrm2>(run_nrm2, effort::by_size);

@@ -1,3 +1,4 @@
+#include "backend/blas/rotations.hpp"
 #include "backend/cpu/blas/routines.hpp"
 
 #include <troupe/ops/blas/level1_rotations.hpp>
@@ -26,9 +27,25 @@ result<void> run_rot(const blas::rot& r, lane_context&) {
   return {};
 }
 
+// What generates rotations is by hand, the same as on a GPU: OpenBLAS's overflow and underflow.
 result<void> run_rotg(const blas::rotg& r, lane_context&) {
   for_classic_type(r.a.type(), [&]<class T>(T) {
-    routines<T>::rotg(r.a.data<T>(), r.b.data<T>(), r.c.data<real_t<T>>(), r.s.data<T>());
+    using R = real_t<T>;
+    T& a = *r.a.data<T>();
+    T& b = *r.b.data<T>();
+    if constexpr (complex_v<T>) {
+      const auto made = rotations::generate(rotations::complex_parts<R>{a.real(), a.imag()},
+                                            rotations::complex_parts<R>{b.real(), b.imag()});
+      a = {made.r.re, made.r.im};
+      *r.c.data<R>() = made.c;
+      *r.s.data<T>() = {made.s.re, made.s.im};
+    } else {
+      const auto made = rotations::generate(a, b);
+      a = made.r;
+      b = made.z;
+      *r.c.data<R>() = made.c;
+      *r.s.data<T>() = made.s;
+    }
   });
   return {};
 }
@@ -43,8 +60,8 @@ result<void> run_rotm(const blas::rotm& r, lane_context&) {
 
 result<void> run_rotmg(const blas::rotmg& r, lane_context&) {
   for_real_type(r.x1.type(), [&]<class T>(T) {
-    routines<T>::rotmg(r.d1.data<T>(), r.d2.data<T>(), r.x1.data<T>(), *r.y1.data<T>(),
-                       r.param.data<T>());
+    rotations::generate_modified(*r.d1.data<T>(), *r.d2.data<T>(), *r.x1.data<T>(), *r.y1.data<T>(),
+                                 r.param.data<T>());
   });
   return {};
 }

@@ -77,9 +77,9 @@ void multiply(const matrix_vector_product& p) {
   if (p.y.empty()) return;
   const auto layout = blas::layout_of(p.a);
   for_classic_type(p.a.type(), [&]<class T>(T) {
-    if (p.a.empty()) return scale<T>(p.y, p.beta);
+    if (p.a.empty()) return scale(p.y, p.beta.as<T>());
     const T alpha = p.alpha.as<T>();
-    const T beta = clear_or_keep<T>(p.y, p.beta);
+    const T beta = settle_beta<T>(p.y, p.beta);
     routines<T>::gemv(as_cblas(layout.order), transposition(layout.order, layout.order, p.op_a),
                       p.a.extent(0), p.a.extent(1), by(alpha), p.a.data<T>(), layout.ld,
                       p.x.data<T>(), increment(p.x), by(beta), p.y.data<T>(), increment(p.y));

@@ -19,9 +19,9 @@ result<void> run_gbmv(const blas::gbmv& r, lane_context&) {
       r.op_a == blas::storage_op::transpose || r.op_a == blas::storage_op::conjugate_transpose;
   const std::int64_t m = (transposes ? r.x : r.y).extent(0);
   for_classic_type(r.ab.type(), [&]<class T>(T) {
-    if (r.x.empty()) return scale<T>(r.y, r.beta);
+    if (r.x.empty()) return scale(r.y, r.beta.as<T>());
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const T beta = settle_beta<T>(r.y, r.beta);
     routines<T>::gbmv(CblasColMajor, as_cblas(r.op_a), m, r.ab.extent(1), r.kl, r.ku, by(alpha),
                       r.ab.data<T>(), band_ld(r.ab), r.x.data<T>(), increment(r.x), by(beta),
                       r.y.data<T>(), increment(r.y));
@@ -33,7 +33,7 @@ result<void> run_sbmv(const blas::sbmv& r, lane_context&) {
   if (r.y.empty()) return {};
   for_classic_type(r.ab.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const T beta = settle_beta<T>(r.y, r.beta);
     const std::int64_t n = r.y.extent(0);
     const std::int64_t k = r.ab.extent(0) - 1;
     const std::int64_t ld = band_ld(r.ab);
@@ -55,7 +55,7 @@ result<void> run_hbmv(const blas::hbmv& r, lane_context&) {
   if (r.y.empty()) return {};
   for_complex_type(r.ab.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const T beta = settle_beta<T>(r.y, r.beta);
     routines<T>::hbmv(CblasColMajor, as_cblas(r.uplo), r.y.extent(0), r.ab.extent(0) - 1, by(alpha),
                       r.ab.data<T>(), band_ld(r.ab), r.x.data<T>(), increment(r.x), by(beta),
                       r.y.data<T>(), increment(r.y));

@@ -21,7 +21,7 @@ result<void> run_symv(const blas::symv& r, lane_context&) {
   const auto layout = blas::layout_of(r.a);
   for_classic_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const T beta = settle_beta<T>(r.y, r.beta);
     const std::int64_t n = r.y.extent(0);
     const std::int64_t incx = increment(r.x);
     const std::int64_t incy = increment(r.y);
@@ -42,7 +42,7 @@ result<void> run_hemv(const blas::hemv& r, lane_context&) {
   const auto layout = blas::layout_of(r.a);
   for_complex_type(r.a.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T>(r.y, r.beta);
+    const T beta = settle_beta<T>(r.y, r.beta);
     routines<T>::hemv(as_cblas(layout.order), as_cblas(r.uplo), r.y.extent(0), by(alpha),
                       r.a.data<T>(), layout.ld, r.x.data<T>(), increment(r.x), by(beta),
                       r.y.data<T>(), increment(r.y));
@@ -68,20 +68,10 @@ result<void> run_syr(const blas::syr& r, lane_context&) {
   return {};
 }
 
-/// BLAS returns early for alpha = 0 and then leaves imaginary parts on the diagonal.
-template <class T>
-void make_diagonal_real(const any_tensor& a) {
-  for (std::int64_t i = 0; i < a.extent(0); ++i) {
-    T& place = a.data<T>()[i * (a.stride(0) + a.stride(1))];
-    place = place.real();
-  }
-}
-
 result<void> run_her(const blas::her& r, lane_context&) {
-  if (r.a.empty()) return {};
+  if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
   for_complex_type(r.a.type(), [&]<class T>(T) {
-    if (blas::vanishes(r.alpha, r.a.type())) return make_diagonal_real<T>(r.a);
     routines<T>::her(as_cblas(layout.order), as_cblas(r.uplo), r.x.extent(0),
                      r.alpha.as<real_t<T>>(), r.x.data<T>(), increment(r.x), r.a.data<T>(),
                      layout.ld);
@@ -110,10 +100,9 @@ result<void> run_syr2(const blas::syr2& r, lane_context&) {
 }
 
 result<void> run_her2(const blas::her2& r, lane_context&) {
-  if (r.a.empty()) return {};
+  if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
   for_complex_type(r.a.type(), [&]<class T>(T) {
-    if (blas::vanishes(r.alpha, r.a.type())) return make_diagonal_real<T>(r.a);
     const T alpha = r.alpha.as<T>();
     routines<T>::her2(as_cblas(layout.order), as_cblas(r.uplo), r.x.extent(0), by(alpha),
                       r.x.data<T>(), increment(r.x), r.y.data<T>(), increment(r.y), r.a.data<T>(),

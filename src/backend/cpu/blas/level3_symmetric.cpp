@@ -1,4 +1,5 @@
 #include "backend/cpu/blas/routines.hpp"
+#include "backend/cpu/blas/scaling.hpp"
 #include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3_symmetric.hpp>
@@ -36,27 +37,16 @@ result<void> run_hemm(const blas::hemm& r, lane_context&) {
   return {};
 }
 
-/// For beta = 0 writes zeros to the triangle and answers 1: OpenBLAS's rank-k updates scale with
-/// kernels of which some multiply by zero, and NaNs would stay.
-template <class Factor, class T>
-Factor clear_or_keep(const any_tensor& c, blas::uplo uplo, const scalar& beta) {
-  if (!blas::vanishes(beta, c.type())) return beta.as<Factor>();
-  const bool upper = uplo == blas::uplo::upper;
-  for (std::int64_t i = 0; i < c.extent(0); ++i) {
-    for (std::int64_t j = upper ? i : 0; j < (upper ? c.extent(1) : i + 1); ++j)
-      c.data<T>()[i * c.stride(0) + j * c.stride(1)] = T{};
+/// c = beta · c where a product has nothing to add: answers whether that was all. OpenBLAS's quick
+/// returns leave out what others do. A beta of one changes nothing, imaginary parts of a Hermitian
+/// diagonal included, as in reference BLAS.
+template <class Factor, class T, class Request>
+bool only_scales(const Request& r) {
+  if (!r.a.empty() && !blas::vanishes(r.alpha, r.c.type())) return false;
+  if (const auto beta = r.beta.template as<Factor>(); beta != Factor{1}) {
+    scale<T>(r.c, r.uplo, beta);
   }
-  return Factor{1};
-}
-
-/// BLAS returns early when there is nothing to add, and then leaves imaginary parts on the diagonal
-/// of a Hermitian matrix.
-template <class T>
-void make_diagonal_real(const any_tensor& c) {
-  for (std::int64_t i = 0; i < c.extent(0); ++i) {
-    T& place = c.data<T>()[i * (c.stride(0) + c.stride(1))];
-    place = place.real();
-  }
+  return true;
 }
 
 result<void> run_syrk(const blas::syrk& r, lane_context&) {
@@ -64,8 +54,9 @@ result<void> run_syrk(const blas::syrk& r, lane_context&) {
   const auto c = blas::layout_of(r.c);
   const auto a = blas::layout_of(r.a, c.order);
   for_classic_type(r.c.type(), [&]<class T>(T) {
+    if (only_scales<T, T>(r)) return;
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T, T>(r.c, r.uplo, r.beta);
+    const T beta = settle_beta<T, T>(r.c, r.uplo, r.beta);
     routines<T>::syrk(as_cblas(c.order), as_cblas(r.uplo),
                       transposition(a.order, c.order, blas::op::none), r.c.extent(0), r.a.extent(1),
                       by(alpha), r.a.data<T>(), a.ld, by(beta), r.c.data<T>(), c.ld);
@@ -78,8 +69,9 @@ result<void> run_syr2k(const blas::syr2k& r, lane_context&) {
   const auto c = blas::layout_of(r.c);
   const auto order = r.a.empty() ? c.order : *blas::common_order({&r.a, &r.b});
   for_classic_type(r.c.type(), [&]<class T>(T) {
+    if (only_scales<T, T>(r)) return;
     const T alpha = r.alpha.as<T>();
-    const T beta = clear_or_keep<T, T>(r.c, r.uplo, r.beta);
+    const T beta = settle_beta<T, T>(r.c, r.uplo, r.beta);
     routines<T>::syr2k(as_cblas(c.order), as_cblas(r.uplo),
                        transposition(order, c.order, blas::op::none), r.c.extent(0), r.a.extent(1),
                        by(alpha), r.a.data<T>(), blas::leading_dimension(r.a, order), r.b.data<T>(),
@@ -106,8 +98,8 @@ result<void> run_herk(const blas::herk& r, lane_context&) {
   const auto order = order_for(r.c, {&r.a}, r.op_a);
   const bool none = r.op_a == blas::op::none;
   for_complex_type(r.c.type(), [&]<class T>(T) {
-    const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
-    if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) make_diagonal_real<T>(r.c);
+    if (only_scales<real_t<T>, T>(r)) return;
+    const auto beta = settle_beta<real_t<T>, T>(r.c, r.uplo, r.beta);
     routines<T>::herk(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
                       r.c.extent(0), r.a.extent(1), r.alpha.as<real_t<T>>(), r.a.data<T>(),
                       blas::leading_dimension(r.a, none ? order : blas::other(order)), beta,
@@ -122,9 +114,9 @@ result<void> run_her2k(const blas::her2k& r, lane_context&) {
   const bool none = r.op_ab == blas::op::none;
   const auto input_order = none ? order : blas::other(order);
   for_complex_type(r.c.type(), [&]<class T>(T) {
+    if (only_scales<real_t<T>, T>(r)) return;
     const T alpha = r.alpha.as<T>();
-    const auto beta = clear_or_keep<real_t<T>, T>(r.c, r.uplo, r.beta);
-    if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) make_diagonal_real<T>(r.c);
+    const auto beta = settle_beta<real_t<T>, T>(r.c, r.uplo, r.beta);
     routines<T>::her2k(as_cblas(order), as_cblas(r.uplo), none ? CblasNoTrans : CblasConjTrans,
                        r.c.extent(0), r.a.extent(1), by(alpha), r.a.data<T>(),
                        blas::leading_dimension(r.a, input_order), r.b.data<T>(),

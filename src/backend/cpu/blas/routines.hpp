@@ -39,8 +39,6 @@ struct routines<float> {
   static constexpr auto copy = cblas_scopy;
   static constexpr auto swap = cblas_sswap;
   static constexpr auto rotm = cblas_srotm;
-  static constexpr auto rotmg = cblas_srotmg;
-  static constexpr auto rotg = cblas_srotg;
   static constexpr auto dot = cblas_sdot;
   static constexpr auto nrm2 = cblas_snrm2;
   static constexpr auto asum = cblas_sasum;
@@ -56,6 +54,8 @@ struct routines<float> {
   static constexpr auto tbmv = cblas_stbmv;
   static constexpr auto tbsv = cblas_stbsv;
   static constexpr auto spmv = cblas_sspmv;
+  static constexpr auto spr = cblas_sspr;
+  static constexpr auto spr2 = cblas_sspr2;
   static constexpr auto tpmv = cblas_stpmv;
   static constexpr auto tpsv = cblas_stpsv;
   static constexpr auto gemm = cblas_sgemm;
@@ -74,8 +74,6 @@ struct routines<double> {
   static constexpr auto copy = cblas_dcopy;
   static constexpr auto swap = cblas_dswap;
   static constexpr auto rotm = cblas_drotm;
-  static constexpr auto rotmg = cblas_drotmg;
-  static constexpr auto rotg = cblas_drotg;
   static constexpr auto dot = cblas_ddot;
   static constexpr auto nrm2 = cblas_dnrm2;
   static constexpr auto asum = cblas_dasum;
@@ -91,6 +89,8 @@ struct routines<double> {
   static constexpr auto tbmv = cblas_dtbmv;
   static constexpr auto tbsv = cblas_dtbsv;
   static constexpr auto spmv = cblas_dspmv;
+  static constexpr auto spr = cblas_dspr;
+  static constexpr auto spr2 = cblas_dspr2;
   static constexpr auto tpmv = cblas_dtpmv;
   static constexpr auto tpsv = cblas_dtpsv;
   static constexpr auto gemm = cblas_dgemm;
@@ -108,7 +108,6 @@ struct routines<c64> {
   static constexpr auto scal = cblas_cscal;
   static constexpr auto copy = cblas_ccopy;
   static constexpr auto swap = cblas_cswap;
-  static constexpr auto rotg = cblas_crotg;
   static constexpr auto dotc_sub = cblas_cdotc_sub;
   static constexpr auto dotu_sub = cblas_cdotu_sub;
   static constexpr auto gemv = cblas_cgemv;
@@ -124,6 +123,8 @@ struct routines<c64> {
   static constexpr auto tbmv = cblas_ctbmv;
   static constexpr auto tbsv = cblas_ctbsv;
   static constexpr auto hpmv = cblas_chpmv;
+  static constexpr auto hpr = cblas_chpr;
+  static constexpr auto hpr2 = cblas_chpr2;
   static constexpr auto tpmv = cblas_ctpmv;
   static constexpr auto tpsv = cblas_ctpsv;
   static constexpr auto gemm = cblas_cgemm;
@@ -151,7 +152,6 @@ struct routines<c128> {
   static constexpr auto scal = cblas_zscal;
   static constexpr auto copy = cblas_zcopy;
   static constexpr auto swap = cblas_zswap;
-  static constexpr auto rotg = cblas_zrotg;
   static constexpr auto dotc_sub = cblas_zdotc_sub;
   static constexpr auto dotu_sub = cblas_zdotu_sub;
   static constexpr auto gemv = cblas_zgemv;
@@ -167,6 +167,8 @@ struct routines<c128> {
   static constexpr auto tbmv = cblas_ztbmv;
   static constexpr auto tbsv = cblas_ztbsv;
   static constexpr auto hpmv = cblas_zhpmv;
+  static constexpr auto hpr = cblas_zhpr;
+  static constexpr auto hpr2 = cblas_zhpr2;
   static constexpr auto tpmv = cblas_ztpmv;
   static constexpr auto tpsv = cblas_ztpsv;
   static constexpr auto gemm = cblas_zgemm;

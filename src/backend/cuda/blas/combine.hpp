@@ -50,10 +50,15 @@ struct batch_term {
 /// Enqueues c = beta · c for a matrix or batch; c is not read when beta is zero.
 [[nodiscard]] result<void> scale(lane& where, const any_tensor& c, const scalar& beta);
 
-/// Enqueues c = beta · c for one triangle of a square matrix of f32, f64, c64 or c128. With
-/// `hermitian`, beta is real and the diagonal's imaginary parts are neither read nor kept.
+/// Enqueues c = beta · c for one triangle of a square matrix of f32, f64, c64 or c128; nothing for
+/// a beta of one. With `hermitian`, beta is real and the diagonal's imaginary parts are neither
+/// read nor kept.
 [[nodiscard]] result<void> scale_triangle(lane& where, const any_tensor& c, bool upper,
                                           const scalar& beta, bool hermitian);
+
+/// Enqueues c = added + beta · c for one triangle, `added` having the extents and the type of c.
+[[nodiscard]] result<void> add_triangle(lane& where, const any_tensor& c, bool upper,
+                                        const scalar& beta, const any_tensor& added);
 
 /// Enqueues dropping the imaginary parts of the diagonal of a square matrix of c64 or c128.
 [[nodiscard]] result<void> make_diagonal_real(lane& where, const any_tensor& c);

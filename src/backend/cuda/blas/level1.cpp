@@ -59,6 +59,11 @@ result<void> run_scal(const blas::scal& r, lane& where) {
 
 result<void> run_copy(const blas::copy& r, lane& where) {
   if (r.x.empty()) return {};
+  if (r.reversed) {
+    return for_classic_type(r.x.type(), [&]<class T>(T) {
+      return copy_reversed(where, elements_of<T>(r.x), elements_of<T>(r.y));
+    });
+  }
   const auto handle = cublas_of(where);
   if (!handle) return handle.error();
   return for_classic_type(r.x.type(), [&]<class T>(T) {

@@ -58,6 +58,23 @@ result<void> run_dot(const blas::dot& r, lane& where, scalar* reply) {
   });
 }
 
+template <class R, class Request>
+result<void> wide_dot(const Request& r, lane& where, double first, scalar* reply) {
+  return dot_in_f64(where, elements_of<const float>(r.x), elements_of<const float>(r.y), first,
+                    r.result.null() ? nullptr : r.result.template data<R>(), reply);
+}
+
+result<void> run_dsdot(const blas::dsdot& r, lane& where, scalar* reply) {
+  *reply = {};
+  if (r.x.empty()) return answer_zero<double>(where, r.result, reply);
+  return wide_dot<double>(r, where, 0, reply);
+}
+
+result<void> run_sdsdot(const blas::sdsdot& r, lane& where, scalar* reply) {
+  *reply = {};
+  return wide_dot<float>(r, where, static_cast<double>(r.alpha.as<float>()), reply);
+}
+
 template <bool Conjugated, class Request>
 result<void> complex_dot(const Request& r, lane& where, scalar* reply) {
   *reply = {};
@@ -79,24 +96,38 @@ result<void> run_dotu(const blas::dotu& r, lane& where, scalar* reply) {
   return complex_dot<false>(r, where, reply);
 }
 
-template <class Half>
-result<void> nrm2_half(const blas::nrm2& r, lane& where, scalar* reply) {
-  if (r.x.empty()) return answer_zero<Half>(where, r.result, reply);
-  return nrm2_of_halves<Half>(where, elements_of<const Half>(r.x),
-                              r.result.null() ? nullptr : r.result.data<Half>(), reply);
+template <class T, class R>
+result<void> narrow_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {
+  if (r.x.empty()) return answer_zero<R>(where, r.result, reply);
+  return nrm2_in_f64(where, elements_of<const T>(r.x),
+                     r.result.null() ? nullptr : r.result.data<R>(), reply);
+}
+
+template <class T>
+result<void> wide_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {
+  using R = real_t<T>;
+  if (r.x.empty()) return answer_zero<R>(where, r.result, reply);
+  return answer<R>(where, r.result, reply, [&](cublasHandle_t handle, R* to) {
+    return routines<T>::nrm2(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), to);
+  });
 }
 
 result<void> run_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {
   *reply = {};
-  if (r.x.type() == dtype::f16) return nrm2_half<f16>(r, where, reply);
-  if (r.x.type() == dtype::bf16) return nrm2_half<bf16>(r, where, reply);
-  return for_classic_type(r.x.type(), [&]<class T>(T) {
-    using R = real_t<T>;
-    if (r.x.empty()) return answer_zero<R>(where, r.result, reply);
-    return answer<R>(where, r.result, reply, [&](cublasHandle_t handle, R* to) {
-      return routines<T>::nrm2(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), to);
-    });
-  });
+  switch (r.x.type()) {
+    case dtype::f16:
+      return narrow_nrm2<f16, f16>(r, where, reply);
+    case dtype::bf16:
+      return narrow_nrm2<bf16, bf16>(r, where, reply);
+    case dtype::f32:
+      return narrow_nrm2<float, float>(r, where, reply);
+    case dtype::c64:
+      return narrow_nrm2<c64, float>(r, where, reply);
+    case dtype::f64:
+      return wide_nrm2<double>(r, where, reply);
+    default:
+      return wide_nrm2<c128>(r, where, reply);
+  }
 }
 
 result<void> run_asum(const blas::asum& r, lane& where, scalar* reply) {
@@ -147,6 +178,8 @@ result<void> run_iamin(const blas::iamin& r, lane& where, std::int64_t* reply) {
 
 const plugin_operations operations([](operation_table& table) {
   add<blas::dot>(table, run_dot);
+  add<blas::dsdot>(table, run_dsdot);
+  add<blas::sdsdot>(table, run_sdsdot);
   add<blas::dotc>(table, run_dotc);
   add<blas::dotu>(table, run_dotu);
   add<blas::nrm2>(table, run_nrm2);

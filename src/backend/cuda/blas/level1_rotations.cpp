@@ -1,3 +1,4 @@
+#include "backend/cuda/blas/rotations.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/vectors.hpp"
 #include "backend/cuda/executor.hpp"
@@ -25,13 +26,9 @@ result<void> run_rot(const blas::rot& r, lane& where) {
 }
 
 result<void> run_rotg(const blas::rotg& r, lane& where) {
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
-  return with_device_scalars(*handle, [&] {
-    return for_classic_type(r.a.type(), [&]<class T>(T) {
-      return routines<T>::rotg(*handle, r.a.data<T>(), r.b.data<T>(), r.c.data<real_t<T>>(),
-                               r.s.data<T>());
-    });
+  return for_classic_type(r.a.type(), [&]<class T>(T) {
+    return generate_rotation(where, r.a.data<T>(), r.b.data<T>(), r.c.data<real_t<T>>(),
+                             r.s.data<T>());
   });
 }
 
@@ -48,13 +45,10 @@ result<void> run_rotm(const blas::rotm& r, lane& where) {
 }
 
 result<void> run_rotmg(const blas::rotmg& r, lane& where) {
-  const auto handle = cublas_of(where);
-  if (!handle) return handle.error();
-  return with_device_scalars(*handle, [&] {
-    return for_real_type(r.x1.type(), [&]<class T>(T) {
-      return routines<T>::rotmg(*handle, r.d1.data<T>(), r.d2.data<T>(), r.x1.data<T>(),
-                                r.y1.data<T>(), r.param.data<T>());
-    });
+  return for_real_type(r.x1.type(), [&]<class T>(T) {
+    const T* const y1 = r.y1.data<T>();
+    return generate_modified_rotation(where, r.d1.data<T>(), r.d2.data<T>(), r.x1.data<T>(), y1,
+                                      r.param.data<T>());
   });
 }
 

@@ -2,6 +2,7 @@
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/blas/symmetric.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level2_packed.hpp>
 
@@ -43,6 +44,56 @@ result<void> run_hpmv(const blas::hpmv& r, lane& where) {
   });
 }
 
+/// An update that weighs nothing changes nothing, and reads nothing.
+template <class Request>
+bool changes_nothing(const Request& r) noexcept {
+  return r.ap.empty() || blas::vanishes(r.alpha, r.ap.type());
+}
+
+result<void> run_spr(const blas::spr& r, lane& where) {
+  if (changes_nothing(r)) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_real_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    return routines<T>::spr(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+                            increment(r.x), r.ap.data<T>());
+  });
+}
+
+result<void> run_hpr(const blas::hpr& r, lane& where) {
+  if (changes_nothing(r)) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_complex_type(r.ap.type(), [&]<class T>(T) {
+    const auto alpha = r.alpha.as<real_t<T>>();
+    return routines<T>::hpr(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+                            increment(r.x), r.ap.data<T>());
+  });
+}
+
+result<void> run_spr2(const blas::spr2& r, lane& where) {
+  if (changes_nothing(r)) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_real_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    return routines<T>::spr2(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+                             increment(r.x), r.y.data<T>(), increment(r.y), r.ap.data<T>());
+  });
+}
+
+result<void> run_hpr2(const blas::hpr2& r, lane& where) {
+  if (changes_nothing(r)) return {};
+  const auto handle = cublas_of(where);
+  if (!handle) return handle.error();
+  return for_complex_type(r.ap.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    return routines<T>::hpr2(*handle, as_cublas(r.uplo), r.x.extent(0), &alpha, r.x.data<T>(),
+                             increment(r.x), r.y.data<T>(), increment(r.y), r.ap.data<T>());
+  });
+}
+
 result<void> run_tpmv(const blas::tpmv& r, lane& where) {
   if (r.x.empty()) return {};
   const auto handle = cublas_of(where);
@@ -70,6 +121,10 @@ result<void> run_tpsv(const blas::tpsv& r, lane& where) {
 const plugin_operations operations([](operation_table& table) {
   add<blas::spmv>(table, run_spmv);
   add<blas::hpmv>(table, run_hpmv);
+  add<blas::spr>(table, run_spr);
+  add<blas::hpr>(table, run_hpr);
+  add<blas::spr2>(table, run_spr2);
+  add<blas::hpr2>(table, run_hpr2);
   add<blas::tpmv>(table, run_tpmv);
   add<blas::tpsv>(table, run_tpsv);
 });

@@ -1,6 +1,7 @@
 #include "backend/cuda/blas/conjugated.hpp"
 #include "backend/cuda/blas/routines.hpp"
 #include "backend/cuda/executor.hpp"
+#include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level2_symmetric.hpp>
 
@@ -77,24 +78,13 @@ result<void> run_syr2(const blas::syr2& r, lane& where) {
   });
 }
 
-/// Sets the imaginary parts of the diagonal to zero, as an update by nothing has to, too: BLAS
-/// returns early for alpha = 0.
-template <class T>
-result<void> make_diagonal_real(const any_tensor& a, const lane& where) {
-  auto* const first = reinterpret_cast<real_t<T>*>(a.data<T>());
-  return clear(where, strided<real_t<T>>{.first = first + 1,
-                                         .step = 2 * (a.stride(0) + a.stride(1)),
-                                         .count = a.extent(0)});
-}
-
 result<void> run_her(const blas::her& r, lane& where) {
-  if (r.a.empty()) return {};
+  if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
   const auto handle = cublas_of(where);
   if (!handle) return handle.error();
   return for_complex_type(r.a.type(), [&]<class T>(T) -> result<void> {
     const auto alpha = r.alpha.as<real_t<T>>();
-    if (alpha == 0) return make_diagonal_real<T>(r.a, where);
     const std::int64_t n = r.x.extent(0);
     if (layout.order == order::column_major) {
       return routines<T>::her(*handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),
@@ -111,13 +101,12 @@ result<void> run_her(const blas::her& r, lane& where) {
 }
 
 result<void> run_her2(const blas::her2& r, lane& where) {
-  if (r.a.empty()) return {};
+  if (r.a.empty() || blas::vanishes(r.alpha, r.a.type())) return {};
   const auto layout = blas::layout_of(r.a);
   const auto handle = cublas_of(where);
   if (!handle) return handle.error();
   return for_complex_type(r.a.type(), [&]<class T>(T) -> result<void> {
     const T alpha = r.alpha.as<T>();
-    if (alpha == T{}) return make_diagonal_real<T>(r.a, where);
     const std::int64_t n = r.x.extent(0);
     if (layout.order == order::column_major) {
       return routines<T>::her2(*handle, as_cublas(r.uplo), n, &alpha, r.x.data<T>(), increment(r.x),

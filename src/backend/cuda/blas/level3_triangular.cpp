@@ -1,6 +1,8 @@
+#include "backend/cuda/blas/product.hpp"
 #include "backend/cuda/blas/triangular.hpp"
 #include "backend/cuda/executor.hpp"
 #include "ops/blas/factors.hpp"
+#include "ops/blas/triangle_blocks.hpp"
 
 #include <troupe/ops/blas/level3_triangular.hpp>
 
@@ -50,9 +52,34 @@ result<void> run_trsm(const blas::trsm& r, lane& where) {
                        });
 }
 
+result<void> run_gemmt(const blas::gemmt& r, lane& where) {
+  constexpr std::int64_t side = 256;
+  if (r.c.empty()) return {};
+  const bool upper = r.uplo == blas::uplo::upper;
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) {
+    return scale_triangle(where, r.c, upper, r.beta, false);
+  }
+  staging room(where, static_cast<std::size_t>(side * side * size_of(r.c.type())));
+  const product all{r.a, r.b, r.c, r.alpha, r.beta, r.op_a, r.op_b, r.math};
+  if (auto done = room.reserve(most_staging(all)); !done) return done;
+  const scalar nothing = 0;
+  const auto run = [&](const blas::product_block& p, const any_tensor& c, const scalar& beta) {
+    return multiply({p.a, p.b, c, r.alpha, beta, r.op_a, r.op_b, r.math}, room);
+  };
+  return blas::for_each_triangle_block(
+      r, side, [&](const blas::product_block& p) { return run(p, p.c, r.beta); },
+      [&](const blas::product_block& p) -> result<void> {
+        const any_tensor whole = any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
+        auto done = run(p, whole, nothing);
+        if (!done) return done;
+        return add_triangle(where, p.c, upper, r.beta, whole);
+      });
+}
+
 const plugin_operations operations([](operation_table& table) {
   add<blas::trmm>(table, run_trmm);
   add<blas::trsm>(table, run_trsm);
+  add<blas::gemmt>(table, run_gemmt);
 });
 
 }  // namespace

@@ -75,6 +75,7 @@ result<void> multiply_conjugated(const product& p, column_major_product as,
 }  // namespace
 
 result<void> staging::reserve(std::size_t bytes) {
+  bytes += kept_bytes_;
   if (bytes <= held_.size()) return {};
   auto memory = where_.workspace(bytes);
   if (!memory) return std::move(memory).error();
@@ -84,7 +85,7 @@ result<void> staging::reserve(std::size_t bytes) {
 
 result<std::byte*> staging::take(std::size_t bytes) {
   if (auto done = reserve(bytes); !done) return std::move(done).error();
-  return held_.data();
+  return held_.data() + kept_bytes_;
 }
 
 template <class T>

@@ -32,13 +32,17 @@ struct product {
 
 // What follows is for products of which there are many. -------------------------------------------
 
-/// Workspace that products run one after the other share: the lane's stream orders them.
+/// Workspace that products run one after the other share: the lane's stream orders them. Its first
+/// `kept_bytes` are left alone, for whoever makes it.
 class staging {
  public:
-  explicit staging(lane& where) noexcept : where_(where) {}
+  explicit staging(lane& where, std::size_t kept_bytes = 0) noexcept
+      : where_(where), kept_bytes_(kept_bytes) {}
 
   /// Asks for as much as any of the products will need, so that it is asked for once.
   [[nodiscard]] result<void> reserve(std::size_t bytes);
+  /// What is left alone; there once `reserve` has succeeded.
+  [[nodiscard]] std::byte* kept() const noexcept { return held_.data(); }
   /// Valid until the next call.
   [[nodiscard]] result<std::byte*> take(std::size_t bytes);
 
@@ -46,6 +50,7 @@ class staging {
 
  private:
   lane& where_;
+  std::size_t kept_bytes_;
   std::span<std::byte> held_;
 };
 

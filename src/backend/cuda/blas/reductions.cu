@@ -3,6 +3,7 @@
 #include "backend/cuda/blas/reductions.hpp"
 
 #include <bit>
+#include <type_traits>
 
 namespace troupe::cuda {
 namespace {
@@ -54,38 +55,51 @@ __device__ Sum block_sum(Sum value) {
 }
 
 template <class Sum, class D>
+__device__ Sum product(D a, D b) {
+  return static_cast<Sum>(widened(a)) * static_cast<Sum>(widened(b));
+}
+/// Of a number with itself: the square of its magnitude.
+template <class Sum, class R>
+__device__ Sum product(complex_value<R> a, complex_value<R> b) {
+  return product<Sum>(a.re, b.re) + product<Sum>(a.im, b.im);
+}
+
+template <class Sum, class D>
 __global__ void sum_products(const D* x, std::int64_t step_x, const D* y, std::int64_t step_y,
                              std::int64_t n, Sum* of_blocks) {
   Sum sum = 0;
   for (std::int64_t i = first_step(); i < n; i += step_width())
-    sum += static_cast<Sum>(widened(x[i * step_x])) * static_cast<Sum>(widened(y[i * step_y]));
+    sum += product<Sum>(x[i * step_x], y[i * step_y]);
   sum = block_sum(sum);
   if (threadIdx.x == 0) of_blocks[blockIdx.x] = sum;
 }
 
-template <bool Root, class Sum, class D>
-__global__ void sum_blocks(const Sum* of_blocks, unsigned count, D* result, scalar_bytes* reply) {
+template <bool Root, class Reply, class Sum, class D>
+__global__ void sum_blocks(const Sum* of_blocks, unsigned count, Sum first, D* result,
+                           scalar_bytes* reply) {
   Sum sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += threads_per_block)
     sum += of_blocks[i];
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
+  sum += first;
   if (Root) sum = sqrt(sum);
   if (result != nullptr) {
-    *result = narrowed<D>::from(static_cast<float>(sum));
+    *result = narrowed<D>::from(static_cast<decltype(widened(D{}))>(sum));
   } else {
-    store(reply, static_cast<double>(sum));
+    store(reply, static_cast<double>(static_cast<Reply>(sum)));
   }
 }
 
-template <bool Root, class Sum, class Half>
-result<void> reduce(lane& where, std::string_view name, strided<const Half> x,
-                    strided<const Half> y, Half* result, scalar* reply) {
-  using D = device_t<Half>;
-  auto memory = where.workspace(half_reduction_bytes);
+/// first + Σ xᵢ · yᵢ, or its root, in Sum; a reply is rounded to Reply.
+template <bool Root, class Reply, class Sum, class T, class Result>
+result<void> reduce(lane& where, std::string_view name, strided<const T> x, strided<const T> y,
+                    Sum first, Result* result, scalar* reply) {
+  using D = device_t<T>;
+  auto memory = where.workspace(reduction_bytes);
   if (!memory) return std::move(memory).error();
   auto* const of_blocks = reinterpret_cast<Sum*>(memory->data());
-  constexpr auto most = static_cast<unsigned>(half_reduction_bytes / sizeof(double));
+  constexpr auto most = static_cast<unsigned>(reduction_bytes / sizeof(double));
   // Several elements for each thread, so that few blocks are left to sum up.
   const unsigned blocks = std::min(blocks_for(where, x.count / 8), most);
   if (auto done = launch(where, name, sum_products<Sum, D>, blocks, on_device(x.first), x.step,
@@ -93,8 +107,8 @@ result<void> reduce(lane& where, std::string_view name, strided<const Half> x,
       !done) {
     return done;
   }
-  return launch(where, name, sum_blocks<Root, Sum, D>, 1, of_blocks, blocks, on_device(result),
-                reinterpret_cast<scalar_bytes*>(reply));
+  return launch(where, name, sum_blocks<Root, Reply, Sum, device_t<Result>>, 1, of_blocks, blocks,
+                first, on_device(result), reinterpret_cast<scalar_bytes*>(reply));
 }
 
 }  // namespace
@@ -112,13 +126,19 @@ result<void> store_index(const lane& where, const std::int64_t* from, std::int64
 template <class Half>
 result<void> dot_of_halves(lane& where, strided<const Half> x, strided<const Half> y, Half* result,
                            scalar* reply) {
-  return reduce<false, float>(where, "dot_of_halves", x, y, result, reply);
+  return reduce<false, float>(where, "dot_of_halves", x, y, 0.0F, result, reply);
 }
 
-template <class Half>
-result<void> nrm2_of_halves(lane& where, strided<const Half> x, Half* result, scalar* reply) {
-  // In f64: the square of no bf16 overflows or underflows there.
-  return reduce<true, double>(where, "nrm2_of_halves", x, x, result, reply);
+template <class Result>
+result<void> dot_in_f64(lane& where, strided<const float> x, strided<const float> y, double first,
+                        Result* result, scalar* reply) {
+  return reduce<false, Result>(where, "dot_in_f64", x, y, first, result, reply);
+}
+
+template <class T, class Result>
+result<void> nrm2_in_f64(lane& where, strided<const T> x, Result* result, scalar* reply) {
+  using Reply = std::conditional_t<sizeof(Result) == 2, double, Result>;
+  return reduce<true, Reply>(where, "nrm2_in_f64", x, x, 0.0, result, reply);
 }
 
 template result<void> store_number(const lane&, const float*, scalar*);
@@ -129,7 +149,13 @@ template result<void> store_number(const lane&, const std::complex<double>*, sca
 template result<void> dot_of_halves(lane&, strided<const f16>, strided<const f16>, f16*, scalar*);
 template result<void> dot_of_halves(lane&, strided<const bf16>, strided<const bf16>, bf16*,
                                     scalar*);
-template result<void> nrm2_of_halves(lane&, strided<const f16>, f16*, scalar*);
-template result<void> nrm2_of_halves(lane&, strided<const bf16>, bf16*, scalar*);
+template result<void> dot_in_f64(lane&, strided<const float>, strided<const float>, double, double*,
+                                 scalar*);
+template result<void> dot_in_f64(lane&, strided<const float>, strided<const float>, double, float*,
+                                 scalar*);
+template result<void> nrm2_in_f64(lane&, strided<const f16>, f16*, scalar*);
+template result<void> nrm2_in_f64(lane&, strided<const bf16>, bf16*, scalar*);
+template result<void> nrm2_in_f64(lane&, strided<const float>, float*, scalar*);
+template result<void> nrm2_in_f64(lane&, strided<const std::complex<float>>, float*, scalar*);
 
 }  // namespace troupe::cuda

@@ -20,16 +20,24 @@ template <class T>
 [[nodiscard]] result<void> store_index(const lane& where, const std::int64_t* from,
                                        std::int64_t* to);
 
-/// Bytes of device memory that a reduction of halves works in.
-inline constexpr std::size_t half_reduction_bytes = 1024 * sizeof(double);
+/// Bytes of device memory that a reduction works in.
+inline constexpr std::size_t reduction_bytes = 1024 * sizeof(double);
 
-/// Σ xᵢ · yᵢ and √Σ xᵢ² of f16 or bf16. To `result` as an element where it is given, or else to
-/// `reply` as it was accumulated: cuBLAS would round to the type of x first.
+/// Σ xᵢ · yᵢ of f16 or bf16. To `result` as an element where it is given, or else to `reply` as it
+/// was accumulated: cuBLAS would round to the type of x first.
 template <class Half>
 [[nodiscard]] result<void> dot_of_halves(lane& where, strided<const Half> x, strided<const Half> y,
                                          Half* result, scalar* reply);
-template <class Half>
-[[nodiscard]] result<void> nrm2_of_halves(lane& where, strided<const Half> x, Half* result,
-                                          scalar* reply);
+
+/// first + Σ xᵢ · yᵢ, accumulated in f64 and rounded to Result, f32 or f64.
+template <class Result>
+[[nodiscard]] result<void> dot_in_f64(lane& where, strided<const float> x, strided<const float> y,
+                                      double first, Result* result, scalar* reply);
+
+/// √Σ |xᵢ|² of f16, bf16, f32 or c64, accumulated in f64, where no square of these overflows or
+/// underflows: to cuBLAS, subnormals of f32 are 0. A reply for halves is not rounded to their type.
+template <class T, class Result>
+[[nodiscard]] result<void> nrm2_in_f64(lane& where, strided<const T> x, Result* result,
+                                       scalar* reply);
 
 }  // namespace troupe::cuda

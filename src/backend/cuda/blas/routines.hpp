@@ -15,18 +15,16 @@ struct routines;
   TROUPE_CUBLAS(p, swap);   TROUPE_CUBLAS(p, gemv);   TROUPE_CUBLAS(p, trmv);                     \
   TROUPE_CUBLAS(p, trsv);   TROUPE_CUBLAS(p, symv);   TROUPE_CUBLAS(p, syr);                      \
   TROUPE_CUBLAS(p, syr2);   TROUPE_CUBLAS(p, gbmv);   TROUPE_CUBLAS(p, tbmv);                     \
-  TROUPE_CUBLAS(p, tbsv);   TROUPE_CUBLAS(p, tpmv);   TROUPE_CUBLAS(p, tpsv);                     \
-  /* These have no size, so no second entry point of 64 bits. */                                  \
-  static constexpr routine rotg { &cublas##p##rotg, "cublas" #p "rotg" }
+  TROUPE_CUBLAS(p, tbsv);   TROUPE_CUBLAS(p, tpmv);   TROUPE_CUBLAS(p, tpsv)
 #define TROUPE_CUBLAS_REAL(p)                                                                     \
-  TROUPE_CUBLAS(p, dot);    TROUPE_CUBLAS(p, nrm2);   TROUPE_CUBLAS(p, asum);                     \
-  TROUPE_CUBLAS(p, ger);    TROUPE_CUBLAS(p, rotm);   TROUPE_CUBLAS(p, sbmv);                     \
-  TROUPE_CUBLAS(p, spmv);                                                                         \
-  static constexpr routine rotmg { &cublas##p##rotmg, "cublas" #p "rotmg" }
+  TROUPE_CUBLAS(p, dot);    TROUPE_CUBLAS(p, asum);   TROUPE_CUBLAS(p, ger);                      \
+  TROUPE_CUBLAS(p, rotm);   TROUPE_CUBLAS(p, sbmv);                                               \
+  TROUPE_CUBLAS(p, spmv);   TROUPE_CUBLAS(p, spr);    TROUPE_CUBLAS(p, spr2)
 #define TROUPE_CUBLAS_COMPLEX(p)                                                                  \
   TROUPE_CUBLAS(p, dotu);   TROUPE_CUBLAS(p, dotc);   TROUPE_CUBLAS(p, geru);                     \
   TROUPE_CUBLAS(p, gerc);   TROUPE_CUBLAS(p, hemv);   TROUPE_CUBLAS(p, her);                      \
-  TROUPE_CUBLAS(p, her2);   TROUPE_CUBLAS(p, hbmv);   TROUPE_CUBLAS(p, hpmv)
+  TROUPE_CUBLAS(p, her2);   TROUPE_CUBLAS(p, hbmv);   TROUPE_CUBLAS(p, hpmv);                     \
+  TROUPE_CUBLAS(p, hpr);    TROUPE_CUBLAS(p, hpr2)
 // clang-format on
 
 template <>
@@ -41,6 +39,7 @@ template <>
 struct routines<double> {
   TROUPE_CUBLAS_EVERY_TYPE(D);
   TROUPE_CUBLAS_REAL(D);
+  TROUPE_CUBLAS(D, nrm2);
   TROUPE_CUBLAS_AS(iamax, Id, amax);
   TROUPE_CUBLAS_AS(iamin, Id, amin);
 };
@@ -49,7 +48,6 @@ template <>
 struct routines<c64> {
   TROUPE_CUBLAS_EVERY_TYPE(C);
   TROUPE_CUBLAS_COMPLEX(C);
-  TROUPE_CUBLAS_AS(nrm2, Sc, nrm2);
   TROUPE_CUBLAS_AS(asum, Sc, asum);
   TROUPE_CUBLAS_AS(iamax, Ic, amax);
   TROUPE_CUBLAS_AS(iamin, Ic, amin);

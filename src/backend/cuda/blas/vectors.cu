@@ -18,6 +18,13 @@ __global__ void clear_all(D* y, std::int64_t step, std::int64_t n) {
 }
 
 template <class D>
+__global__ void copy_all_reversed(const D* x, std::int64_t step_x, D* y, std::int64_t step_y,
+                                  std::int64_t n) {
+  for (std::int64_t i = first_step(); i < n; i += step_width())
+    y[i * step_y] = x[(n - 1 - i) * step_x];
+}
+
+template <class D>
 __global__ void conjugate_all(const D* from, std::int64_t from_step, D* to, std::int64_t to_step,
                               std::int64_t n) {
   for (std::int64_t i = first_step(); i < n; i += step_width())
@@ -52,6 +59,12 @@ result<void> clear(const lane& where, strided<T> y) {
 }
 
 template <class T>
+result<void> copy_reversed(const lane& where, strided<T> x, strided<T> y) {
+  return launch(where, "copy_reversed", copy_all_reversed<device_t<T>>, blocks_for(where, x.count),
+                on_device(x.first), x.step, on_device(y.first), y.step, x.count);
+}
+
+template <class T>
 result<void> conjugate_in_place(const lane& where, strided<T> x) {
   return launch(where, "conjugate_in_place", conjugate_all<device_t<T>>, blocks_for(where, x.count),
                 on_device(x.first), x.step, on_device(x.first), x.step, x.count);
@@ -70,9 +83,10 @@ result<void> rotate(const lane& where, strided<T> x, strided<T> y, const rotatio
                 value_of(by.s), by.c_at, on_device(by.s_at));
 }
 
-#define TROUPE_VECTORS(Real, T)                                  \
-  template result<void> multiply_by(const lane&, strided<T>, T); \
-  template result<void> clear(const lane&, strided<T>);          \
+#define TROUPE_VECTORS(Real, T)                                             \
+  template result<void> multiply_by(const lane&, strided<T>, T);            \
+  template result<void> clear(const lane&, strided<T>);                     \
+  template result<void> copy_reversed(const lane&, strided<T>, strided<T>); \
   template result<void> rotate(const lane&, strided<T>, strided<T>, const rotation<Real, T>&)
 TROUPE_VECTORS(float, float);
 TROUPE_VECTORS(double, double);

@@ -33,6 +33,10 @@ template <class T, class Factor>
 template <class T>
 [[nodiscard]] result<void> clear(const lane& where, strided<T> y);
 
+/// yᵢ = xₙ₋₁₋ᵢ. f32 f64 c64 c128.
+template <class T>
+[[nodiscard]] result<void> copy_reversed(const lane& where, strided<T> x, strided<T> y);
+
 /// x = conj(x), and to = conj(x) with the elements of `to` side by side. c64 c128.
 template <class T>
 [[nodiscard]] result<void> conjugate_in_place(const lane& where, strided<T> x);
