@@ -149,11 +149,41 @@ TEST(BlasReductions, Nrm2NeitherOverflowsNorUnderflows) {
   check(dtype::f32, 1e-40);  // subnormal
   check(dtype::c64, 1e-40);
   check(dtype::f64, 1e-310);
+  check(dtype::c128, 1e-310);
+  check(dtype::c128, 1e300);
   check(dtype::f64, 1e300);
   check(dtype::f64, 1e-300);
   check(dtype::bf16, 1e30);
   check(dtype::c64, 1e30);
   check(dtype::c128, 1e-300);
+}
+
+TEST(BlasReductions, Nrm2AddsUpWhatIsFarApart) {
+  for (const dtype type : {dtype::f64, dtype::c128}) {
+    // Neither the squares of the first kind nor those of the last are normal numbers; each of the
+    // others counts beside its neighbours.
+    for (const auto& [low, high] : {std::pair(1e-160, 1e-154),
+                                    {1e-150, 3e-154},
+                                    {1e150, 1e147},
+                                    {1e160, 1e155},
+                                    {1e-300, 1e300}}) {
+      for (const std::int64_t n : {2, 20'011}) {
+        scene s;
+        s.name(std::string(to_string(type)) + " n=" + std::to_string(n));
+        auto& x = s.vector(type, n, 2);
+        std::vector<number> values(x.values.size());
+        long double squares = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = i % 2 == 0 ? low : -high;
+          squares += static_cast<long double>(values[i].real()) * values[i].real();
+        }
+        s.fill(x, values);
+        const auto expected = static_cast<double>(std::sqrt(squares));
+        s.expect_near(type, as_number(s.run(blas::nrm2{.x = x.view})), expected, expected, n, type,
+                      "the norm");
+      }
+    }
+  }
 }
 
 TEST(BlasReductions, TheNormOfTheLargestHalvesIsAReplyBeyondTheirType) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "backend/blas/reals.hpp"
+
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -13,23 +15,8 @@
 /// Anderson, "Safe Scaling in the Level 1 BLAS", ACM TOMS 44, 2017, which LAPACK 3.10 follows.
 namespace troupe::rotations {
 
-template <class R>
-constexpr R magnitude(R x) noexcept {
-  return x < 0 ? -x : x;
-}
-
-template <class R>
-constexpr R square_root(R x) noexcept {
-#ifdef __CUDA_ARCH__
-  return ::sqrt(x);
-#else
-  if constexpr (std::is_same_v<R, float>) {
-    return __builtin_sqrtf(x);
-  } else {
-    return __builtin_sqrt(x);
-  }
-#endif
-}
+using reals::magnitude;
+using reals::square_root;
 
 template <class R>
 using bits_of = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;

@@ -105,11 +105,9 @@ result<void> narrow_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {
 
 template <class T>
 result<void> wide_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {
-  using R = real_t<T>;
-  if (r.x.empty()) return answer_zero<R>(where, r.result, reply);
-  return answer<R>(where, r.result, reply, [&](cublasHandle_t handle, R* to) {
-    return routines<T>::nrm2(handle, r.x.extent(0), r.x.data<T>(), increment(r.x), to);
-  });
+  if (r.x.empty()) return answer_zero<double>(where, r.result, reply);
+  return nrm2_scaled(where, elements_of<const T>(r.x),
+                     r.result.null() ? nullptr : r.result.data<double>(), reply);
 }
 
 result<void> run_nrm2(const blas::nrm2& r, lane& where, scalar* reply) {

@@ -1,33 +1,13 @@
 #include "backend/cuda/blas/arithmetic.cuh"
+#include "backend/cuda/blas/block_sum.cuh"
 #include "backend/cuda/blas/launch.cuh"
 #include "backend/cuda/blas/reductions.hpp"
+#include "backend/cuda/blas/scalar_bytes.cuh"
 
-#include <bit>
 #include <type_traits>
 
 namespace troupe::cuda {
 namespace {
-
-/// The bytes of a `scalar`, whose members are its own.
-struct scalar_bytes {
-  std::uint64_t kind;  // a byte and its padding, which is zero
-  std::int64_t integer;
-  double real;
-  double imaginary;
-};
-constexpr auto real_kind = static_cast<std::uint64_t>(scalar::kind::real);
-constexpr auto complex_kind = static_cast<std::uint64_t>(scalar::kind::complex);
-static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).kind == real_kind);
-static_assert(std::bit_cast<scalar_bytes>(scalar(1.5)).real == 1.5);
-static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).kind ==
-              complex_kind);
-static_assert(std::bit_cast<scalar_bytes>(scalar(std::complex<double>(0, 2.5))).imaginary == 2.5);
-
-__device__ void store(scalar_bytes* to, double value) { *to = {real_kind, 0, value, 0}; }
-template <class R>
-__device__ void store(scalar_bytes* to, complex_value<R> value) {
-  *to = {complex_kind, 0, value.re, value.im};
-}
 
 template <class D>
 __global__ void store_one_number(const D* from, scalar_bytes* to) {
@@ -36,22 +16,6 @@ __global__ void store_one_number(const D* from, scalar_bytes* to) {
 
 __global__ void store_one_index(const std::int64_t* from, std::int64_t* to) {
   if (threadIdx.x == 0) *to = *from > 0 ? *from - 1 : 0;
-}
-
-/// The sum of `value` over the block, in its first thread. Always in the same order.
-template <class Sum>
-__device__ Sum block_sum(Sum value) {
-  constexpr int warps = threads_per_block / 32;
-  __shared__ Sum of_warps[warps];
-  for (int ahead = 16; ahead > 0; ahead /= 2)
-    value += __shfl_down_sync(~0u, value, ahead);
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int warp = 1; warp < warps; ++warp)
-      value += of_warps[warp];
-  }
-  return value;
 }
 
 template <class Sum, class D>

@@ -40,4 +40,9 @@ template <class T, class Result>
 [[nodiscard]] result<void> nrm2_in_f64(lane& where, strided<const T> x, Result* result,
                                        scalar* reply);
 
+/// The same of f64 or c128: sums of large and of small squares are kept apart, scaled.
+template <class T>
+[[nodiscard]] result<void> nrm2_scaled(lane& where, strided<const T> x, double* result,
+                                       scalar* reply);
+
 }  // namespace troupe::cuda

@@ -39,7 +39,6 @@ template <>
 struct routines<double> {
   TROUPE_CUBLAS_EVERY_TYPE(D);
   TROUPE_CUBLAS_REAL(D);
-  TROUPE_CUBLAS(D, nrm2);
   TROUPE_CUBLAS_AS(iamax, Id, amax);
   TROUPE_CUBLAS_AS(iamin, Id, amin);
 };
@@ -57,7 +56,6 @@ template <>
 struct routines<c128> {
   TROUPE_CUBLAS_EVERY_TYPE(Z);
   TROUPE_CUBLAS_COMPLEX(Z);
-  TROUPE_CUBLAS_AS(nrm2, Dz, nrm2);
   TROUPE_CUBLAS_AS(asum, Dz, asum);
   TROUPE_CUBLAS_AS(iamax, Iz, amax);
   TROUPE_CUBLAS_AS(iamin, Iz, amin);
