@@ -60,19 +60,29 @@ result<void> run_gemmt(const blas::gemmt& r, lane& where) {
     return scale_triangle(where, r.c, upper, r.beta, false);
   }
   staging room(where, static_cast<std::size_t>(side * side * size_of(r.c.type())));
-  const product all{r.a, r.b, r.c, r.alpha, r.beta, r.op_a, r.op_b, r.math};
-  if (auto done = room.reserve(most_staging(all)); !done) return done;
   const scalar nothing = 0;
-  const auto run = [&](const blas::product_block& p, const any_tensor& c, const scalar& beta) {
-    return multiply({p.a, p.b, c, r.alpha, beta, r.op_a, r.op_b, r.math}, room);
+  const auto into = [&](const any_tensor& c, const blas::product_block& p, const scalar& beta) {
+    return product{p.a, p.b, c, r.alpha, beta, r.op_a, r.op_b, r.math};
   };
+  const auto square_for = [&](const blas::product_block& p) {
+    return any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
+  };
+  // All at once, because workspace that grows lies elsewhere.
+  auto reserved = blas::for_each_triangle_block(
+      r, side,
+      [&](const blas::product_block& p) {
+        return room.reserve(most_staging(into(p.c, p, r.beta)));
+      },
+      [&](const blas::product_block& p) {
+        return room.reserve(most_staging(into(square_for(p), p, nothing)));
+      });
+  if (!reserved) return reserved;
   return blas::for_each_triangle_block(
-      r, side, [&](const blas::product_block& p) { return run(p, p.c, r.beta); },
-      [&](const blas::product_block& p) -> result<void> {
-        const any_tensor whole = any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
-        auto done = run(p, whole, nothing);
-        if (!done) return done;
-        return add_triangle(where, p.c, upper, r.beta, whole);
+      r, side, [&](const blas::product_block& p) { return multiply(into(p.c, p, r.beta), room); },
+      [&](const blas::product_block& p) {
+        const any_tensor square = square_for(p);
+        auto done = multiply(into(square, p, nothing), room);
+        return done ? add_triangle(where, p.c, upper, r.beta, square) : done;
       });
 }
 
