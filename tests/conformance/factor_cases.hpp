@@ -80,6 +80,8 @@ template <class Make>
 void check_factors(std::span<const dtype> types, written_part part, Make make) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
+  using request = decltype(make(std::declval<scene&>(), dtype{}, 1, layout{}).request);
+  constexpr bool has_beta = requires(request r) { r.beta; };
   for (const dtype type : types) {
     for (const layout l : {layout::row, layout::column_padded}) {
       for (const std::int64_t n : {1, 7, 133}) {
@@ -103,15 +105,13 @@ void check_factors(std::span<const dtype> types, written_part part, Make make) {
             expect_spoiled(s, t, part, value);
           };
           run(alpha_of(value), 1, as_it_is, is_spoiled);
-          using request = decltype(make(std::declval<scene&>(), type, n, l).request);
-          if constexpr (requires(request r) { r.beta; }) {
+          if constexpr (has_beta) {
             run(alpha_of(value), 0, as_it_is, is_spoiled);
             run(1, beta_of(value), as_it_is, is_spoiled);
             run(0, beta_of(value), as_it_is, is_spoiled);
           }
         }
-        using request = decltype(make(std::declval<scene&>(), type, n, l).request);
-        if constexpr (requires(request r) { r.beta; }) {
+        if constexpr (has_beta) {
           const auto forget_old = [&](scene& s, auto& w) { s.fill(w.written, number(nan, nan)); };
           run(1, 0, forget_old, [&](scene& s, const test_tensor& t) {
             for_each_written(s, t, part, [&](number v, bool) {

@@ -1,5 +1,6 @@
 #include "backend/blas/rotations.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "backend/cpu/blas/scaling.hpp"
 
 #include <troupe/ops/blas/level1_rotations.hpp>
 #include <troupe/worker/plugin.hpp>
@@ -20,8 +21,8 @@ result<void> run_rot(const blas::rot& r, lane_context&) {
     // By hand: BLAS has no routine for a complex s, and this one is bound by memory anyway.
     for (std::int64_t i = 0; i < r.x.extent(0); ++i) {
       const T old = x[i * step_x];
-      x[i * step_x] = c * old + s * y[i * step_y];
-      y[i * step_y] = c * y[i * step_y] - conjugate(s) * old;
+      x[i * step_x] = c * old + product_of(s, y[i * step_y]);
+      y[i * step_y] = c * y[i * step_y] - product_of(conjugate(s), old);
     }
   });
   return {};

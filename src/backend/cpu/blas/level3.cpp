@@ -1,5 +1,6 @@
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
+#include "backend/cpu/blas/scaling.hpp"
 #include "ops/blas/factors.hpp"
 
 #include <troupe/ops/blas/level3.hpp>
@@ -51,7 +52,7 @@ result<void> run_geam(const blas::geam& r, lane_context&) {
     const bool conjugate_b = r.op_b == blas::op::conjugate;
     const auto term = [](const strided_matrix<T>& m, T factor, bool conjugated, std::int64_t i,
                          std::int64_t j) {
-      return factor * (conjugated ? conjugate(m(i, j)) : m(i, j));
+      return product_of(factor, conjugated ? conjugate(m(i, j)) : m(i, j));
     };
     const bool without_a = alpha == T{};
     const bool without_b = beta == T{};
@@ -77,7 +78,8 @@ result<void> run_dgmm(const blas::dgmm& r, lane_context&) {
     const T* x = r.x.data<T>();
     const std::int64_t step = blas::increment(r.x);
     const bool left = r.side == blas::side::left;
-    for_each_element<T>(r.c, [&](auto i, auto j) { c(i, j) = a(i, j) * x[(left ? i : j) * step]; });
+    for_each_element<T>(
+        r.c, [&](auto i, auto j) { c(i, j) = product_of(a(i, j), x[(left ? i : j) * step]); });
   });
   return {};
 }

@@ -7,8 +7,8 @@
 
 /// Multiplication by the factors that OpenBLAS gets wrong. Some of its kernels multiply by a zero,
 /// so that NaNs stay, some write zeros for a NaN, and some quick returns skip beta altogether; a
-/// request promises that beta = 0 never reads and that y = beta · y otherwise. So what is neither
-/// zero nor ordinary is multiplied here, before the call.
+/// request promises that beta = 0 never reads and that y = beta · y otherwise. So a factor
+/// that is zero, infinite or no number is multiplied by here, before the call.
 namespace troupe::cpu {
 
 template <class T>
