@@ -225,6 +225,8 @@ TEST(RngContinuous, RefuseWhatTheyCannotDo) {
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1}, errc::invalid_argument, "low is 1");
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1 + 1e-12}, errc::invalid_argument, "as f32");
   s.refuse(rng::uniform{.to = to, .high = 1e39}, errc::invalid_argument, "wider than f32");
+  s.refuse(rng::uniform{.to = to, .low = -3e38, .high = 3e38}, errc::invalid_argument,
+           "-3e+38 … 3e+38 is wider than f32");
   s.refuse(rng::uniform{.to = wide, .low = -1e308, .high = 1e308}, errc::invalid_argument, "wider");
   s.refuse(rng::uniform{.to = to, .low = nan}, errc::invalid_argument, "low is nan");
   s.refuse(rng::normal{.to = to, .mean = infinity}, errc::invalid_argument, "mean is inf");

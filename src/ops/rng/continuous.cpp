@@ -51,7 +51,7 @@ result<void> uniform::validate() const {
       to.type() == dtype::f32 ? static_cast<float>(low) < static_cast<float>(high) : low < high;
   const double most = largest(to.type());
   return check
-      .rule(std::abs(low) <= most && std::abs(high) <= most && std::isfinite(high - low),
+      .rule(std::abs(low) <= most && std::abs(high) <= most && high - low <= most,
             errc::invalid_argument,
             [&] {
               return fmt::format("{} … {} is wider than {} can hold", low, high,
