@@ -1,9 +1,8 @@
 // Calls the executors of the CPU backend's plugin in the thread of the test: fast, and every
 // sanitizer sees all of it.
 
+#include "guarded_workspace.hpp"
 #include "runner.hpp"
-
-#include <new>
 
 namespace troupe::conformance {
 namespace {
@@ -12,17 +11,12 @@ class heap_lane final : public lane_context {
  public:
   int lane() const noexcept override { return 0; }
   result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    // A block of exactly that size each time, so that AddressSanitizer sees every overrun.
-    memory_.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
-    return std::span(memory_.get(), bytes);
+    return workspace_.take(bytes);
   }
+  void expect_untouched() const { workspace_.expect_untouched(); }
 
  private:
-  static constexpr std::align_val_t alignment{64};
-  struct deleter {
-    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
-  };
-  std::unique_ptr<std::byte, deleter> memory_;
+  guarded_workspace workspace_;
 };
 
 class direct_runner final : public runner {
@@ -49,7 +43,9 @@ class direct_runner final : public runner {
     if (auto valid = type.validate(request); !valid) return valid;
     const operation* const found = backend_operations().find(type.id);
     if (found == nullptr) return error{.code = errc::unsupported, .message = "no executor"};
-    return found->run(found->executor, request, lane_, reply.data());
+    auto done = found->run(found->executor, request, lane_, reply.data());
+    lane_.expect_untouched();
+    return done;
   }
 
   heap_lane lane_;

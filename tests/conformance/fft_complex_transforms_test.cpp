@@ -93,6 +93,7 @@ TEST(FftComplexTransforms, TransformLongSequences) {
                            // So that sums stay in the range of f16.
                            .scale = fft::normalization::ortho};
       scene s;
+      s.keep_layouts();
       s.name(c.text());
       auto& in = numbers(s, precision, true, c.size);
       auto& out = numbers(s, precision, true, c.size);

@@ -179,6 +179,7 @@ TEST(MemoryConvert, TreatsLongPackedTensorsAsItDoesShortOnes) {
       const std::vector<std::byte> once = s.bytes_now(few);
 
       scene longer;
+      longer.keep_layouts();
       auto& packed = longer.vector(from, n * repeats);
       std::vector<number> again;
       for (std::int64_t i = 0; i < repeats; ++i)

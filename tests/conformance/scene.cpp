@@ -1,7 +1,5 @@
 #include "scene.hpp"
 
-#include "coverage.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,60 +10,12 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr std::int64_t guard = 16;
-constexpr auto guard_byte = std::byte{0xFB};   // a NaN in every floating type
-constexpr auto poison_byte = std::byte{0xFF};  // another one
+constexpr auto poison_byte = std::byte{0xFF};  // a NaN in every floating type
 
 runner& the_runner() {
   static const auto made = make_runner();
   return *made;
 }
-
-std::uint64_t seed() {
-  static const std::uint64_t value = [] {
-    const char* given = std::getenv("TROUPE_TEST_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  }();
-  return value;
-}
-
-/// Calls `f` with each element's offset from the view's first, in row-major order.
-template <class F>
-void for_each_offset(const any_tensor& view, F f) {
-  const std::int64_t count = view.count();
-  for (std::int64_t flat = 0; flat < count; ++flat) {
-    std::int64_t rest = flat;
-    std::int64_t offset = 0;
-    for (int d = view.rank() - 1; d >= 0; --d) {
-      offset += rest % view.extent(d) * view.stride(d);
-      rest /= view.extent(d);
-    }
-    f(static_cast<std::size_t>(flat), offset);
-  }
-}
-
-class role_collector final : public field_visitor {
- public:
-  std::vector<std::pair<std::string, std::pair<any_tensor, access>>> roles;
-
-  void value(std::string_view, scalar&) override {}
-  void value(std::string_view, std::int64_t&) override {}
-  void value(std::string_view, double&) override {}
-  void value(std::string_view, bool&) override {}
-  void value(std::string_view, std::string&) override {}
-  void value(std::string_view, std::vector<std::int64_t>&) override {}
-  void value(std::string_view, std::vector<scalar>&) override {}
-
- private:
-  void tensor(std::string_view name, any_tensor& t, access role) override {
-    if (!t.null()) roles.emplace_back(name, std::pair(t, role));
-  }
-  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
-    for (any_tensor& t : list)
-      tensor(name, t, role);
-  }
-  void choice(std::string_view, std::uint32_t&, std::uint32_t) override {}
-};
 
 matrix as_matrix(const any_tensor& view, const std::vector<number>& values, std::int64_t batch) {
   const int rank = view.rank();
@@ -98,11 +48,21 @@ const char* to_string(layout l) {
 
 matrix test_tensor::before(std::int64_t batch) const { return as_matrix(view, values, batch); }
 
-scene::scene() : runner_(the_runner()), generator_(seed()) { runner_.release(); }
+std::uint64_t test_seed() {
+  static const std::uint64_t value = [] {
+    const char* given = std::getenv("TROUPE_TEST_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  }();
+  return value;
+}
+
+scene::scene() : runner_(the_runner()), generator_(test_seed()) { runner_.release(); }
 
 std::string scene::note() const {
   std::ostringstream text;
-  text << "\n  case " << text_ << "\n  replay with TROUPE_TEST_SEED=" << seed();
+  text << "\n  case " << text_ << "\n  replay with TROUPE_TEST_SEED=" << test_seed();
+  for (const role& r : roles_)
+    text << "\n  " << r.name << " " << r.view.to_string();
   return text.str();
 }
 
@@ -117,24 +77,11 @@ number scene::random(dtype type) {
   return type == dtype::boolean ? number(integer > 0) : number(integer);
 }
 
-test_tensor& scene::place(dtype type, const extents& size, const extents& strides) {
-  const any_tensor probe = any_tensor::unowned(nullptr, type, shape(std::span(size)), strides);
-  const std::int64_t reach = probe.reach().end / size_of(type);
-  test_tensor& t = tensors_.emplace_back();
-  t.storage = runner_.allocate(type, reach + 2 * guard);
-  t.image.assign(static_cast<std::size_t>((reach + 2 * guard) * size_of(type)), guard_byte);
-  t.first = guard;
-  auto room = t.storage.slice(0, guard, reach + guard);
-  if (reach > 0) {
-    t.view = room->as_strided(shape(std::span(size)), probe.strides()).value();
-  } else {
-    t.view = any_tensor(*room).as_strided(shape(std::span(size)), probe.strides()).value();
-  }
-  return t;
-}
-
 test_tensor& scene::tensor(dtype type, const extents& size, const extents& strides) {
-  test_tensor& t = place(type, size, strides);
+  test_tensor& t = tensors_.emplace_back();
+  t.given = place(runner_, type, size, strides);
+  t.view = t.given.view;
+  t.used = t.given;
   std::vector<number> values(static_cast<std::size_t>(t.view.count()));
   for (number& v : values)
     v = random(type);
@@ -166,14 +113,14 @@ test_tensor& scene::batch(dtype type, std::int64_t count, std::int64_t rows, std
 }
 
 test_tensor& scene::again(const test_tensor& other, any_tensor view) {
-  test_tensor& t = tensors_.emplace_back(other);
-  t.first = (other.first * size_of(other.view.type()) + (view.address() - other.view.address())) /
-            size_of(view.type());
-  t.view = std::move(view);
-  t.values.clear();
+  EXPECT_EQ(other.used.memory, other.given.memory) << "a request has moved it" << note();
+  test_tensor& t = tensors_.emplace_back();
+  t.given = other.given;
+  t.given.first += view.address() - other.view.address();
+  t.given.view = t.view = std::move(view);
+  t.used = t.given;
   for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
-    t.values.push_back(
-        load(t.view.type(), t.image.data() + (t.first + offset) * size_of(t.view.type())));
+    t.values.push_back(load(t.view.type(), t.given.in(t.given.memory->image, offset)));
   });
   return t;
 }
@@ -182,7 +129,7 @@ void scene::fill(test_tensor& t, const std::vector<number>& values) {
   const dtype type = t.view.type();
   t.values.resize(values.size());
   for_each_offset(t.view, [&](std::size_t flat, std::int64_t offset) {
-    std::byte* const at = t.image.data() + (t.first + offset) * size_of(type);
+    std::byte* const at = t.given.in(t.given.memory->image, offset);
     store(type, at, values[flat]);
     t.values[flat] = load(type, at);
   });
@@ -222,59 +169,6 @@ void scene::hide_all_but(test_tensor& a, blas::uplo uplo, blas::diag diag, bool 
   fill(a, values);
 }
 
-void scene::before(const request_type& type, void* request) {
-  role_collector collector;
-  type.describe(request, collector);
-  roles_.clear();
-  for (auto& [field, held] : collector.roles)
-    roles_.push_back({field, held.first, held.second});
-  if (!roles_.empty()) cover(type.name, roles_.front().view.type());
-  for (const role& r : roles_)
-    cover_layout(type.name, r.view.packed());
-
-  for (test_tensor& t : tensors_) {
-    for (const role& r : roles_) {
-      if (r.what != access::write || r.view.address() != t.view.address()) continue;
-      for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
-        const std::int64_t size = size_of(r.view.type());
-        std::fill_n(t.image.data() + t.first * size_of(t.view.type()) + offset * size, size,
-                    poison_byte);
-      });
-    }
-  }
-  for (test_tensor& t : tensors_) {
-    t.after.clear();
-    runner_.upload(t.storage, t.image);
-  }
-}
-
-void scene::after() {
-  for (test_tensor& t : tensors_) {
-    std::vector<std::byte>& bytes = t.after;
-    bytes.resize(t.image.size());
-    runner_.download(t.storage, bytes);
-    // Every byte may change only where some written view lies.
-    std::vector<std::byte> allowed = t.image;
-    for (const test_tensor& other : tensors_) {
-      if (other.storage.address() != t.storage.address()) continue;
-      for (const role& r : roles_) {
-        if (r.what == access::read || r.view.address() != other.view.address()) continue;
-        for_each_offset(r.view, [&](std::size_t, std::int64_t offset) {
-          const std::int64_t size = size_of(r.view.type());
-          const auto at =
-              static_cast<std::ptrdiff_t>(other.first * size_of(other.view.type()) + offset * size);
-          std::copy_n(bytes.begin() + at, size, allowed.begin() + at);
-        });
-      }
-    }
-    if (bytes != allowed) {
-      const auto changed = std::ranges::mismatch(bytes, allowed).in1 - bytes.begin();
-      ADD_FAILURE() << "wrote outside what it describes: byte " << changed << " of the storage of "
-                    << t.view.to_string() << note();
-    }
-  }
-}
-
 void scene::refused(std::string_view name, const error* refusal, errc code, std::string_view text) {
   if (refusal == nullptr) {
     ADD_FAILURE() << name << " was not refused" << note();
@@ -297,15 +191,16 @@ void scene::refused_by_library(std::string_view name, const error& refusal) {
 }
 
 std::vector<std::byte> scene::bytes_now(const test_tensor& t) {
-  std::vector<std::byte> storage = t.after;
-  if (storage.empty()) {
-    storage.resize(t.image.size());
-    runner_.download(t.storage, storage);
+  guarded_memory& memory = *t.used.memory;
+  std::vector<std::byte> all = memory.after;
+  if (all.empty()) {
+    all.resize(memory.image.size());
+    runner_.download(memory.storage, all);
   }
   std::vector<std::byte> bytes;
   const std::int64_t size = size_of(t.view.type());
-  for_each_offset(t.view, [&](std::size_t, std::int64_t offset) {
-    const auto at = storage.begin() + (t.first + offset) * size;
+  for_each_offset(t.used.view, [&](std::size_t, std::int64_t offset) {
+    const std::byte* const at = t.used.in(all, offset);
     bytes.insert(bytes.end(), at, at + size);
   });
   return bytes;
@@ -351,13 +246,15 @@ void scene::expect(const test_tensor& t, const matrix& expected, const matrix& b
 
 void scene::expect_solution(const test_tensor& t, const matrix& a, const matrix& b,
                             std::int64_t batch) {
-  const matrix x = now(t, batch);
+  expect_solution(t.view.type(), now(t, batch), a, b);
+}
+
+void scene::expect_solution(dtype type, const matrix& x, const matrix& a, const matrix& b) {
   const matrix back = a * x;
   const matrix bound = magnitude(a) * magnitude(x) + magnitude(b);
   for (std::int64_t i = 0; i < b.rows; ++i) {
     for (std::int64_t j = 0; j < b.columns; ++j) {
-      expect_near(t.view.type(), back(i, j), b(i, j), bound(i, j).real(), a.rows,
-                  real_of(t.view.type()),
+      expect_near(type, back(i, j), b(i, j), bound(i, j).real(), a.rows, real_of(type),
                   "residual of [" + std::to_string(i) + ", " + std::to_string(j) + "]");
       if (testing::Test::HasFailure()) return;
     }

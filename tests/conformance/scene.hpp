@@ -1,5 +1,6 @@
 #pragma once
 
+#include "guarded_memory.hpp"
 #include "reference.hpp"
 #include "runner.hpp"
 
@@ -30,22 +31,26 @@ inline constexpr layout all_layouts[] = {layout::row, layout::column, layout::ro
 
 /// A tensor of a scene: its view, and its content before the request ran.
 struct test_tensor {
-  any_tensor view;
+  any_tensor view;             ///< what the test puts into its requests
   std::vector<number> values;  ///< in row-major order of the view, as rounded to the type
-  any_tensor storage;          ///< everything around the view, guards included
-  std::vector<std::byte> image;
-  std::vector<std::byte> after;  ///< the storage's content after the request; empty before
-  std::int64_t first = 0;        ///< of the view in the storage, in elements
+  placement given;             ///< of the view
+  placement used;              ///< of what the last request got in its stead
 
   /// A view of rank 1 (one column) or 2 as a matrix; of rank 3, its `batch`-th matrix.
   [[nodiscard]] matrix before(std::int64_t batch = 0) const;
 };
+
+struct operand_field;
 
 /// One request and its operands: fills them, runs the request, and looks at what came out.
 ///
 /// Around and between the elements of every view lie guard bytes that must not change. What the
 /// request describes as written is poisoned with NaNs first, and what it describes as read must
 /// not change: so a wrong description fails here as well as a wrong result.
+///
+/// In one of two cases, by chance, each operand is another view than the test gave, in memory of
+/// its own: it begins at any element, and its rows, matrices and so on are further apart, as far as
+/// the request is still valid. Operands that share memory stay where they are.
 class scene {
  public:
   scene();
@@ -57,11 +62,13 @@ class scene {
   test_tensor& matrix_of(dtype type, std::int64_t rows, std::int64_t columns, layout l);
   test_tensor& batch(dtype type, std::int64_t count, std::int64_t rows, std::int64_t columns,
                      layout l);
-  /// The same memory through another view, of any type (aliasing, in place).
+  /// The same memory through another view, of any type (aliasing, in place). Not after a request.
   test_tensor& again(const test_tensor& other, any_tensor view);
   /// Replaces the content.
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
+  /// Requests get the views that the test gives: where their layout is what is tested.
+  void keep_layouts() { keeps_layouts_ = true; }
 
   /// Makes square matrices diagonally dominant, so that solutions do not grow out of range.
   void make_solvable(test_tensor& a);
@@ -125,6 +132,8 @@ class scene {
   /// Expects that `t` solves a · t = b, by the residual: |a · t − b| ≤ 4 (n + 8) eps |a| |t|.
   void expect_solution(const test_tensor& t, const matrix& a, const matrix& b,
                        std::int64_t batch = 0);
+  /// The same of `x`, which is of that type.
+  void expect_solution(dtype type, const matrix& x, const matrix& a, const matrix& b);
   void expect_near(dtype type, number actual, number expected, double bound, std::int64_t terms,
                    dtype compute, const std::string& where);
   /// Expects exactly these values.
@@ -141,7 +150,8 @@ class scene {
   void after();
   void refused(std::string_view name, const error* refusal, errc code, std::string_view text);
   void refused_by_library(std::string_view name, const error& refusal);
-  test_tensor& place(dtype type, const extents& size, const extents& strides);
+
+  void rearrange(const request_type& type, void* request, const std::vector<operand_field>& fields);
 
   runner& runner_;
   std::mt19937_64 generator_;
@@ -153,7 +163,11 @@ class scene {
   };
   std::vector<role> roles_;
   std::string text_;
+  bool keeps_layouts_ = false;
 };
+
+/// What all that is random in tests begins with: `TROUPE_TEST_SEED`, or another one each time.
+[[nodiscard]] std::uint64_t test_seed();
 
 /// Every operation of the backend under test.
 [[nodiscard]] std::span<const operation> all_operations();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/lane.hpp"
+#include "conformance/guarded_workspace.hpp"
 
 #include <cstddef>
 #include <map>
@@ -35,9 +36,9 @@ class emulated_lane final : public cuda::lane {
  public:
   int lane() const noexcept override { return 0; }
   result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    workspace_.give_back();
-    return std::span(workspace_.take(bytes), bytes);
+    return workspace_.take(bytes);
   }
+  void expect_untouched() const { workspace_.expect_untouched(); }
   result<void> wait_for(accelerator_lane&) override { return {}; }
   result<void> mark(std::uint64_t* where, std::uint64_t value) override {
     *where = value;
@@ -54,7 +55,7 @@ class emulated_lane final : public cuda::lane {
   }
 
  private:
-  blocks workspace_;
+  guarded_workspace workspace_;
   std::map<const void*, std::shared_ptr<void>> attached_;
 };
 

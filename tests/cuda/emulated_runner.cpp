@@ -38,7 +38,9 @@ class emulated_runner final : public runner {
     if (auto valid = type.validate(request); !valid) return valid;
     const operation* const found = emulated_operations().find(type.id);
     if (found == nullptr) return error{.code = errc::unsupported, .message = "no executor"};
-    return found->run(found->executor, request, lane_, reply.data());
+    auto done = found->run(found->executor, request, lane_, reply.data());
+    lane_.expect_untouched();
+    return done;
   }
 
   emulated_lane lane_;
