@@ -71,6 +71,15 @@ bool output_fits(const transform& t) noexcept {
   return embedded(t, &loop::out).has_value() && equidistant(t, &loop::out);
 }
 
+bool writes_behind_rows(const transform& t) noexcept {
+  const auto last = t.axes.begin() + (t.rank - 1);
+  if (t.kind != fft::kind::c2r || last->n % 2 == 0) return false;
+  // The innermost rows alone are written in pairs, whichever dimension counts them.
+  const auto counts_rows = [&](const loop& one) { return one.n > 1 && one.out == last->n + 1; };
+  return std::any_of(t.axes.begin(), last, counts_rows) ||
+         std::any_of(t.batch.begin(), t.batch.begin() + t.batches, counts_rows);
+}
+
 std::optional<advanced_layout> advanced_layout_of(const transform& t) noexcept {
   const auto in = embedded(t, &loop::in);
   const auto out = embedded(t, &loop::out);

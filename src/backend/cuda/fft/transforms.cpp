@@ -43,7 +43,7 @@ struct preparation {
     // A c2r overwrites its input. Source: cuFFT documentation, "Fourier Transform Types".
     const bool loses_input = t.kind == fft::kind::c2r && !fft::in_place(in, out);
     copy_in = loses_input || !aligned(t, in) || !input_fits(t);
-    copy_out = !aligned(t, out) || !output_fits(t);
+    copy_out = (loses_input && writes_behind_rows(t)) || !aligned(t, out) || !output_fits(t);
     // A few calls that copy nothing are the best; then one copy. Where each operand is well laid
     // out but not as the other is, both are copied: that always fits.
     const bool may_stay = !loses_input && aligned(t, in) && aligned(t, out);
