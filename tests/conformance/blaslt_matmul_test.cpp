@@ -117,6 +117,35 @@ TEST(BlasltMatmul, TakesEveryShape) {
   }
 }
 
+// A matrix of one row or one column lies in both orders: aux and conjugation say which is meant.
+TEST(BlasltMatmul, TakesOneRowOrColumnInEitherOrder) {
+  for (const combination& types : combinations) {
+    const std::int64_t unit = types.computed == arithmetic::fp8 ? 16 : is_narrow(types) ? 4 : 1;
+    for (const epilogue e : all_epilogues) {
+      if (!has_epilogue(types, e)) continue;
+      for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{1, 20}, {20, 1}, {1, 1}}) {
+        for (const bool row_major_d : {true, false}) {
+          if (!row_major_d && needs_row_major_d(e)) continue;
+          for (const bool padded : {false, true}) {
+            matmul_case c = case_of(types, e);
+            c.m = m == 1 ? 1 : m * unit;
+            c.n = n == 1 ? 1 : n * unit;
+            c.k = unit == 1 ? 56 : 4 * unit;
+            c.row_major_d = row_major_d;
+            c.padded = padded;
+            // Only the other order has a contiguous extent that narrow types can be multiplied to.
+            const std::int64_t along = row_major_d ? c.n : c.m;
+            const bool one_order = padded || blaslt::has_aux(e) || needs_row_major_d(e);
+            if (unit > 1 && along == 1 && (one_order || c.m * c.n == 1)) continue;
+            runs(c);
+            if (HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(BlasltMatmul, MultipliesBatches) {
   for (const combination& types : combinations) {
     for (const epilogue e : {epilogue::none, epilogue::relu_bias, epilogue::gelu_aux_bias,
@@ -165,6 +194,31 @@ TEST(BlasltMatmul, ConjugatesComplexFactors) {
                     .op_b = op_b});
               if (HasFailure()) return;
             }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlasltMatmul, ConjugatesForOneRowOrColumnWhateverTheOrders) {
+  for (const combination& types : combinations) {
+    if (types.computed != arithmetic::complex) continue;
+    for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{1, 5}, {7, 1}, {1, 1}}) {
+      for (const bool of_a : {true, false}) {
+        for (const bool row_major : {true, false}) {
+          for (const bool row_major_d : {true, false}) {
+            runs({.types = types,
+                  .m = m,
+                  .n = n,
+                  .k = 9,
+                  .row_major_a = row_major,
+                  .row_major_b = row_major,
+                  .row_major_d = row_major_d,
+                  .c = added::another,
+                  .op_a = of_a ? blas::op::conjugate : blas::op::none,
+                  .op_b = of_a ? blas::op::none : blas::op::conjugate});
+            if (HasFailure()) return;
           }
         }
       }
@@ -258,6 +312,22 @@ TEST(BlasltMatmul, GoesForwardAndBackward) {
       back.run();
       if (HasFailure()) return;
     }
+  }
+}
+
+// x is exact: all that is off is gelu itself, over all of its bend.
+TEST(BlasltMatmul, ComputesGeluByItsTanh) {
+  for (const combination& types : combinations) {
+    if (types.computed != arithmetic::f32 && types.computed != arithmetic::f64) continue;
+    matmul_under_test one({.types = types, .epilogue = epilogue::gelu, .m = 1024, .n = 16, .k = 8});
+    std::vector<number> x(one.a->values.size());
+    for (std::size_t i = 0; i < x.size(); i += 8)
+      x[i] = static_cast<double>(i) * 0x1p-9 - 8;
+    one.s.fill(*one.a, x);
+    one.s.fill(*one.b, number(1));
+    one.request.alpha = 1;
+    one.run();
+    if (HasFailure()) return;
   }
 }
 

@@ -159,10 +159,10 @@ TEST(FftRealTransforms, LeaveWhatLiesBetweenRows) {
   const std::pair<scene::extents, int> batches[] = {{{6}, 1},    {{2, 3}, 1}, {{2}, 2},
                                                     {{3, 2}, 2}, {{2, 2}, 3}, {{2, 3, 1}, 3}};
   for (const dtype precision : {dtype::f32, dtype::f64}) {
-    for (const std::int64_t n : {1, 2, 3, 5, 6, 7, 9, 13, 16, 31}) {
+    for (const std::int64_t n : {1, 2, 5, 6, 7, 13}) {
       for (const auto& [outer, rank] : batches) {
-        for (const std::int64_t pad : {0, 1, 2, 3, 4}) {
-          for (const std::int64_t more : {0, 1, 2}) {
+        for (const std::int64_t pad : {0, 1, 2, 3}) {
+          for (const std::int64_t more : {0, 1}) {
             fourier_case c{.precision = precision, .size = outer, .rank = rank};
             c.size.push_back(n);
             const std::string text = c.text() + " " + std::to_string(pad) + " between rows, " +

@@ -93,24 +93,19 @@ argument_checks& aux_fits(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
   const bool mask = is_relu(r.epilogue);
   const column_major_product p = lay_out(r);
-  const std::int64_t along = mask ? mask_bytes(p.m) : p.m;
-  const std::int64_t rows = p.swapped ? p.n : along;
-  const std::int64_t columns = p.swapped ? along : p.n;
+  const auto [rows, columns] = aux_extents(p, mask);
   if (r.d.rank() == 3) {
     check.extents(aux, {p.batch, rows, columns}, "what the epilogue needs");
   } else {
     check.extents(aux, {rows, columns}, "what the epilogue needs");
   }
   if (!check.good()) return check;
-  const std::int64_t unit = mask ? 16 : 8;
-  const std::int64_t ld = aux_leading_dimension(r.aux, p.swapped, mask);
-  check.rule(r.aux.empty() || (ld != 0 && ld % unit == 0 && distance_of(r.aux) % unit == 0),
-             errc::layout_unsupported, [&] {
-               return fmt::format(
-                   "aux must be {}-major as d is, its leading dimension and its distance in a "
-                   "batch multiples of {}; it is {}",
-                   p.swapped ? "row" : "column", unit, r.aux.to_string());
-             });
+  check.rule(aux_lies_well(r, p), errc::layout_unsupported, [&] {
+    return fmt::format(
+        "aux must be {}-major as d is, its leading dimension and its distance in a "
+        "batch multiples of {}; it is {}",
+        p.swapped ? "row" : "column", mask ? 16 : 8, r.aux.to_string());
+  });
   check.rule(
       reinterpret_cast<std::uintptr_t>(r.aux.address()) % 16 == 0, errc::layout_unsupported, [&] {
         return fmt::format("aux must begin at a multiple of 16 bytes, its address ends in {}",

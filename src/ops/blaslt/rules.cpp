@@ -135,22 +135,18 @@ argument_checks& library_takes(argument_checks& check, const matmul& r) {
     return fmt::format("epilogue {} needs k above 1, it is 1", epilogue_name(r.epilogue));
   });
   const auto conjugated = [&](const operand& t, blas::op op, const stored_matrix& as) {
-    check.rule(op == blas::op::none || !is_complex(t.view.type()) || as.transposed,
-               errc::layout_unsupported, [&] {
-                 return fmt::format(
-                     "cuBLASLt conjugates only what it transposes: {} must be {}-major where d is "
-                     "{}-major, it is {}",
-                     t.name, p.swapped ? "column" : "row", p.swapped ? "row" : "column",
-                     t.view.to_string());
-               });
+    check.rule(can_conjugate(t.view, op, as), errc::layout_unsupported, [&] {
+      return fmt::format(
+          "cuBLASLt conjugates only what it transposes: {} must be {}-major where d is {}-major, "
+          "it is {}",
+          t.name, p.swapped ? "column" : "row", p.swapped ? "row" : "column", t.view.to_string());
+    });
   };
   conjugated({"a", r.a}, r.op_a, p.swapped ? p.right : p.left);
   conjugated({"b", r.b}, r.op_b, p.swapped ? p.left : p.right);
+  const std::int64_t unit = extent_unit(types->computed);
+  if (unit == 1) return check;
   const bool fp8 = types->computed == arithmetic::fp8;
-  const bool i8 = types->computed == arithmetic::i32 || types->computed == arithmetic::i32_scaled;
-  if (!fp8 && !i8) return check;
-
-  const std::int64_t unit = fp8 ? 16 : 4;
   const std::string_view what = fp8 ? "fp8" : "i8";
   check.rule(p.left.transposed && !p.right.transposed, errc::layout_unsupported, [&] {
     return fmt::format(

@@ -12,8 +12,9 @@ namespace troupe::blaslt {
 ///
 /// a is [m, k], b is [k, n], c and d are [m, n]; or all have one more extent, the first, which
 /// counts products (its stride may be 0 in what is read). Each matrix has unit stride in one of its
-/// dimensions and any leading dimension in the other; c has d's order. `c` is given exactly where
-/// beta is not zero, and may be the very view d.
+/// dimensions and any leading dimension in the other; c has d's order. With an extent of one d lies
+/// in both: it has the one in which the rest of the request fits. `c` is given exactly where beta
+/// is not zero, and may be the very view d.
 ///
 /// Types of a, b → d, with c of d's type: f64; f32, with `math`; f16, bf16 → the same or f32; c64,
 /// c128; i8 → i32 (alpha and beta integers, sums modulo 2³²), i8 (rounded to nearest even,
