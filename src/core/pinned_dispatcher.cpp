@@ -3,6 +3,7 @@
 #include "core/actor_cell.hpp"
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
+#include "os/thread.hpp"
 
 #include <troupe/core/error.hpp>
 
@@ -21,7 +22,7 @@ bool nobody_else() noexcept { return false; }
 pinned_dispatcher::pinned_dispatcher(std::int32_t throughput)
     : throughput_(std::max(throughput, 1)) {
   try {
-    thread_ = std::thread([this] { serve(); });
+    thread_ = os::start_thread([this] { serve(); });
   } catch (const std::system_error& none) {
     throw failure(system_failure("pthread_create", none.code().value(),
                                  "the thread of a pinned actor cannot be started"));

@@ -4,6 +4,7 @@
 #include "core/ambient.hpp"
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
+#include "os/thread.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -53,7 +54,7 @@ pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
   awake_.store(threads, std::memory_order_relaxed);
   try {
     for (auto& w : workers_)
-      w->thread = std::thread([this, &w] { serve(*w); });
+      w->thread = os::start_thread([this, &w] { serve(*w); });
   } catch (const std::system_error& none) {
     const auto made = std::ranges::count_if(workers_, [](auto& w) { return w->thread.joinable(); });
     join();
@@ -278,7 +279,7 @@ void pool_dispatcher::thread_sleeps() noexcept {
   }
   worker& made = *spares_.back();
   try {
-    made.thread = std::thread([this, &made] { serve(made); });
+    made.thread = os::start_thread([this, &made] { serve(made); });
   } catch (const std::system_error&) {
     // As well as it can: the next one to fall asleep tries again, and whoever waits for room looks
     // again and again.

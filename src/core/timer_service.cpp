@@ -2,6 +2,7 @@
 #include "core/timer_heap.hpp"
 #include "os/fork_count.hpp"
 #include "os/futex.hpp"
+#include "os/thread.hpp"
 
 #include <troupe/core/error.hpp>
 #include <troupe/core/timer_service.hpp>
@@ -62,7 +63,7 @@ class process_timers final : public timer_service {
   void start_thread() {
     if (runs_in_ == os::fork_count()) return;
     try {
-      std::thread([this] { serve(); }).detach();
+      os::start_thread([this] { serve(); }).detach();
     } catch (const std::system_error& none) {
       throw failure(system_failure("pthread_create", none.code().value(),
                                    "the thread that rings all timers cannot be started"));

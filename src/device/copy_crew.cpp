@@ -3,6 +3,7 @@
 #include "core/spin_wait.hpp"
 #include "core/thread_duties.hpp"
 #include "os/futex.hpp"
+#include "os/thread.hpp"
 
 #include <troupe/core/completion_driver.hpp>
 
@@ -373,7 +374,7 @@ void copy_crew::muster(turnout threads) {
   if (threads.started == 0) return;
   const std::lock_guard lock(threads_mutex_);
   for (unsigned i = 0; i < threads.started; ++i)
-    threads_.emplace_back([shared = board_] { serve(shared); });
+    threads_.push_back(os::start_thread([shared = board_] { serve(shared); }));
 }
 
 bool copy_crew::help() { return board_->take_part_in(nullptr); }

@@ -100,7 +100,8 @@ class incarnation {
 
   [[nodiscard]] bool is_process() const noexcept { return host_ == nullptr; }
   [[nodiscard]] virtual pid_t pid() const noexcept { return process_.pid(); }
-  [[nodiscard]] int pidfd() const noexcept { return process_.pidfd(); }
+  /// A descriptor that is readable once the process has ended.
+  [[nodiscard]] int ending() const noexcept { return process_.ending(); }
   [[nodiscard]] virtual int control() const noexcept { return control_.get(); }
   /// By which a process wakes the device thread. Its own: what a worker takes from it, or makes of
   /// it, is missing nowhere else.

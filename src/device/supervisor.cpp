@@ -1,6 +1,7 @@
 #include "device/supervisor.hpp"
 
 #include "device/locate.hpp"
+#include "os/thread.hpp"
 #include "worker/user_plugins.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ supervisor::supervisor(parts p)
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
   if (parts_.around->has_device_thread()) {
-    thread_ = std::jthread([this] {
+    thread_ = os::start_thread<std::jthread>([this] {
       device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
       run();
       device_thread_.store({}, std::memory_order_relaxed);

@@ -150,14 +150,14 @@ void supervisor::sleep(clock::time_point at_most_until) {
                        {.fd = -1, .events = POLLIN, .revents = 0}};
   const auto add = [&](std::size_t at, const incarnation* worker) {
     if (worker == nullptr || !worker->is_process()) return;
-    entries[at].fd = worker->pidfd();
+    entries[at].fd = worker->ending();
     entries[at + 1].fd = worker->control();
     if (worker->has_unsent()) entries[at + 1].events |= POLLOUT;
     entries[at + 2].fd = worker->wakes().get();
   };
   add(1, active_.get());
   add(4, next_.get());
-  if (dying_) entries[7].fd = dying_->worker->pidfd();
+  if (dying_) entries[7].fd = dying_->worker->ending();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {

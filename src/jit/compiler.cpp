@@ -3,6 +3,7 @@
 #include "jit/memory_cache.hpp"
 #include "jit/plan.hpp"
 #include "os/event.hpp"
+#include "os/thread.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/ops/jit/compiler.hpp>
@@ -91,7 +92,7 @@ class compiler::service {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(next));
     if (idle_ < waiting_.size() && threads_.size() < static_cast<std::size_t>(config_.processes)) {
-      threads_.emplace_back([this] { run(); });
+      threads_.push_back(os::start_thread<std::jthread>([this] { run(); }));
     }
     work_.notify_one();
     return answer;

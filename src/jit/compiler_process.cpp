@@ -23,8 +23,7 @@ using clock = std::chrono::steady_clock;
 /// Memory that both sides read and write as a file, so that neither can make an access of the other
 /// fail.
 result<os::unique_fd> shared_file(std::span<const std::byte> content) {
-  os::unique_fd file =
-      os::clear_of_standard_streams(os::unique_fd(::memfd_create("troupe-compile", MFD_CLOEXEC)));
+  os::unique_fd file(::memfd_create("troupe-compile", MFD_CLOEXEC));
   if (!file) return system_failure("memfd_create", errno);
   for (std::size_t at = 0; at < content.size();) {
     const ssize_t done =
@@ -55,7 +54,7 @@ enum class ending : std::uint8_t { by_itself, too_late, cancelled };
 ending wait_for(const os::child_process& child, clock::time_point deadline,
                 const os::unique_fd& end) {
   for (;;) {
-    pollfd watched[2] = {{.fd = child.pidfd(), .events = POLLIN, .revents = 0},
+    pollfd watched[2] = {{.fd = child.ending(), .events = POLLIN, .revents = 0},
                          {.fd = end.get(), .events = POLLIN, .revents = 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
     if (left <= 0) return ending::too_late;

@@ -1,5 +1,8 @@
 #include "os/event.hpp"
 
+#include "os/refused_call.hpp"
+
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -10,7 +13,7 @@
 namespace troupe::os {
 
 result<unique_fd> create_event() {
-  unique_fd event = clear_of_standard_streams(unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
+  unique_fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return system_failure("eventfd", errno);
   return event;
 }
@@ -18,10 +21,11 @@ result<unique_fd> create_event() {
 void take_event(const unique_fd& event) noexcept {
   std::uint64_t count = 0;
   const iovec room{&count, sizeof(count)};
-  // Before Linux 5.8 it cannot be told so for one read.
-  if (::preadv2(event.get(), &room, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP) {
-    [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof(count));
-  }
+  if (::preadv2(event.get(), &room, 1, -1, RWF_NOWAIT) >= 0) return;
+  if (errno != EOPNOTSUPP && !call_is_refused(errno)) return;
+  // Before Linux 5.8, and where that call is refused, it cannot be told so for one read.
+  ::fcntl(event.get(), F_SETFL, O_NONBLOCK);
+  [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof(count));
 }
 
 bool is_event(const unique_fd& what) noexcept {

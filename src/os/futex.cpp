@@ -1,5 +1,7 @@
 #include "os/futex.hpp"
 
+#include "os/refused_call.hpp"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,7 +58,7 @@ void futex_wait_either(const futex_word& first, const futex_word& second,
   const futex_waitv words[2] = {entry(first), entry(second)};
   const kernel_time until(deadline);
   const long outcome = ::syscall(SYS_futex_waitv, words, 2, 0, until.get(), CLOCK_MONOTONIC);
-  if (outcome < 0 && errno == ENOSYS) {
+  if (outcome < 0 && call_is_refused(errno)) {
     futex_wait(first.word, first.expected,
                std::min(deadline, clock::now() + std::chrono::milliseconds(1)), first.who);
   }

@@ -24,8 +24,8 @@ struct futex_word {
   sharing who{};
 };
 
-/// Sleeps while both words hold what is expected. Where the kernel cannot (before Linux 5.16), it
-/// sleeps on the first for a millisecond at most.
+/// Sleeps while both words hold what is expected. Where the kernel cannot (before Linux 5.16), or
+/// refuses to, it sleeps on the first for a millisecond at most.
 void futex_wait_either(const futex_word& first, const futex_word& second,
                        std::chrono::steady_clock::time_point deadline) noexcept;
 

@@ -21,12 +21,10 @@ result<std::pair<unique_fd, unique_fd>> message_socket_pair() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return system_failure("socketpair", errno);
   }
-  std::pair pair{unique_fd(ends[0]), unique_fd(ends[1])};
-  for (unique_fd* end : {&pair.first, &pair.second}) {
-    *end = clear_of_standard_streams(std::move(*end));
-    if (!*end) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
-  }
-  return pair;
+  unique_fd first(ends[0]);
+  unique_fd second(ends[1]);
+  if (!first || !second) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
+  return std::pair(std::move(first), std::move(second));
 }
 
 result<void> send_message(const unique_fd& socket, std::span<const std::byte> bytes,

@@ -65,8 +65,8 @@ class private_folder {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
       return system_failure("mkdir", errno, path);
     }
-    private_folder opened(clear_of_standard_streams(
-        unique_fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))));
+    private_folder opened(
+        unique_fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
     if (!opened) return system_failure("open", errno, path);
     struct stat found{};
     if (::fstat(opened.get(), &found) != 0) return system_failure("fstat", errno, path);
@@ -123,13 +123,10 @@ class private_folder {
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
     // A descriptor of its own: the place in the folder belongs to it.
-    const int again = ::openat(get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (again < 0) return found;
-    const std::unique_ptr<DIR, close_folder> folder(::fdopendir(again));  // which closes it
-    if (!folder) {
-      (void)::close(again);
-      return found;
-    }
+    unique_fd again(::openat(get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const std::unique_ptr<DIR, close_folder> folder(again ? ::fdopendir(again.get()) : nullptr);
+    if (!folder) return found;
+    (void)again.release();                                       // which the folder closes
     while (const dirent* const one = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
       const std::string_view name = one->d_name;
       if (name != "." && name != "..") found.emplace_back(name);

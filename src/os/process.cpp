@@ -1,22 +1,46 @@
 #include "os/process.hpp"
 
+#include "os/event.hpp"
+#include "os/refused_call.hpp"
+#include "os/thread.hpp"
+
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 
 namespace troupe::os {
 namespace {
 
 constexpr int inherited_descriptor = 3;
 
+// Waits until it has ended. Without WNOWAIT it is gone after that.
+int wait_for(pid_t pid, siginfo_t& info, int how) noexcept {
+  int outcome = 0;
+  do {
+    outcome = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | how);
+  } while (outcome != 0 && errno == EINTR);
+  return outcome;
+}
+
+// 0, or the code of the failure. Also of what is no pidfd.
+int kill_by_pidfd(const unique_fd& pidfd, unsigned whom) noexcept {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, whom) == 0 ? 0 : errno;
+}
+constexpr unsigned the_process = 0;
+constexpr unsigned its_group = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
+
 }  // namespace
 
 child_process::child_process(child_process&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      ending_(std::move(other.ending_)),
+      watcher_(std::move(other.watcher_)) {}
 
 child_process& child_process::operator=(child_process&& other) noexcept {
   if (this != &other) {
@@ -25,7 +49,8 @@ child_process& child_process::operator=(child_process&& other) noexcept {
       reap();
     }
     pid_ = std::exchange(other.pid_, -1);
-    pidfd_ = std::move(other.pidfd_);
+    ending_ = std::move(other.ending_);
+    watcher_ = std::move(other.watcher_);
   }
   return *this;
 }
@@ -62,7 +87,9 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
   ::sigfillset(&all);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   child_process child;
   const int failed =
@@ -73,37 +100,58 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
     child.pid_ = -1;
     return system_failure("posix_spawn", failed, arguments[0]);
   }
-  child.pidfd_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
-  if (!child.pidfd_) return system_failure("pidfd_open", errno, arguments[0]);
+  child.ending_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  if (!child.ending_) {
+    if (!call_is_refused(errno)) return system_failure("pidfd_open", errno, arguments[0]);
+    if (auto watched = child.watch_ending(); !watched) return std::move(watched).error();
+  }
   return child;
+}
+
+result<void> child_process::watch_ending() {
+  auto event = create_event();
+  if (!event) return std::move(event).error();
+  ending_ = *std::move(event);
+  try {
+    watcher_ = start_thread([pid = pid_, ended = ending_.get()] {
+      siginfo_t info{};
+      (void)wait_for(pid, info, WNOWAIT);
+      ::eventfd_write(ended, 1);
+    });
+  } catch (const std::system_error& none) {
+    return system_failure("pthread_create", none.code().value());
+  }
+  return {};
 }
 
 void child_process::kill() noexcept {
   if (!running()) return;
-  if (pidfd_) {
-    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
-  } else {
-    // There was no descriptor left for a pidfd. Until it is reaped the number is this child's.
-    ::kill(pid_, SIGKILL);
+  if (kill_by_pidfd(ending_, the_process) == ESRCH) {
+    // Somebody else has reaped it, so that its number may be another's by now.
+    kill_by_pidfd(ending_, its_group);
+    return;
   }
+  // Until it is reaped both numbers are this child's.
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);  // for one that has left its group, or without a pidfd
 }
 
 exit_report child_process::reap() noexcept {
   exit_report report;
   if (!running()) return report;
   siginfo_t info{};
-  int outcome = 0;
-  do {
-    outcome = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED);
-  } while (outcome != 0 && errno == EINTR);
-  if (outcome == 0) {
+  report.unknown = wait_for(pid_, info, WNOWAIT) != 0;
+  // Where somebody else has reaped it, only a pidfd tells it from another of the same number.
+  if (!report.unknown || !watcher_.joinable()) kill();
+  if (watcher_.joinable()) watcher_.join();
+  if (!report.unknown && wait_for(pid_, info, 0) == 0) {
     report.signalled = info.si_code != CLD_EXITED;
     report.code = info.si_status;
   } else {
     report.unknown = true;
   }
   pid_ = -1;
-  pidfd_.reset();
+  ending_.reset();
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::os {
@@ -19,7 +20,9 @@ struct exit_report {
   bool unknown = false;
 };
 
-/// Owns a child process: killed and reaped when it goes out of scope.
+/// Owns a child process and the process group that it leads: all of that is killed, and the child
+/// is reaped, when it goes out of scope. A process that the child starts is of its group, unless it
+/// leaves it by `setsid` or `setpgid`.
 class child_process {
  public:
   child_process() = default;
@@ -35,17 +38,21 @@ class child_process {
                                                    const unique_fd& inherited);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Readable once the process has ended.
-  [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
+  /// A descriptor that is readable once the process has ended.
+  [[nodiscard]] int ending() const noexcept { return ending_.get(); }
   [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
-  /// Sends SIGKILL; it is gone only once `reap` has returned.
+  /// Sends SIGKILL to it and its group; it is gone only once `reap` has returned.
   void kill() noexcept;
-  /// Waits for the end. After it no store of the process can land any more.
+  /// Waits for the end of the process, and kills what is left of its group. After it no store of
+  /// the process can land any more.
   exit_report reap() noexcept;
 
  private:
+  [[nodiscard]] result<void> watch_ending();
+
   pid_t pid_ = -1;
-  unique_fd pidfd_;
+  unique_fd ending_;     // a pidfd; where there can be none, an event that `watcher_` signals
+  std::thread watcher_;  // waits for the end, until `reap`
 };
 
 }  // namespace troupe::os

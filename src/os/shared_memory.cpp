@@ -25,8 +25,7 @@ int flags_of(protection access) noexcept {
 
 // Of fixed size, and not sealed against more seals yet.
 result<unique_fd> create_memory(const char* name, std::size_t bytes) {
-  unique_fd memory =
-      clear_of_standard_streams(unique_fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+  unique_fd memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return system_failure("memfd_create", errno, name);
   // It is made with rights for everybody, whom only its not being found in a folder keeps out.
   if (::fchmod(memory.get(), S_IRUSR | S_IWUSR) != 0) return system_failure("fchmod", errno, name);
@@ -122,6 +121,11 @@ result<void> map_over(const unique_fd& memory, std::size_t bytes, protection acc
                           fmt::format("{} bytes at {}", bytes, static_cast<void*>(reserved)));
   }
   return {};
+}
+
+result<void> keep_from_children(std::byte* at, std::size_t bytes) {
+  if (::madvise(at, bytes, MADV_DONTFORK) == 0) return {};
+  return system_failure("madvise(MADV_DONTFORK)", errno, fmt::format("{} bytes", bytes));
 }
 
 result<mapping> reserve(std::byte* address, std::size_t bytes) {

@@ -61,6 +61,9 @@ struct written_here {
 [[nodiscard]] result<void> map_over(const unique_fd& memory, std::size_t bytes, protection access,
                                     std::byte* reserved);
 
+/// Keeps mapped pages out of the processes that this one forks from here on.
+[[nodiscard]] result<void> keep_from_children(std::byte* at, std::size_t bytes);
+
 /// Reserves address space at `address` exactly, or anywhere when it is null; no memory behind it.
 /// \errors `system_error` with EEXIST when something lies there already.
 [[nodiscard]] result<mapping> reserve(std::byte* address, std::size_t bytes);

@@ -3,20 +3,31 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace troupe::os {
 
-/// Owns a file descriptor.
+/// Owns a file descriptor, which is never one of the standard streams.
 class unique_fd {
  public:
   unique_fd() = default;
-  explicit unique_fd(int fd) noexcept : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  /// Takes a new descriptor, or -1 with errno. One in the place of a standard stream, which the
+  /// program has closed, moves to the first free place behind them: what anybody prints would be
+  /// written to it, and who opens the stream later would close it. None, with errno, where that
+  /// fails.
+  explicit unique_fd(int fd) noexcept : fd_(fd) {
+    if (fd < 0 || fd > STDERR_FILENO) return;
+    fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int code = errno;
+    ::close(fd);
+    errno = code;
+  }
+  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
   unique_fd& operator=(unique_fd&& other) noexcept {
     if (this != &other) {
       reset();
-      fd_ = std::exchange(other.fd_, -1);
+      fd_ = other.release();
     }
     return *this;
   }
@@ -27,18 +38,13 @@ class unique_fd {
   [[nodiscard]] int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
   void reset() noexcept {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    if (fd_ >= 0) ::close(release());
   }
+  /// Gives up ownership without closing.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
-
-/// A new descriptor, moved out of the places of the standard streams where a program has closed
-/// those: what anybody prints would be written to it. None, with errno, where that fails.
-[[nodiscard]] inline unique_fd clear_of_standard_streams(unique_fd fresh) noexcept {
-  if (!fresh || fresh.get() > STDERR_FILENO) return fresh;
-  return unique_fd(::fcntl(fresh.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
 
 }  // namespace troupe::os

@@ -10,14 +10,16 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
-// Set once before any handler can run; a handler only reads it.
+// Set once before any handler can run; a handler only reads them.
 wire::crash_report* report_to = nullptr;
+pid_t own_pid = -1;
 
 thread_local running_request current;
 
 // Only plain loads, stores to memory that is mapped for good, and signal-safe calls.
 void on_fatal(int signal, siginfo_t* info, void*) noexcept {
-  if (report_to->signal.load(std::memory_order_relaxed) == 0) {
+  // A process that an operation has forked has the handler, but nothing to report, nor the memory.
+  if (::getpid() == own_pid && report_to->signal.load(std::memory_order_relaxed) == 0) {
     report_to->address = reinterpret_cast<std::uint64_t>(info->si_addr);
     // What the kernel raises by itself has a positive code.
     report_to->from_outside = info->si_code <= 0 && info->si_pid != ::getpid() ? 1 : 0;
@@ -35,6 +37,7 @@ running_request& of_this_thread() noexcept { return current; }
 
 void install(wire::crash_report& report) noexcept {
   report_to = &report;
+  own_pid = ::getpid();
   struct sigaction action{};
   action.sa_sigaction = &on_fatal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);

@@ -106,6 +106,9 @@ result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t
   auto reserved = os::reserve(at(space, offset), bytes);
   if (!reserved) return std::move(reserved).error();
   auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));
+  // A process that an operation has forked may outlive its worker, and write when the program has
+  // given the memory to somebody else.
+  if (mapped) mapped = os::keep_from_children(at(space, offset), bytes);
   if (mapped) reserved->release();
   return mapped;
 }

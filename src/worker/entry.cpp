@@ -3,6 +3,7 @@
 #include "os/message_socket.hpp"
 #include "os/shared_memory.hpp"
 #include "os/standard_streams.hpp"
+#include "os/thread.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
 #include "worker/crash.hpp"
@@ -12,6 +13,7 @@
 
 #include <troupe/worker/entry.hpp>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -74,7 +76,7 @@ class worker_process {
     wire::hello_message hello;
     std::strncpy(hello.library_version, TROUPE_VERSION, sizeof(hello.library_version) - 1);
     if (!send(hello)) return 1;
-    listener_ = std::thread([this] { listen(); });
+    listener_ = os::start_thread([this] { listen(); });
     for (;;) {
       auto next = heard_.take();
       result<void> handled;
@@ -183,7 +185,10 @@ class worker_process {
   static result<os::mapping> map(const os::unique_fd& memory, std::uint64_t bytes,
                                  os::protection access) {
     if (auto whole = os::check_received(memory, bytes); !whole) return std::move(whole).error();
-    return os::map(memory, bytes, access);
+    auto mapped = os::map(memory, bytes, access);
+    if (!mapped) return mapped;
+    auto kept = os::keep_from_children(mapped->address(), bytes);
+    return kept ? std::move(mapped) : std::move(kept).error();
   }
 
   result<void> configure(const wire::configure_message& message,
@@ -321,6 +326,8 @@ class worker_process {
 std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_table&)) {
   if (argc != 2 || std::string_view(argv[1]) != worker::worker_argument) return std::nullopt;
   os::hold_standard_places();
+  // It came through an `exec`, and is to go through no other.
+  ::fcntl(worker::control_descriptor, F_SETFD, FD_CLOEXEC);
   // A worker must not outlive the thread that started it; where that is gone already, the control
   // socket is closed and `run` ends at once. A core dump would hold the program's memory hostage
   // while the next worker waits for it.

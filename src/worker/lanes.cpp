@@ -2,8 +2,8 @@
 
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
-#include "worker/crash.hpp"
 #include "worker/execution.hpp"
+#include "worker/lane_thread.hpp"
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_)
     lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i);
   }
   for (int i = 0; i < p.threads; ++i)
-    threads_.emplace_back([this] { run_thread(); });
+    threads_.push_back(start_lane_thread(p.in_process, [this] { run_thread(); }));
 }
 
 threaded_lanes::~threaded_lanes() { stop(); }
@@ -74,8 +74,6 @@ void threaded_lanes::stop() noexcept {
 }
 
 void threaded_lanes::run_thread() noexcept {
-  std::optional<crash::signal_stack> stack;
-  if (parts_.in_process) stack.emplace();
   while (!stopping_.load(std::memory_order_acquire)) {
     if (job* ready = take_ready()) {
       run_and_finish(*ready);

@@ -2,11 +2,10 @@
 
 #include "core/spin_wait.hpp"
 #include "os/futex.hpp"
-#include "worker/crash.hpp"
+#include "worker/lane_thread.hpp"
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 
 namespace troupe::worker {
 namespace {
@@ -36,7 +35,7 @@ stream_lanes::stream_lanes(parts p) : parts_(std::move(p)), hazards_(completed_)
   }
   for (int i = 0; i < parts_.submitters; ++i)
     submitters_.push_back(std::make_unique<submitter>(parts_.device, parts_.in_process));
-  thread_ = std::jthread([this] { run(); });
+  thread_ = start_lane_thread(parts_.in_process, [this] { run(); });
 }
 
 stream_lanes::~stream_lanes() { stop(); }
@@ -50,8 +49,6 @@ void stream_lanes::stop() noexcept {
 }
 
 void stream_lanes::run() noexcept {
-  std::optional<crash::signal_stack> stack;
-  if (parts_.in_process) stack.emplace();
   result<void> outcome;
   try {
     parts_.device.enter_thread();

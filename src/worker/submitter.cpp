@@ -1,7 +1,7 @@
 #include "worker/submitter.hpp"
 
 #include "core/spin_wait.hpp"
-#include "worker/crash.hpp"
+#include "worker/lane_thread.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,9 +23,8 @@ constexpr std::uint64_t most_between_marks = 64;
 
 }  // namespace
 
-submitter::submitter(accelerator& device, bool in_process)
-    : device_(device), in_process_(in_process), ring_(ring_size) {
-  thread_ = std::jthread([this] { run(); });
+submitter::submitter(accelerator& device, bool in_process) : device_(device), ring_(ring_size) {
+  thread_ = start_lane_thread(in_process, [this] { run(); });
 }
 
 submitter::~submitter() { end(); }
@@ -53,8 +52,6 @@ std::optional<error> submitter::take_loss() {
 }
 
 void submitter::run() noexcept {
-  std::optional<crash::signal_stack> stack;
-  if (in_process_) stack.emplace();
   result<void> outcome;
   try {
     device_.enter_thread();

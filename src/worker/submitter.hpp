@@ -51,7 +51,6 @@ class submitter {
   void sleep() noexcept;
 
   accelerator& device_;
-  const bool in_process_;
   std::vector<item> ring_;
   alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
   std::atomic<std::uint32_t> bell_{0};  // raised for every wake

@@ -218,6 +218,7 @@ std::int64_t tamper(const puppet& self) {
 
 void leave_child(puppet& self, std::int64_t number) {
   if (::fork() != 0) ::_exit(1);
+  ::setsid();  // else it ends with its group
   make_noise(self, static_cast<std::uint64_t>(number), afterlife);
   ::_exit(0);
 }

@@ -185,12 +185,5 @@ TEST(BoundaryOfAProgram, ThatForksKeepsWhatIsLentToIt) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST(BoundaryOfAProgram, WithoutStandardStreamsKeepsMemoryOutOfTheirPlaces) {
-  const pid_t pid = start_program("without_streams", -1);
-  int status = -1;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-}
-
 }  // namespace
 }  // namespace troupe::test

@@ -16,13 +16,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -106,31 +104,6 @@ int after_condemnation() {
       if (one[j] != 1) return 6;
   }
   return next.ask(lane::marker{}).get_result() ? 0 : 7;
-}
-
-// What is written to its standard streams must not be written to memory.
-int without_streams() {
-  for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    ::close(place);
-  troupe::system system;
-  device gpu = system.device(0, permissive());
-  if (!gpu.wait_until_ready()) return 1;
-  // What a standby is started with comes into being in one of these places, and leaves it at once.
-  if (!eventually([&] { return gpu.health().standby_ready; })) return 1;
-  const std::string worker = std::to_string(gpu.worker_pid().value());
-  for (const std::string& who : {std::string("self"), worker}) {
-    for (const int place : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-      std::error_code none;
-      const std::string what =
-          std::filesystem::read_symlink("/proc/" + who + "/fd/" + std::to_string(place), none)
-              .string();
-      if (what.starts_with("/memfd:") || what.starts_with("socket:") ||
-          what == "anon_inode:[eventfd]") {
-        return 2;
-      }
-    }
-  }
-  return 0;
 }
 
 bool stopped_by_fork(const error& why) {
@@ -242,7 +215,6 @@ int maybe_run_program() {
   const char* name = std::getenv("TROUPE_TEST_PROGRAM");
   if (name == nullptr) return -1;
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
-  if (std::string_view(name) == "without_streams") return without_streams();
   if (std::string_view(name) == "forked") return forked();
   if (std::string_view(name) == "forked_lender") return forked_lender();
   if (std::string_view(name) == "after_condemnation") ::_exit(after_condemnation());

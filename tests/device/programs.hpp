@@ -9,8 +9,6 @@ namespace troupe::test {
 /// Programs of their own that tests start: this executable with `TROUPE_TEST_PROGRAM` set. (A
 /// forked child of a program with threads could not use devices.)
 ///   idle        makes a device, writes its two workers' pids to descriptor 4, and sleeps
-///   without_streams   exits with 0 if, its standard streams closed, nothing that it shares with
-///               its worker takes their places, here or there
 ///   condemned   exits with 0 if a hang in `isolation::thread` condemns its device
 /// \returns the exit status, or -1 when this process is none of them
 [[nodiscard]] int maybe_run_program();

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -20,6 +21,19 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+
+// The process whose number a child has sent.
+os::unique_fd named_by(const os::unique_fd& socket) {
+  std::array<std::byte, 16> room{};
+  const auto got = os::receive_message(socket, room, os::patience::waits).value();
+  const std::string number(reinterpret_cast<const char*>(room.data()), got.bytes);
+  return os::unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, std::stoi(number), 0)));
+}
+
+bool ends(const os::unique_fd& process) {
+  pollfd entry{.fd = process.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 60'000) == 1;
+}
 
 os::child_process shell(const std::string& script, const os::unique_fd& inherited) {
   return os::child_process::spawn({"/bin/sh", "-c", script}, inherited).value();
@@ -37,7 +51,7 @@ TEST(ChildProcess, ReportsItsExitStatus) {
 TEST(ChildProcess, ItsPidfdIsReadableOnceItHasEnded) {
   const auto pair = os::message_socket_pair().value();
   os::child_process child = shell("kill -TERM $$", pair.second);
-  pollfd entry{.fd = child.pidfd(), .events = POLLIN, .revents = 0};
+  pollfd entry{.fd = child.ending(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&entry, 1, 60'000), 1);
   const os::exit_report report = child.reap();
   EXPECT_TRUE(report.signalled);
@@ -64,6 +78,25 @@ TEST(ChildProcess, ADescendantOfAssignmentIsTheOnlyOne) {
   EXPECT_EQ(::waitpid(first, nullptr, WNOHANG), -1);
   child.kill();
   EXPECT_EQ(child.reap().code, SIGKILL);
+}
+
+TEST(ChildProcess, IsKilledWithWhatItHasStarted) {
+  const auto pair = os::message_socket_pair().value();
+  os::child_process child = shell("sleep 1000 & echo $! >&3; wait", pair.second);
+  const os::unique_fd started = named_by(pair.first);
+  ASSERT_TRUE(started);
+  child.kill();
+  EXPECT_EQ(child.reap().code, SIGKILL);
+  EXPECT_TRUE(ends(started));
+}
+
+TEST(ChildProcess, ThatEndsByItselfTakesWhatItHasStartedAlong) {
+  const auto pair = os::message_socket_pair().value();
+  os::child_process child = shell("sleep 1000 & echo $! >&3; exit 5", pair.second);
+  const os::unique_fd started = named_by(pair.first);
+  ASSERT_TRUE(started);
+  EXPECT_EQ(child.reap().code, 5);
+  EXPECT_TRUE(ends(started));
 }
 
 TEST(ChildProcess, SaysWhichFileIsNotThere) {
@@ -102,6 +135,19 @@ TEST(ChildProcess, WithoutADescriptorForItsPidfdItIsEndedNotWaitedFor) {
   ASSERT_FALSE(child);
   EXPECT_EQ(child.error().vendor_code, EMFILE);
   EXPECT_EQ(child.error().call, "pidfd_open");
+}
+
+TEST(Descriptor, IsInNoPlaceOfAStandardStream) {
+  const int input = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  ASSERT_GE(input, 3);
+  ::close(STDIN_FILENO);
+  const os::unique_fd made(::eventfd(0, EFD_CLOEXEC));
+  const bool place_is_free = ::fcntl(STDIN_FILENO, F_GETFD) < 0;
+  ::dup2(input, STDIN_FILENO);
+  ::close(input);
+  EXPECT_GT(made.get(), STDERR_FILENO);
+  EXPECT_NE(::fcntl(made.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_TRUE(place_is_free);
 }
 
 TEST(Futex, ReturnsAtOnceWhenTheWordHasChanged) {

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -54,6 +56,19 @@ TEST(SharedMemory, BeyondTheLimitOfAFilesSizeIsRefusedByItsName) {
   EXPECT_EQ(refused.error().code, errc::system_error);
   EXPECT_NE(refused.error().message.find("ulimit -f"), std::string::npos)
       << refused.error().to_string();
+}
+
+TEST(SharedMemory, IsKeptFromChildren) {
+  const os::unique_fd memory = os::create_shared_memory("test", os::page_bytes()).value();
+  const os::mapping here = os::map(memory, os::page_bytes(), os::protection::read_write).value();
+  ASSERT_TRUE(os::keep_from_children(here.address(), here.bytes()));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  unsigned char resident = 0;
+  if (child == 0) ::_exit(::mincore(here.address(), here.bytes(), &resident) == 0 ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the child has it";
 }
 
 TEST(SharedMemory, WrittenHereIsWrittenNowhereElse) {

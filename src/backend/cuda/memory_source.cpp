@@ -2,6 +2,7 @@
 
 #include "backend/cuda/device_check.hpp"
 #include "backend/cuda/device_list.hpp"
+#include "os/thread.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -213,8 +214,10 @@ void memory_source::on_fault(alarm raise) {
     return;
   }
   if (!management_ || watcher_.joinable()) return;
-  observer_ = std::jthread([this](const std::stop_token& ending) { observe(ending); });
-  watcher_ = std::jthread([this](const std::stop_token& ending) { watch(ending); });
+  observer_ =
+      os::start_thread<std::jthread>([this](const std::stop_token& ending) { observe(ending); });
+  watcher_ =
+      os::start_thread<std::jthread>([this](const std::stop_token& ending) { watch(ending); });
 }
 
 // While a fault is handled this question takes a hundred milliseconds and more: what was answered
