@@ -1,3 +1,4 @@
+#include "backend/cpu/blas/matrix_vector.hpp"
 #include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blas/scaling.hpp"
@@ -84,6 +85,37 @@ result<void> run_dgmm(const blas::dgmm& r, lane_context&) {
   return {};
 }
 
+/// The last two dimensions of `t`, from that address on.
+any_tensor matrix_at(const any_tensor& t, const std::byte* first) {
+  const auto last_two = [](auto all) { return all.last(2); };
+  return any_tensor::unowned(const_cast<std::byte*>(first), t.type(), shape(last_two(t.extents())),
+                             last_two(t.strides()));
+}
+/// Row or column 0 of a matrix along `dimension`.
+any_tensor vector_at(const any_tensor& t, const std::byte* first, int dimension) {
+  const std::int64_t stride[] = {t.stride(dimension)};
+  return any_tensor::unowned(const_cast<std::byte*>(first), t.type(), {t.extent(dimension)},
+                             stride);
+}
+
+/// A product of one row or one column as that of a matrix and a vector, for which OpenBLAS takes a
+/// quarter of the time; false where there is none, or the vector would have to be conjugated.
+bool multiply_vector(const product& p, const std::byte* a, const std::byte* b, std::byte* c) {
+  const int rows = p.c.rank() - 2;
+  const auto plain = [&](blas::op op) { return op == blas::op::none || !is_complex(p.c.type()); };
+  if (p.c.extent(rows + 1) == 1 && plain(p.op_b)) {
+    multiply({matrix_at(p.a, a), vector_at(p.b, b, rows), vector_at(p.c, c, rows), p.alpha, p.beta,
+              p.op_a});
+    return true;
+  }
+  if (p.c.extent(rows) == 1 && plain(p.op_a)) {
+    multiply({matrix_at(p.b, b).transpose(), vector_at(p.a, a, rows + 1),
+              vector_at(p.c, c, rows + 1), p.alpha, p.beta, p.op_b});
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 result<void> multiply(const product& p, const std::byte* a, const std::byte* b, std::byte* c,
@@ -97,6 +129,7 @@ result<void> multiply(const product& p, const std::byte* a, const std::byte* b, 
   const dtype type = p.a.type();
   if (type == dtype::f16 || type == dtype::bf16) return multiply_half(p, a, b, c, lane);
   if (type == dtype::i8) return multiply_i8(p, a, b, c, lane);
+  if (multiply_vector(p, a, b, c)) return {};
 
   const auto c_layout = blas::layout_of(p.c);
   const auto a_layout = blas::layout_of(p.a, c_layout.order);

@@ -1,3 +1,4 @@
+#include "backend/cpu/blas/product.hpp"
 #include "backend/cpu/blas/routines.hpp"
 #include "backend/cpu/blaslt/epilogues.hpp"
 #include "ops/blaslt/geometry.hpp"
@@ -71,16 +72,14 @@ result<std::span<T>> numbers(lane_context& lane, std::int64_t count) {
 
 /// sum = op_a(a) · op_b(b), by rows, of types that OpenBLAS multiplies.
 template <class T>
-void multiply(const matmul& r, const sizes& s, std::int64_t product, T* sum) {
-  const auto a = blas::layout_of(r.a);
-  const auto b = blas::layout_of(r.b);
-  const T one{1};
-  const T zero{0};
-  routines<T>::gemm(CblasRowMajor, transposition(a.order, blas::order::row_major, r.op_a),
-                    transposition(b.order, blas::order::row_major, r.op_b), s.m, s.n, s.k, by(one),
-                    reinterpret_cast<const T*>(matrix_place(r.a, product).first), a.ld,
-                    reinterpret_cast<const T*>(matrix_place(r.b, product).first), b.ld, by(zero),
-                    sum, s.n);
+void multiply(const matmul& r, const sizes& s, std::int64_t product, T* sum, lane_context& lane) {
+  auto* const first = reinterpret_cast<std::byte*>(sum);
+  // Of the rank of the others, whose last two dimensions alone are looked at.
+  const any_tensor sums = any_tensor::unowned(
+      first, dtype_of<T>, r.d.rank() == 3 ? shape{1, s.m, s.n} : shape{s.m, s.n});
+  // These types need no workspace, so nothing can fail.
+  (void)cpu::multiply({r.a, r.b, sums, 1, 0, r.op_a, r.op_b}, matrix_place(r.a, product).first,
+                      matrix_place(r.b, product).first, first, lane);
 }
 
 /// The same through f32, into which a and b are widened; `scratch` takes (m + n) · k.
@@ -205,7 +204,7 @@ result<void> run_complex(const matmul& r, const sizes& s, lane_context& lane) {
     if (r.alpha.is_zero()) {
       std::ranges::fill(*sum, T{});
     } else {
-      multiply<T>(r, s, product, sum->data());
+      multiply<T>(r, s, product, sum->data(), lane);
     }
     const matrix_place d(r.d, product);
     const matrix_place c = r.c.null() ? matrix_place() : matrix_place(r.c, product);
@@ -255,7 +254,7 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
   switch (blaslt::types_of(r)->computed) {
     case f64:
       return run_real<double, double>(r, s, 0, lane, [&](auto product, float*, double* sum) {
-        multiply<double>(r, s, product, sum);
+        multiply<double>(r, s, product, sum, lane);
       });
     case complex:
       return r.a.type() == dtype::c64 ? run_complex<c64>(r, s, lane)
@@ -263,7 +262,7 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
     case f32:
       if (r.a.type() == dtype::f32) {
         return run_real<float, float>(r, s, 0, lane, [&](auto product, float*, float* sum) {
-          multiply<float>(r, s, product, sum);
+          multiply<float>(r, s, product, sum, lane);
         });
       }
       [[fallthrough]];
