@@ -1,5 +1,6 @@
 #include "os/memory_limit.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,12 +73,25 @@ std::optional<std::uint64_t> memory_limit_of_groups(std::string_view groups,
   return least;
 }
 
+namespace {
+
+// Whoever may take few addresses maps what it shares, in the program and in each worker, and needs
+// the greater part for all else: for the threads and buffers of libraries, above all.
+std::optional<std::uint64_t> share_of_addresses() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur / 4;
+}
+
+}  // namespace
+
 std::uint64_t usable_memory_bytes() {
   const auto physical = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::ifstream file("/proc/self/cgroup");
   const std::string groups(std::istreambuf_iterator<char>(file), {});
-  return std::min(physical, memory_limit_of_groups(groups, "/sys/fs/cgroup").value_or(physical));
+  return std::min({physical, memory_limit_of_groups(groups, "/sys/fs/cgroup").value_or(physical),
+                   share_of_addresses().value_or(physical)});
 }
 
 }  // namespace troupe::os

@@ -7,7 +7,8 @@
 
 namespace troupe::os {
 
-/// The memory that this process can use: the machine's, or less where its control group says so.
+/// The memory that this process can use: the machine's, or less where its control group says so, or
+/// a quarter of the addresses that it may take (RLIMIT_AS).
 [[nodiscard]] std::uint64_t usable_memory_bytes();
 
 /// The least limit of the control groups that a process is in, of either version, and of those

@@ -23,6 +23,13 @@ int flags_of(protection access) noexcept {
   return PROT_NONE;
 }
 
+// Of a call that changes mappings: no addresses, or no mappings, are left.
+error mapping_failure(std::string_view call, int code, std::string_view what) {
+  error why = system_failure(call, code, what);
+  if (code == ENOMEM) why.code = errc::out_of_memory;
+  return why;
+}
+
 // Of fixed size, and not sealed against more seals yet.
 result<unique_fd> create_memory(const char* name, std::size_t bytes) {
   unique_fd memory(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -109,7 +116,7 @@ result<void> check_received(const unique_fd& memory, std::uint64_t bytes) {
 
 result<mapping> map(const unique_fd& memory, std::size_t bytes, protection access) {
   void* at = ::mmap(nullptr, bytes, flags_of(access), MAP_SHARED, memory.get(), 0);
-  if (at == MAP_FAILED) return system_failure("mmap", errno, fmt::format("{} bytes", bytes));
+  if (at == MAP_FAILED) return mapping_failure("mmap", errno, fmt::format("{} bytes", bytes));
   return mapping(static_cast<std::byte*>(at), bytes);
 }
 
@@ -117,8 +124,8 @@ result<void> map_over(const unique_fd& memory, std::size_t bytes, protection acc
                       std::byte* reserved) {
   void* at = ::mmap(reserved, bytes, flags_of(access), MAP_SHARED | MAP_FIXED, memory.get(), 0);
   if (at == MAP_FAILED) {
-    return system_failure("mmap", errno,
-                          fmt::format("{} bytes at {}", bytes, static_cast<void*>(reserved)));
+    return mapping_failure("mmap", errno,
+                           fmt::format("{} bytes at {}", bytes, static_cast<void*>(reserved)));
   }
   return {};
 }
@@ -135,7 +142,7 @@ result<mapping> reserve(std::byte* address, std::size_t bytes) {
   if (at == MAP_FAILED || (address != nullptr && at != address)) {
     const int code = at == MAP_FAILED ? errno : EEXIST;
     if (at != MAP_FAILED) ::munmap(at, bytes);
-    return system_failure(
+    return mapping_failure(
         "mmap", code,
         fmt::format("{} bytes of address space at {}", bytes, static_cast<void*>(address)));
   }
@@ -144,11 +151,8 @@ result<mapping> reserve(std::byte* address, std::size_t bytes) {
 
 result<void> protect(std::byte* address, std::size_t bytes, protection access) {
   if (::mprotect(address, bytes, flags_of(access)) == 0) return {};
-  const int code = errno;
-  error why = system_failure("mprotect", code,
-                             fmt::format("{} bytes at {}", bytes, static_cast<void*>(address)));
-  if (code == ENOMEM) why.code = errc::out_of_memory;
-  return why;
+  return mapping_failure("mprotect", errno,
+                         fmt::format("{} bytes at {}", bytes, static_cast<void*>(address)));
 }
 
 }  // namespace troupe::os

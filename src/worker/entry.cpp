@@ -11,6 +11,7 @@
 #include "worker/host.hpp"
 #include "worker/worker_argument.hpp"
 
+#include <troupe/core/future.hpp>
 #include <troupe/worker/entry.hpp>
 
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -83,7 +85,7 @@ class worker_process {
       if (next) {
         if (next->received.bytes == 0) return 0;
         handled = wire::check_whole(next->message, next->received.bytes);
-        if (handled) handled = handle(next->message, next->received);
+        if (handled) handled = guarded([&] { return handle(next->message, next->received); });
       } else {
         if (next.error().code != errc::protocol_violation) return 0;
         handled = std::move(next).error();
@@ -98,6 +100,18 @@ class worker_process {
   }
 
  private:
+  // No room for a thread, or for memory of the worker's own, is a failure with its reason.
+  template <class Handle>
+  static result<void> guarded(Handle handle) {
+    try {
+      return handle();
+    } catch (const std::system_error& none) {
+      return system_failure("pthread_create", none.code().value());
+    } catch (...) {
+      return detail::current_exception_error();
+    }
+  }
+
   static error out_of_turn(wire::control kind) {
     return {.code = errc::protocol_violation,
             .message = fmt::format("control message {} from the program, out of turn",

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <string>
 
 namespace troupe::worker {
 namespace {
@@ -37,8 +38,9 @@ result<void> call_executor(const job& j, lane_context& lane, outbox& answers) {
   result<void> outcome;
   try {
     outcome = j.op->run(j.op->executor, j.what().request.get(), lane, answers.reply_room(j));
-  } catch (const std::bad_alloc&) {
-    outcome = error{.code = errc::out_of_memory, .message = "in the executor"};
+  } catch (const std::bad_alloc& none) {
+    outcome = error{.code = errc::out_of_memory,
+                    .message = std::string("in the executor: ") + none.what()};
   } catch (const std::exception& thrown) {
     outcome = error{.code = errc::handler_failed, .message = thrown.what()};
   } catch (...) {

@@ -60,8 +60,13 @@ threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_)
   for (int i = 0; i < wire::max_lanes; ++i) {
     lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i);
   }
-  for (int i = 0; i < p.threads; ++i)
-    threads_.push_back(start_lane_thread(p.in_process, [this] { run_thread(); }));
+  try {
+    for (int i = 0; i < p.threads; ++i)
+      threads_.push_back(start_lane_thread(p.in_process, [this] { run_thread(); }));
+  } catch (...) {
+    stop();  // else those that there are would be waited for in vain
+    throw;
+  }
 }
 
 threaded_lanes::~threaded_lanes() { stop(); }

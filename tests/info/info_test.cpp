@@ -1,4 +1,5 @@
 #include "run_program.hpp"
+#include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -103,6 +104,15 @@ TEST(Info, SaysWhatAnInstallationLacksAndWhy) {
       << got.text;
   EXPECT_TRUE(has(got, "-> this Troupe was built without CUDA")) << got.text;
   fs::remove_all(root);
+}
+
+TEST(Info, EndsHoweverFewAddressesThereAre) {
+  if (troupe::test::under_sanitizers) GTEST_SKIP() << "they take more for themselves";
+  for (const char* kibibytes : {"100000", "300000", "1000000"}) {
+    const outcome got = run(std::string("ulimit -v ") + kibibytes + "; timeout 60", "info");
+    EXPECT_EQ(got.status, 0) << kibibytes << got.text;
+    EXPECT_TRUE(has(got, "\nsystem.device(0) ")) << kibibytes << got.text;
+  }
 }
 
 TEST(Info, IsOneOfFewCommands) {

@@ -1,10 +1,17 @@
 #include "operations.hpp"
+#include "unit/no_more_threads.hpp"
 
 #include <troupe/worker/entry.hpp>
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 int main(int argc, char** argv) {
+  // Where a test wants its worker to have no more addresses than these.
+  const char* const room = std::getenv("TROUPE_TEST_ADDRESS_ROOM");
+  if (room != nullptr && argc == 2) troupe::leave_address_space(std::stoull(room));
   if (const auto status = troupe::worker_entry(argc, argv, &troupe::test::add_operations)) {
     return *status;
   }

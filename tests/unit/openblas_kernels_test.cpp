@@ -1,6 +1,7 @@
 #include "backend/cpu/blas/openblas_kernels.hpp"
 
 #include "backend/cpu/blas/openblas.hpp"
+#include "backend/cpu/blas/openblas_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +26,15 @@ TEST(OpenblasKernels, AreThoseThatOpenblasRuns) {
   ASSERT_NE(said, nullptr) << "nobody answers OpenBLAS";
   if (std::string(said) != fitting) GTEST_SKIP() << "somebody has chosen others";
   EXPECT_STREQ(openblas_get_corename(), fitting);
+}
+
+TEST(OpenblasThreads, AreNoMoreThanThereAreAddressesFor) {
+  constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+  EXPECT_EQ(openblas_threads_within(std::nullopt, 64), 64);
+  EXPECT_EQ(openblas_threads_within(100 * gib, 64), 64);
+  EXPECT_EQ(openblas_threads_within(4 * gib, 64), 15);
+  EXPECT_EQ(openblas_threads_within(4 * gib, 2), 2);
+  EXPECT_EQ(openblas_threads_within(0, 64), 1);
 }
 
 TEST(OpenblasKernels, LeaveTheRestOfTheEnvironmentAsItIs) {

@@ -79,8 +79,8 @@ struct device_config {
   /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;  ///< also of what `mailbox_bytes` has no room for
-  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's, or of
-  /// the control group's where that has less, and 2 TiB at most. More than there are addresses for
+  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's or of its
+  /// control group's, an eighth of RLIMIT_AS, and 2 TiB at most. More than there are addresses for
   /// is `out_of_memory`, with the greatest limit that there is room for.
   std::uint64_t memory_limit_bytes = 0;
   /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.

@@ -4,6 +4,7 @@
 #include <troupe/worker/plugin.hpp>
 
 #include <array>
+#include <new>
 
 namespace troupe::cpu {
 namespace {
@@ -34,7 +35,16 @@ result<void> warm_up(lane_context& lane) {
   return {};
 }
 
-const plugin_warm_up ahead_of_use(warm_up);
+// Without room for a product all else may run: the request that needs it says why it cannot.
+result<void> warm_up_as_far_as_there_is_room(lane_context& lane) {
+  try {
+    return warm_up(lane);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+const plugin_warm_up ahead_of_use(warm_up_as_far_as_there_is_room);
 
 }  // namespace
 

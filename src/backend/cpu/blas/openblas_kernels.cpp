@@ -7,6 +7,8 @@
 
 #include "backend/cpu/blas/openblas_kernels.hpp"
 
+#include "backend/cpu/blas/openblas_memory.hpp"
+
 #include <cstring>
 
 namespace troupe::cpu {
@@ -41,6 +43,9 @@ extern "C" char* __wrap_getenv(const char* name);
 
 char* __wrap_getenv(const char* name) {
   char* const said = __real_getenv(name);
+  if (std::strcmp(name, "OPENBLAS_NUM_THREADS") == 0) {
+    return const_cast<char*>(troupe::cpu::openblas_thread_setting(said));
+  }
   if (said != nullptr || std::strcmp(name, "OPENBLAS_CORETYPE") != 0) return said;
   // Nobody writes to what `getenv` answers, whatever its type says.
   return const_cast<char*>(troupe::cpu::openblas_kernels_for(troupe::cpu::this_processor()));
