@@ -17,6 +17,9 @@ struct target {
 [[nodiscard]] constexpr target at_most(double limit) {
   return {target::subject::value, true, limit};
 }
+[[nodiscard]] constexpr target at_least(double limit) {
+  return {target::subject::value, false, limit};
+}
 [[nodiscard]] constexpr target ratio_at_most(double limit) {
   return {target::subject::ratio, true, limit};
 }

@@ -198,11 +198,12 @@ void actor_cell::handle(message& m) noexcept {
   if (auto failed = m.type->deliver(m, *actor_, *this)) fail(std::move(*failed));
 }
 
-void actor_cell::run(turn_limits limits) noexcept {
+std::int32_t actor_cell::run(turn_limits limits) noexcept {
   // Once the turn has ended another thread may stop the actor and drop it.
   const any_actor_ref keep(*this);
   const turn_scope scope(*this);
   std::int32_t left = limits.messages;
+  std::int32_t handled = 0;
   int in_vain = 0;
   do {
     // A sender is between its two steps of pushing; if that lasts, it has lost its processor.
@@ -215,6 +216,7 @@ void actor_cell::run(turn_limits limits) noexcept {
       message* m = mailbox_.pop();
       if (m == nullptr) break;
       --left;
+      ++handled;
       in_vain = 0;
       handle(*m);
       if (limits.until != nullptr && limits.until->ready()) {
@@ -229,6 +231,7 @@ void actor_cell::run(turn_limits limits) noexcept {
     // One that has stopped gets no further turn: nothing keeps it for one any more.
     if (phase_ == phase::stopped) left = std::max(left, 1);
   } while (!pause_turn(limits, left == 0));
+  return handled;
 }
 
 bool actor_cell::has_something() const noexcept {

@@ -55,8 +55,8 @@ class actor_cell final : public completion_driver, public turn_home {
   // For dispatchers.
   bool claim_scheduled() noexcept;  ///< true: the caller runs the turn
   bool claim_ticket() noexcept;     ///< the same, with the cell just taken out of the queue
-  void run(turn_limits limits) noexcept;
-  actor_cell* next_ready = nullptr;  ///< link of the queue that holds the ticket
+  std::int32_t run(turn_limits limits) noexcept;  ///< how many messages it handled
+  actor_cell* next_ready = nullptr;               ///< link of the queue that holds the ticket
 
   // In a turn.
   void adopt(turn_task& begun) noexcept;

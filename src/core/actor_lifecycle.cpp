@@ -247,7 +247,11 @@ void actor_cell::unstash_all() noexcept {
 }
 
 std::shared_ptr<timer_state> actor_cell::new_timer() {
-  std::erase_if(timers_, [](const auto& t) { return t->cancelled.load() || t.use_count() == 1; });
+  // Those that are over go when as many have come as there were: a constant effort for each.
+  if (timers_.size() == timers_.capacity()) {
+    std::erase_if(timers_, [](const auto& t) { return t->cancelled.load() || t.use_count() == 1; });
+    timers_.reserve(2 * timers_.size());
+  }
   return timers_.emplace_back(std::make_shared<timer_state>(core_->timers()));
 }
 

@@ -88,9 +88,7 @@ bool future_state_base::park_until(time_point deadline) const noexcept {
 
 void future_state_base::complete_for(std::uint32_t before) noexcept {
   if ((before & continued) != 0) {
-    detail::thread_duties& duties = detail::thread_duties::mine();
-    if (duties.holds()) return duties.put_off(*continuation_, *this);
-    continuation_->run(*continuation_, *this);
+    detail::thread_duties::mine().run_soon(*continuation_, *this);
   } else if ((before & abandoned_bit) != 0) {
     destroy();
   } else {

@@ -2,6 +2,7 @@
 
 #include "core/actor_cell.hpp"
 #include "core/spin_wait.hpp"
+#include "core/thread_duties.hpp"
 #include "os/futex.hpp"
 #include "os/thread.hpp"
 
@@ -46,6 +47,7 @@ void pinned_dispatcher::help(actor_cell&, const future_state_base& state,
 
 bool pinned_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
+  const thread_duties::waiting here(thread_duties::mine());
   cell.messages().await_room(m);
   return true;
 }

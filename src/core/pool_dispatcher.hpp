@@ -17,7 +17,10 @@ namespace troupe::detail {
 /// Actors made ready outside of the pool, or one too many by the same turn, go to a queue under a
 /// short lock. The last that a worker's own turn made ready goes to that worker's `next` slot and
 /// runs right after the turn, while its message is still in the cache; another worker takes it only
-/// when that turn goes on for long.
+/// when that turn goes on for long. Nobody is woken for it: while there are turns, one of those
+/// that have nothing to do looks for such slots now and then (`watched_`). Whoever fills one looks
+/// at `watched_` after it, and whoever ends the watch looks for turns after that (seq_cst): one of
+/// the two sees the other. A slot is emptied before its worker sleeps.
 ///
 /// Who has nothing to do spins for a bounded time, then parks on `wakes_`. Parking: leave
 /// `spinning_`, enter `parked_`, look for work again, sleep. Making ready: publish the work, then
@@ -62,6 +65,8 @@ class pool_dispatcher final : public turn_dispatcher, private stand_in {
   void run(worker& me, actor_cell& cell) noexcept;
   actor_cell* next_for(worker& me) noexcept;
   actor_cell* wait_for_work(worker& me) noexcept;
+  actor_cell* park(worker& me) noexcept;
+  actor_cell* watch(worker& me, std::uint32_t seen) noexcept;
   actor_cell* spin_for_work(worker& me) noexcept;
   actor_cell* steal_for(worker& me) noexcept;
   actor_cell* take_any() noexcept;
@@ -69,6 +74,9 @@ class pool_dispatcher final : public turn_dispatcher, private stand_in {
   actor_cell* pop() noexcept;
   bool pop_if_first(actor_cell& cell) noexcept;
   [[nodiscard]] bool any_work() const noexcept;
+  [[nodiscard]] bool any_slot_filled() const noexcept;
+  /// Some thread is neither parked nor asleep in a turn.
+  [[nodiscard]] bool turns_run() const noexcept;
   void notify() noexcept;
 
   std::int32_t throughput_;
@@ -84,6 +92,7 @@ class pool_dispatcher final : public turn_dispatcher, private stand_in {
   alignas(64) std::atomic<std::int32_t> spinning_{0};
   std::atomic<std::int32_t> parked_{0};
   std::atomic<std::uint32_t> wakes_{0};
+  std::atomic<bool> watched_{false};
   std::atomic<bool> ending_{false};
 
   /// Threads that do not sleep in a turn, those that have nothing to do included; seq_cst: whoever

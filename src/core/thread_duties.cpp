@@ -1,7 +1,9 @@
 #include "core/thread_duties.hpp"
 
+#include "core/continuation_threads.hpp"
+#include "os/stack.hpp"
+
 #include <thread>
-#include <utility>
 
 namespace troupe::detail {
 
@@ -10,20 +12,21 @@ thread_duties& thread_duties::mine() noexcept {
   return duties;
 }
 
-void thread_duties::put_off(continuation& next, future_state_base& state) noexcept {
-  next.source = &state;
-  next.after = nullptr;
-  (first_ == nullptr ? first_ : last_->after) = &next;
-  last_ = &next;
+void thread_duties::run(continuation_queue given) noexcept {
+  put_off_.append(std::move(given));
+  run_all();
 }
 
-// One that waits runs those after it below itself.
+bool thread_duties::give_away() noexcept {
+  return continuation_threads::of_process().take(put_off_);
+}
+
+// One that waits runs those after it below itself, as long as there is enough stack.
 void thread_duties::run_all() noexcept {
+  if (waits_ > 0 && os::half_of_stack_is_used() && give_away()) return;
   runs_ = true;
-  while (first_ != nullptr) {
-    continuation& next = *std::exchange(first_, first_->after);
-    next.run(next, *next.source);
-  }
+  while (!put_off_.empty())
+    put_off_.run_first();
   runs_ = false;
 }
 

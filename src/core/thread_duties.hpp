@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/continuation_queue.hpp"
+
 #include <troupe/core/export.hpp>
 #include <troupe/core/future_state.hpp>
 
@@ -48,15 +50,19 @@ class TROUPE_EXPORT thread_duties {
     if (!runs_) run_put_off();
   }
   [[nodiscard]] bool holds() const noexcept { return holds_ > 0; }
-  /// True while it holds continuations, or is in one that was put off.
+  /// True while it holds continuations, or is in one.
   [[nodiscard]] bool is_busy() const noexcept { return holds_ > 0 || runs_; }
-  void put_off(continuation& next, future_state_base& state) noexcept;
-  /// Runs one that comes to a state that is ready: at once, but after the one that it comes from.
+  /// Runs one whose state is ready: at once, but after the one that it comes from, so that chains
+  /// do not nest.
   void run_soon(continuation& next, future_state_base& state) noexcept {
-    put_off(next, state);
+    put_off_.push(next, state);
     if (!runs_) run_put_off();
   }
-  [[nodiscard]] bool has_put_off() const noexcept { return first_ != nullptr; }
+  [[nodiscard]] bool has_put_off() const noexcept { return !put_off_.empty(); }
+  /// Has other threads run what was put off. False, and nothing is given, where there are none.
+  bool give_away() noexcept;
+  /// Runs what others have given away, on a thread that holds nothing up.
+  void run(continuation_queue given) noexcept;
 
   /// From here on the thread waits so, but for what it waits for while it holds continuations;
   /// null: as any other.
@@ -75,11 +81,15 @@ class TROUPE_EXPORT thread_duties {
    public:
     explicit waiting(thread_duties& duties) noexcept
         : duties_(duties), ran_(std::exchange(duties.runs_, false)) {
+      ++duties.waits_;
       duties.run_put_off();
     }
     waiting(const waiting&) = delete;
     waiting& operator=(const waiting&) = delete;
-    ~waiting() { duties_.runs_ = ran_; }
+    ~waiting() {
+      --duties_.waits_;
+      duties_.runs_ = ran_;
+    }
 
    private:
     thread_duties& duties_;
@@ -104,14 +114,14 @@ class TROUPE_EXPORT thread_duties {
 
  private:
   void run_put_off() noexcept {
-    if (holds_ == 0 && first_ != nullptr) run_all();
+    if (holds_ == 0 && !put_off_.empty()) run_all();
   }
   void run_all() noexcept;
 
   unsigned holds_ = 0;
-  bool runs_ = false;  // one that was put off, and that does not wait
-  continuation* first_ = nullptr;
-  continuation* last_ = nullptr;
+  unsigned waits_ = 0;
+  bool runs_ = false;  // one that does not wait
+  continuation_queue put_off_;
   way_to_wait* own_ = nullptr;
   stand_in* stand_in_ = nullptr;
 };

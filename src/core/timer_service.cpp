@@ -1,4 +1,5 @@
 #include "core/ambient.hpp"
+#include "core/thread_duties.hpp"
 #include "core/timer_heap.hpp"
 #include "os/fork_count.hpp"
 #include "os/futex.hpp"
@@ -71,13 +72,21 @@ class process_timers final : public timer_service {
     runs_in_ = os::fork_count();
   }
 
+  // What an alarm completes, a time limit above all, continues on another thread: it is the
+  // program's, may take long, and no other alarm is to be late for it.
   [[noreturn]] void serve() {
+    detail::thread_duties& duties = detail::thread_duties::mine();
+    duties.hold();
     std::unique_lock lock(mutex_);
     for (;;) {
       if (auto expire = heap_.take_due(now())) {
         lock.unlock();
         expire();
         expire = {};
+        if (duties.has_put_off() && !duties.give_away()) {
+          duties.release();
+          duties.hold();
+        }
         lock.lock();
       } else {
         const time_point next = heap_.next().value_or(time_point::max());

@@ -1,6 +1,33 @@
 #include <troupe/core/turn_home.hpp>
 
+#include <utility>
+
 namespace troupe::detail {
+namespace {
+
+/// What `resume` is at; on its stack.
+struct resumption {
+  std::coroutine_handle<> now;
+  std::coroutine_handle<> next = nullptr;
+};
+constinit thread_local resumption* innermost = nullptr;
+
+}  // namespace
+
+void resume(std::coroutine_handle<> first) noexcept {
+  resumption here{first};
+  resumption* const outer = std::exchange(innermost, &here);
+  for (; here.now; here.now = std::exchange(here.next, nullptr))
+    here.now.resume();
+  innermost = outer;
+}
+
+// Somebody else may have resumed the one that suspends, with no `resume` around it or one around
+// another coroutine, and may rely on it that `next` has run.
+void hand_over(std::coroutine_handle<> suspends, std::coroutine_handle<> next) noexcept {
+  if (innermost == nullptr || innermost->now != suspends) return resume(next);
+  innermost->next = next;
+}
 
 suspended_wait* suspended_wait::make(std::coroutine_handle<> waiter, turn_home* home) {
   return make_pooled<suspended_wait>(waiter, home);
@@ -34,7 +61,7 @@ void suspended_wait::resume_in_turn(turn_work& self) noexcept {
 
 void suspended_wait::resume() noexcept {
   if (stage_.exchange(stage::resumed, std::memory_order_acq_rel) == stage::waiting) {
-    waiter_.resume();
+    detail::resume(waiter_);
   }
   release();
 }

@@ -68,6 +68,19 @@ TEST_P(Continuation, MayAskAndWait) {
   in_continuations([&] { EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result()); });
 }
 
+future<void> ask_again(library_actor lane, int left) {
+  return lane.ask(lane::marker{}).then([lane, left] {
+    return left == 0 ? make_ready_future() : ask_again(lane, left - 1);
+  });
+}
+
+// Each returns the future of the next; at the end all have their outcome from the last.
+TEST_P(Continuation, OnesThatReturnTheNextAnswerEndWithTheLast) {
+  auto last = ask_again(gpu_.library("lane"), 40'000);
+  ASSERT_TRUE(last.wait_for(60s));
+  EXPECT_TRUE(last.get_result());
+}
+
 // What a continuation sends may be done at once, and has a continuation, too.
 TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
   struct {

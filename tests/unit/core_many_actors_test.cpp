@@ -28,8 +28,18 @@ struct look_away {
   any_actor_ref other;
 };
 
+struct go_on {};
+struct begin_timers {
+  int count;
+};
+
 class plain final : public actor {
  public:
+  void handle(begin_timers b) {
+    for (int i = 0; i < b.count; ++i)
+      (void)after(this, 1h, go_on{});
+  }
+  void handle(go_on) {}
   void handle(raise r) { throw failure(error{.code = r.code}); }
   void handle(const look_at& l) { watch(this, l.other); }
   void handle(const look_away& l) { unwatch(l.other); }
@@ -108,6 +118,12 @@ void watch_one(test_kit&, std::vector<actor_ref<plain>>& children) {
     one.ask(look_away{children.front()}).get();
 }
 
+// As many as there are actors.
+void has_timers(test_kit& kit, std::vector<actor_ref<plain>>& children) {
+  children.front().tell(begin_timers{static_cast<int>(children.size())});
+  kit.run_until_idle();
+}
+
 system_config restarting(strategy how, backoff wait) {
   return {.supervision = {.strategy = how, .decider = &always_restart, .backoff = wait}};
 }
@@ -124,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                                restarting(strategy::one_for_all, {.initial = 1h, .longest = 1h}),
                                &end_while_they_are_restarted},
                       scenario{"AreWatched", {}, &are_watched_by_one},
-                      scenario{"Watch", {}, &watch_one}),
+                      scenario{"Watch", {}, &watch_one}, scenario{"OrTimers", {}, &has_timers}),
     [](const auto& one) { return one.param.name; });
 
 // All in one thread, and so in the arena that is told of.

@@ -42,6 +42,54 @@ TEST(Task, DestroyedBeforeItBeganOrWhileItWaitsLeavesNothing) {
   EXPECT_TRUE(source.abandoned());
 }
 
+constexpr int long_enough = 200'000;
+
+task<int> at_once(int n) { co_return n; }
+task<int> as_deep_as(int left) {
+  if (left > 0) co_return 1 + co_await as_deep_as(left - 1);
+  co_return 0;
+}
+task<int> over_answers() {
+  int sum = 0;
+  for (int i = 0; i < long_enough; ++i)
+    sum += co_await make_ready_future(1);
+  co_return sum;
+}
+task<int> over_tasks() {
+  int sum = 0;
+  for (int i = 0; i < long_enough; ++i)
+    sum += co_await at_once(1);
+  co_return sum;
+}
+// Each answer comes while the coroutine is about to wait for it, or before.
+task<int> over_chains() {
+  int sum = 0;
+  for (int i = 0; i < long_enough; ++i) {
+    promise<int> source;
+    auto next = source.get_future().then([](int n) { return n; });
+    source.set_value(1);
+    sum += co_await next;
+  }
+  co_return sum;
+}
+
+TEST(Task, LoopsOverWhatIsThereOnAStackOfAnySize) {
+  EXPECT_EQ(start(over_answers()).get(), long_enough);
+  EXPECT_EQ(start(over_tasks()).get(), long_enough);
+  EXPECT_EQ(start(over_chains()).get(), long_enough);
+}
+
+TEST(Task, LoopsInAContinuationOnAStackOfAnySize) {
+  promise<int> source;
+  auto sum = source.get_future().then([](int) { return start(over_chains()); });
+  source.set_value(0);
+  EXPECT_EQ(sum.get(), long_enough);
+}
+
+TEST(Task, AwaitsTasksThatAwaitTasksToAnyDepth) {
+  EXPECT_EQ(start(as_deep_as(long_enough)).get(), long_enough);
+}
+
 void until(const std::atomic<bool>& flag) {
   while (!flag.load())
     std::this_thread::yield();

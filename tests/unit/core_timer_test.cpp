@@ -205,6 +205,41 @@ TEST(Timers, RingInAForkedProcessWhateverThoseOfTheFirstOneDo) {
     EXPECT_EXIT(rings(), ::testing::ExitedWithCode(0), "");
 }
 
+// On the thread of the timers it would wait for ever.
+TEST(Timers, RingWhileTheContinuationOfOneWaitsForAnother) {
+  promise<int> never;
+  promise<int> neither;
+  auto later = neither.get_future().timeout(20ms);
+  const auto first = never.get_future().timeout(1ms).then(
+      [&](const result<int>&) { return later.get_result().error().code; });
+  ASSERT_TRUE(first.wait_for(20s));
+}
+
+// So would one for what the continuation of another brings about.
+TEST(Timers, ContinueOnAnotherThreadWhileTheContinuationOfOneWaits) {
+  promise<int> never;
+  promise<int> neither;
+  promise<void> said;
+  auto waits = never.get_future().timeout(1ms).then(
+      [heard = said.get_future()](const result<int>&) mutable { heard.get(); });
+  auto says =
+      neither.get_future().timeout(20ms).then([&](const result<int>&) { said.set_value(); });
+  ASSERT_TRUE(waits.wait_for(20s));
+  ASSERT_TRUE(says.wait_for(20s));
+}
+
+TEST(Timers, ContinueWhereNoThreadCanBeStarted) {
+  if (test::under_sanitizers) GTEST_SKIP() << "their address space is their own";
+  const auto runs = [] {
+    timer_service::of_process()->start();
+    start_all_threads_there_are();
+    promise<int> never;
+    const auto late = never.get_future().timeout(1ms).then([](const result<int>&) {});
+    ::_exit(late.wait_for(20s) ? 0 : 1);
+  };
+  EXPECT_EXIT(runs(), ::testing::ExitedWithCode(0), "");
+}
+
 class fails_once final : public actor {
  public:
   void handle(begin) { throw failure(error{.code = errc::device_fault}); }

@@ -40,7 +40,7 @@ inline constexpr bool is_future<future<T>> = true;
 }  // namespace detail
 
 /// The side that answers. Destroyed without an answer it answers `errc::no_reply`.
-/// Only the first answer counts; what waits, wakes; a continuation runs inside the call (`then`).
+/// Only the first answer counts; what waits, wakes; a continuation runs when `then` says.
 template <class T>
 class promise {
  public:
@@ -102,6 +102,16 @@ class promise {
   /// For the runtime: the state is the one that it will complete.
   [[nodiscard]] bool answers(const future_state_base& state) const noexcept {
     return state_ == &state;
+  }
+
+  /// For the runtime: what the answer continues, if that has been attached by now.
+  [[nodiscard]] detail::continuation* attached() const noexcept {
+    return state_ == nullptr ? nullptr : state_->attached();
+  }
+  /// For the runtime: answers what `other` did. What was attached to this one is the caller's.
+  void become(promise other) noexcept {
+    std::swap(state_, other.state_);
+    std::exchange(other.state_, nullptr)->destroy();
   }
 
  private:
@@ -175,9 +185,11 @@ class [[nodiscard]] future {
   /// future is of `U`. What it throws becomes the error.
   ///
   /// `f` runs on the completing thread, inside the completing call, or at once if this future is
-  /// ready; in a continuation after that one, or when that one waits. A device's answer continues
-  /// on its device thread, or on whichever thread waits for the device. `f` may wait, for the same
-  /// device as well; what comes behind it is late by as much.
+  /// ready; but not inside another continuation: then after that one, or when that one waits for a
+  /// future. So a chain of any length needs no more of the stack than one. A device's answer
+  /// continues on its device thread, or on whichever thread waits for the device; that a time limit
+  /// has passed, on a thread for it. `f` may wait, for the same device as well; what comes behind
+  /// it is late by as much.
   template <class F>
   auto then(F&& f);
 

@@ -19,7 +19,7 @@ class future_state_base;
 namespace detail {
 
 /// Runs on the completing thread and takes the state over: at once, or, where that thread is in the
-/// middle of something, soon.
+/// middle of something, another continuation included, soon.
 struct continuation {
   void (*run)(continuation& self, future_state_base& state) noexcept = nullptr;
   // While it is put off:
@@ -93,6 +93,11 @@ class TROUPE_EXPORT future_state_base {
   /// Gives the state to `next`, which runs at completion, or, if that has been, now: in a
   /// continuation when that has ended.
   void continue_with(detail::continuation& next) noexcept;
+
+  /// By the promise, before it completes the state: what the state has been given to, or null.
+  [[nodiscard]] detail::continuation* attached() const noexcept {
+    return (status_.load(std::memory_order_acquire) & continued) != 0 ? continuation_ : nullptr;
+  }
 
   /// The future lets go.
   void abandon() noexcept;

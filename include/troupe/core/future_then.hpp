@@ -36,22 +36,34 @@ struct flattened<future<U>> {
   using type = U;
 };
 
-/// Hands the outcome of `source` on to `sink`, once there is one.
+/// Hands the outcome of a future on to `sink`.
+template <class T>
+struct forward_node final : continuation {
+  explicit forward_node(promise<T> s) : sink(std::move(s)) { run = &hand_on; }
+  static void hand_on(continuation& self, future_state_base& base) noexcept {
+    forward_node& me = static_cast<forward_node&>(self);
+    {
+      const state_guard guard(base);
+      me.sink.set_result(static_cast<future_state<T>&>(base).take());
+    }
+    drop_pooled(&me);
+  }
+  promise<T> sink;
+};
+
+/// Hands the outcome of `source` on to `sink`, once there is one. Where the sink's own outcome is
+/// to be handed on as well, this one goes to the end of that at once: functions that return the
+/// future of the next such function, as a loop does, keep no more than the last of them.
 template <class T>
 void forward(future<T> source, promise<T> sink) {
-  struct node final : continuation {
-    explicit node(promise<T> s) : sink(std::move(s)) { run = &forward_outcome; }
-    static void forward_outcome(continuation& self, future_state_base& base) noexcept {
-      node& me = static_cast<node&>(self);
-      {
-        const state_guard guard(base);
-        me.sink.set_result(static_cast<future_state<T>&>(base).take());
-      }
-      drop_pooled(&me);
-    }
-    promise<T> sink;
-  };
-  source.release_state().continue_with(*make_pooled<node>(std::move(sink)));
+  future_state<T>& from = source.release_state();
+  for (continuation* next = sink.attached();
+       next != nullptr && next->run == &forward_node<T>::hand_on; next = sink.attached()) {
+    auto& passed = static_cast<forward_node<T>&>(*next);
+    sink.become(std::move(passed.sink));
+    drop_pooled(&passed);
+  }
+  from.continue_with(*make_pooled<forward_node<T>>(std::move(sink)));
 }
 
 /// Answers `sink` with what `call` returns or throws.

@@ -149,7 +149,7 @@ struct envelope final : message {
         using running = handler_task<envelope, typename returned::value_type>;
         auto* begun = make_pooled<running>(me, target.handle(std::move(me.body)), cell);
         adopt(cell, *begun);
-        begun->work.handle().resume();
+        resume(begun->work.handle());
         return nullptr;  // the task owns the message now
       } else if constexpr (std::is_void_v<returned>) {
         target.handle(std::move(me.body));

@@ -24,11 +24,13 @@ struct task_promise_base {
   struct final_awaiter {
     bool await_ready() const noexcept { return false; }
     template <class P>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> ended) const noexcept {
+    void await_suspend(std::coroutine_handle<P> ended) const noexcept {
       task_promise_base& p = ended.promise();
-      if (p.waiter) return p.waiter;
-      if (p.finished != nullptr) p.finished(p.finished_argument);
-      return std::noop_coroutine();
+      if (p.waiter) {
+        hand_over(ended, p.waiter);
+      } else if (p.finished != nullptr) {
+        p.finished(p.finished_argument);
+      }
     }
     void await_resume() const noexcept {}
   };
@@ -66,12 +68,12 @@ struct task_awaiter {
   std::coroutine_handle<task_promise<T>> awaited;
   bool await_ready() const noexcept { return false; }
   template <class P>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<P> waiter) const noexcept {
+  void await_suspend(std::coroutine_handle<P> waiter) const noexcept {
     awaited.promise().waiter = waiter;
     if constexpr (std::is_base_of_v<task_promise_base, P>) {
       awaited.promise().home = waiter.promise().home;
     }
-    return awaited;
+    hand_over(waiter, awaited);
   }
   T await_resume() const { return awaited.promise().take(); }
 };
@@ -209,7 +211,7 @@ future<T> start(task<T> work) {
   auto handle = started->work.handle();
   handle.promise().finished = &run::finished;
   handle.promise().finished_argument = started;
-  handle.resume();
+  detail::resume(handle);
   return outcome;
 }
 

@@ -27,8 +27,9 @@ class TROUPE_EXPORT timer_service {
   /// (`errc::system_error`) where the thread cannot be started.
   virtual void start();
 
-  /// Calls `expire` once, not before `when`, on the service's thread: keep it short. Starts that
-  /// where nobody has, and throws as `start` does.
+  /// Calls `expire` once, not before `when`, on the service's thread: keep it short; continuations
+  /// of what it completes run elsewhere. Starts that thread where nobody has, and throws as `start`
+  /// does.
   virtual timer_id add(time_point when, unique_function<void()> expire) = 0;
 
   /// Destroys the call if it has not begun; it may be running while this returns.

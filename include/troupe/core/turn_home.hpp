@@ -9,6 +9,14 @@
 
 namespace troupe::detail {
 
+/// Resumes a coroutine, and then those that it, and they, hand over to, one after the other: never
+/// one inside another, as deep as they may await each other and in loops of any length. That a
+/// compiler makes tail calls of such handing over is certain only where it optimises.
+TROUPE_EXPORT void resume(std::coroutine_handle<> first) noexcept;
+/// By a coroutine that suspends: `next` is resumed once it has.
+TROUPE_EXPORT void hand_over(std::coroutine_handle<> suspends,
+                             std::coroutine_handle<> next) noexcept;
+
 /// Something to do in an actor's turn besides its messages. `run` uses the node up; it is also
 /// called after the actor has stopped.
 struct turn_work {

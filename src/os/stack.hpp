@@ -1,0 +1,9 @@
+#pragma once
+
+namespace troupe::os {
+
+/// True when less than half of this thread's stack is left. False also on a stack that is not the
+/// thread's own, of which nothing is known.
+[[nodiscard]] bool half_of_stack_is_used() noexcept;
+
+}  // namespace troupe::os
