@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <utility>
+#include <tuple>
 
 namespace troupe::conformance {
 namespace {
@@ -38,8 +38,8 @@ std::vector<std::int64_t> widened_strides(const any_tensor& view, std::int64_t u
   constexpr std::int64_t gaps[] = {0, 0, 1, 1, 2, 5};
   std::vector<int> inner_first(static_cast<std::size_t>(view.rank()));
   std::iota(inner_first.begin(), inner_first.end(), 0);
-  std::ranges::stable_sort(inner_first, {},
-                           [&](int d) { return std::pair(view.stride(d), view.extent(d)); });
+  std::ranges::sort(inner_first, {},
+                    [&](int d) { return std::tuple(view.stride(d), view.extent(d), d); });
   std::vector<std::int64_t> made(view.strides().begin(), view.strides().end());
   for (std::size_t i = 1; i < inner_first.size(); ++i) {
     const int within = inner_first[i - 1];

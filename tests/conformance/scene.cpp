@@ -10,8 +10,6 @@
 namespace troupe::conformance {
 namespace {
 
-constexpr auto poison_byte = std::byte{0xFF};  // a NaN in every floating type
-
 runner& the_runner() {
   static const auto made = make_runner();
   return *made;
