@@ -1,7 +1,7 @@
 #include "device/device_core.hpp"
 
 #include "os/event.hpp"
-#include "os/memory_limit.hpp"
+#include "os/limits.hpp"
 #include "wire/codec.hpp"
 #include "wire/control.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "device/device_guard.hpp"
 #include "device/not_a_worker.hpp"
-#include "os/memory_limit.hpp"
+#include "os/limits.hpp"
 
 #include <troupe/device/device.hpp>
 

@@ -1,4 +1,4 @@
-#include "os/memory_limit.hpp"
+#include "os/limits.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
