@@ -3,6 +3,9 @@
 #include "device/backend_choice.hpp"
 #include "device/locate.hpp"
 #include "info/driver.hpp"
+#include "info/entry.hpp"
+#include "info/look_up.hpp"
+#include "info/machine.hpp"
 #include "info/plugins.hpp"
 #include "info/vendor_libraries.hpp"
 
@@ -12,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -19,8 +23,10 @@ namespace troupe::info {
 namespace {
 
 constexpr const char* usage =
-    "usage: troupe info       devices, driver, plugins and vendor libraries, and what is missing\n"
-    "       troupe version    the version of Troupe\n";
+    "usage: troupe info [--json]  the machine, devices, driver, plugins and libraries, and what "
+    "is\n"
+    "                             missing\n"
+    "       troupe version        the version of Troupe\n";
 
 // In one line: what failed, as the vendor calls it, and the reason.
 std::string line_of(const error& why) {
@@ -33,138 +39,198 @@ std::string line_of(const error& why) {
   return text;
 }
 
-void what_to_do(std::string_view remedy) { fmt::print("              -> {}\n", remedy); }
+void append(std::vector<entry>& to, std::vector<entry> more) {
+  std::ranges::move(more, std::back_inserter(to));
+}
 
-void show_environment() {
+section installation() {
+  section s{.key = "installation", .title = ""};
   for (const char* name : {"TROUPE_BACKEND", "CUDA_VISIBLE_DEVICES"}) {
     const char* value = std::getenv(name);
-    if (value != nullptr) fmt::print("  {}=\"{}\"\n", name, value);
+    if (value == nullptr) continue;
+    entry one{.name = name, .text = fmt::format("\"{}\"", value)};
+    s.entries.push_back(one.fact("value", value));
   }
-}
-
-void show_files() {
-  const auto show_file = [](std::string_view name, const std::string& file,
-                            std::string_view without) {
-    const bool there = ::access(file.c_str(), X_OK) == 0;
-    fmt::print("  {:<11} {}{}\n", name, file, there ? "" : ": missing");
-    if (!there) what_to_do(fmt::format("install Troupe anew; without it {}", without));
+  const auto file = [&](const char* name, const std::string& path, std::string_view without) {
+    const bool there = ::access(path.c_str(), X_OK) == 0;
+    entry one{.name = name, .text = path + (there ? "" : ": missing")};
+    if (!there) one.remedy = fmt::format("install Troupe anew; without it {}", without);
+    s.entries.push_back(one.fact("path", path).fact("ok", there));
   };
-  show_file("worker", worker_executable({}), "only isolation::thread works");
-  show_file("compiler", compiler_program(), "jit::compiler compiles nothing");
+  file("worker", worker_executable({}), "only isolation::thread works");
+  file("compiler", compiler_program(), "jit::compiler compiles nothing");
+  return s;
 }
 
-void show_plugins(const std::vector<plugin>& all) {
-  fmt::print("\nPlugins, in {}\n", plugin_folder());
-  for (const plugin& one : all) {
-    fmt::print("  {:<11} {}\n", one.name, one.problem ? "cannot be loaded: " + *one.problem : "ok");
-    if (one.problem) what_to_do(remedy(one));
+section plugins_of(const std::vector<plugin>& all) {
+  section s{.key = "plugins", .title = "Plugins, in " + plugin_folder()};
+  for (const plugin& one : all)
+    append(s.entries, look_up(one.name, [&] { return std::vector{loaded(one)}; }));
+  return s;
+}
+
+// Those that are worth another look.
+std::vector<plugin> loadable(const std::vector<plugin>& all, const section& seen) {
+  std::vector<plugin> good;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (seen.entries[i].text == "ok") good.push_back(all[i]);
+  return good;
+}
+
+section cpu_libraries(const std::vector<plugin>& good) {
+  section s{.key = "cpu_libraries", .title = "Libraries of the CPU backend"};
+  for (const plugin& one : good) {
+    if (!one.name.starts_with("cpu")) continue;
+    append(s.entries, look_up(one.name, [&] { return libraries_inside(one); }));
   }
+  return s;
 }
 
-std::string gibibytes(std::uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-void show_device(const device_description& one) {
+entry cuda_device(const device_description& one) {
   // Level and rights are the opened device's to know.
   const auto opened = choose_backend(
       one.ordinal, {.backend = backend_kind::cuda, .gpu = gpu_choice::number(one.ordinal)});
+  entry e{.name = fmt::format("device {}", one.ordinal)};
+  e.fact("model", one.name).fact("architecture", one.architecture).fact("uuid", one.uuid);
+  e.fact("memory_bytes", one.memory_bytes);
   std::string level = "free memory unknown";
   if (opened && opened->source) {
-    if (const auto now = opened->source->level()) level = gibibytes(now->free) + " free";
-  }
-  fmt::print("  {:<11} {}, {}, {}, {}, {}\n", fmt::format("device {}", one.ordinal), one.name,
-             one.architecture, gibibytes(one.memory_bytes), level, one.uuid);
-  if (!opened) what_to_do(line_of(opened.error()));
-  if (one.one_process) what_to_do("its compute mode is exclusive: devices have no standby there");
-}
-
-void show_devices() {
-  fmt::print("\nCUDA\n");
-  const auto driver = find_driver();
-  if (driver) {
-    fmt::print("  {:<11} {}, for CUDA {}\n", "driver",
-               driver->release.empty() ? "of unknown release" : driver->release,
-               driver->cuda.empty() ? "of unknown version" : driver->cuda);
-  }
-  const auto found = cuda_devices();
-  std::string why;
-  if (!found) {
-    why = line_of(found.error());
-  } else if (found->empty()) {
-    why = "the driver shows none";
-  } else {
-    for (const device_description& one : *found)
-      show_device(one);
-  }
-  if (why.empty()) return;
-  fmt::print("  no CUDA device: {}\n", why);
-  what_to_do(driver ? "if there is a GPU: nvidia-smi and CUDA_VISIBLE_DEVICES say who may see it"
-                    : "if there is a GPU: install NVIDIA's driver for CUDA 13, 580 or newer; a "
-                      "container must be given it");
-}
-
-void show_vendor_libraries(const std::vector<plugin>& plugins) {
-  fmt::print("\nVendor libraries\n  {:<11} {:<11} {:<11}\n", "", "built for", "found");
-  for (const vendor_library& one : vendor_libraries()) {
-    const bool by_compiler = one.used_by == compiler_of_kernels;
-    const bool used =
-        by_compiler || std::ranges::find(plugins, one.used_by, &plugin::name) != plugins.end();
-    const vendor_finding finding = look_for(one);
-    const std::string_view built_for = one.built_for.empty() ? "-" : one.built_for;
-    fmt::print("  {:<11} {:<11} {:<11} {}{}\n", one.name, built_for,
-               finding.found.empty() ? "missing" : finding.found,
-               finding.found.empty() ? one.soname : finding.path,
-               used ? "" : ", not used by this build");
-    if (!used || !finding.problem) continue;
-    fmt::print("              {}\n", *finding.problem);
-    if (finding.found.empty()) {
-      what_to_do(
-          fmt::format("install {}, or put the folder of {} into LD_LIBRARY_PATH; until then {}",
-                      one.name, one.soname,
-                      by_compiler ? "jit::compiler looks for it in the folders of a toolkit"
-                                  : fmt::format("the plugin {} is not loaded", one.used_by)));
+    if (const auto now = opened->source->level()) {
+      level = gibibytes(now->free) + " free";
+      e.fact("free_bytes", now->free);
     }
   }
+  e.text = fmt::format("{}, {}, {}, {}, {}", one.name, one.architecture,
+                       gibibytes(one.memory_bytes), level, one.uuid);
+  if (one.one_process) e.remedy = "its compute mode is exclusive: devices have no standby there";
+  if (!opened) e.remedy = line_of(opened.error());
+  return e;
 }
 
-void show_choice() {
+// What is wrong with a driver that is not there, the reason says itself.
+std::vector<entry> cuda() {
+  std::vector<entry> all;
+  const auto driver = find_driver();
+  if (driver) {
+    entry e{.name = "driver",
+            .text = fmt::format("{}, for CUDA {}",
+                                driver->release.empty() ? "of unknown release" : driver->release,
+                                driver->cuda.empty() ? "of unknown version" : driver->cuda)};
+    all.push_back(e.fact("release", driver->release).fact("cuda", driver->cuda));
+  }
+  const auto found = cuda_devices();
+  if (found) {
+    for (const device_description& one : *found)
+      all.push_back(cuda_device(one));
+    if (!found->empty()) return all;
+  }
+  const std::string why = found ? "the driver shows none" : line_of(found.error());
+  entry none{.name = "no device", .text = why};
+  none.fact("problem", why);
+  if (driver) {
+    none.remedy = "if there is a GPU: nvidia-smi and CUDA_VISIBLE_DEVICES say who may see it";
+  }
+  all.push_back(std::move(none));
+  return all;
+}
+
+// A vendor library that a plugin brings along is the one that is found, so that is loaded first.
+entry vendor_library_entry(const vendor_library& one, const std::vector<plugin>& all,
+                           const std::vector<plugin>& good) {
+  const bool by_compiler = one.used_by == compiler_of_kernels;
+  const bool used = by_compiler || std::ranges::find(all, one.used_by, &plugin::name) != all.end();
+  const auto user = std::ranges::find(good, one.used_by, &plugin::name);
+  if (user != good.end()) (void)loaded(*user);
+  const vendor_finding finding = look_for(one);
+  const bool there = !finding.found.empty();
+  entry e{.name = std::string(one.name),
+          .text = fmt::format("{:<11} {:<11} {}{}", one.built_for.empty() ? "-" : one.built_for,
+                              there ? finding.found : "missing",
+                              there ? finding.path : std::string(one.soname),
+                              used ? "" : ", not used by this build")};
+  e.fact("built_for", one.built_for).fact("found", finding.found).fact("path", finding.path);
+  e.fact("used", used);
+  if (finding.problem) e.fact("problem", *finding.problem);
+  if (!used || !finding.problem) return e;
+  e.text += fmt::format("\n              {}", *finding.problem);
+  if (!there) {
+    e.remedy =
+        fmt::format("install {}, or put the folder of {} into LD_LIBRARY_PATH; until then {}",
+                    one.name, one.soname,
+                    by_compiler ? "jit::compiler looks for it in the folders of a toolkit"
+                                : fmt::format("the plugin {} is not loaded", one.used_by));
+  }
+  return e;
+}
+
+section vendor(const std::vector<plugin>& all, const std::vector<plugin>& good) {
+  section s{.key = "vendor_libraries",
+            .title = fmt::format("Vendor libraries\n  {:<11} {:<11} found", "", "built for")};
+  for (const vendor_library& one : vendor_libraries()) {
+    append(s.entries, look_up(std::string(one.name),
+                              [&] { return std::vector{vendor_library_entry(one, all, good)}; }));
+  }
+  return s;
+}
+
+entry choice() {
+  entry e{.name = "system.device(0)"};
   const auto chosen = choose_backend(0, {});
   if (!chosen) {
-    fmt::print("\nsystem.device(0) cannot be had: {}\n", line_of(chosen.error()));
-    return;
+    e.text = "cannot be had: " + line_of(chosen.error());
+    return e.fact("problem", line_of(chosen.error()));
   }
   if (chosen->source) {
-    fmt::print("\nsystem.device(0) runs on CUDA: {}\n", chosen->source->description().name);
-    return;
+    e.text = "runs on CUDA: " + chosen->source->description().name;
+    return e.fact("backend", "cuda");
   }
-  const auto cuda = choose_backend(0, {.backend = backend_kind::cuda});
-  fmt::print("\nsystem.device(0) runs on the CPU backend: {}\n",
-             cuda ? "TROUPE_BACKEND says so" : line_of(cuda.error()));
+  const auto cuda_too = choose_backend(0, {.backend = backend_kind::cuda});
+  e.text = fmt::format("runs on the CPU backend: {}",
+                       cuda_too ? "TROUPE_BACKEND says so" : "no CUDA device can be used");
+  return e.fact("backend", "cpu");
+}
+
+std::vector<section> everything() {
+  const std::vector<plugin> all = plugins();
+  const section seen = plugins_of(all);
+  const std::vector<plugin> good = loadable(all, seen);
+  return {installation(),
+          {.key = "machine", .title = "Machine", .entries = machine()},
+          seen,
+          cpu_libraries(good),
+          {.key = "cuda", .title = "CUDA", .entries = look_up("devices", &cuda)},
+          vendor(all, good),
+          {.key = "choice", .title = "Choice", .entries = look_up("system.device(0)", [] {
+                                                 return std::vector{choice()};
+                                               })}};
 }
 
 void show() {
   fmt::print("Troupe {}\n", TROUPE_VERSION);
-  show_environment();
-  show_files();
-  // First the plugins: a vendor library that one brings along is then the one that is found.
-  const std::vector<plugin> all = plugins();
-  show_plugins(all);
-  show_devices();
-  show_vendor_libraries(all);
-  show_choice();
+  for (const section& one : everything())
+    fmt::print("{}", as_text(one));
+}
+
+void show_json() {
+  fmt::print("{{\n  \"version\": \"{}\"", TROUPE_VERSION);
+  for (const section& one : everything())
+    fmt::print(",\n{}", as_json(one));
+  fmt::print("\n}}\n");
 }
 
 }  // namespace
 }  // namespace troupe::info
 
 int main(int argc, char** argv) {
-  const std::string_view command = argc == 2 ? argv[1] : "";
-  if (command == "info") {
+  const std::string_view command = argc >= 2 ? argv[1] : "";
+  const bool json = argc == 3 && std::string_view(argv[2]) == "--json";
+  if (command == "info" && json) {
+    troupe::info::show_json();
+  } else if (command == "info" && argc == 2) {
     troupe::info::show();
-  } else if (command == "version" || command == "--version") {
+  } else if ((command == "version" || command == "--version") && argc == 2) {
     fmt::print("{}\n", TROUPE_VERSION);
-  } else if (command == "help" || command == "--help" || command == "-h") {
+  } else if ((command == "help" || command == "--help" || command == "-h") && argc == 2) {
     fmt::print("{}", troupe::info::usage);
   } else {
     fmt::print(stderr, "{}", troupe::info::usage);

@@ -1,10 +1,15 @@
 #include "info/plugins.hpp"
 
+#include "backend/about.hpp"
 #include "device/locate.hpp"
 #include "info/found_library.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 namespace troupe::info {
 namespace {
@@ -13,15 +18,47 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "libtroupe-";
 
-std::optional<std::string> problem_of(const std::string& path) {
+result<found_library> load(const std::string& path) {
   std::error_code failed;
-  if (!fs::exists(path, failed)) return "the file is not there";
-  auto library = found_library::open(path);
-  if (!library) return std::move(library).error().message;
-  if (library->find<void()>("troupe_backend_operations") == nullptr) {
-    return "it is no plugin: it exports no troupe_backend_operations";
+  if (!fs::exists(path, failed)) {
+    return error{.code = errc::library_missing, .message = "the file is not there"};
   }
-  return std::nullopt;
+  auto library = found_library::open(path);
+  if (library && library->find<void()>("troupe_backend_operations") == nullptr) {
+    return error{.code = errc::library_missing,
+                 .message = "it is no plugin: it exports no troupe_backend_operations"};
+  }
+  return library;
+}
+
+std::string remedy(const plugin& p) {
+  std::error_code failed;
+  if (fs::exists(p.path, failed)) {
+    return p.name.find('-') == std::string::npos
+               ? "install Troupe anew; no device has this backend until then"
+               : "requests of this library fail, all others run; the vendor libraries below say "
+                 "what is there";
+  }
+  if (p.name == "cuda") {
+    return "this Troupe was built without CUDA; for GPUs build it where nvcc of CUDA 13 is in PATH";
+  }
+  return "install Troupe anew; the CPU backend belongs to every build";
+}
+
+// "0.3.21, kernels SkylakeX, 2 threads" of what a plugin tells.
+void tell(void* to, const char* library, const char* what, const char* value) {
+  auto& found = *static_cast<std::vector<entry>*>(to);
+  if (found.empty() || found.back().name != library) found.push_back({.name = library});
+  entry& one = found.back();
+  const std::string_view name = what;
+  const auto number = static_cast<std::uint64_t>(std::atoll(value));
+  if (name == "threads") {
+    one.fact(name, number);
+    one.text += fmt::format(", {} {}", number, number == 1 ? "thread" : "threads");
+  } else {
+    one.fact(name, value);
+    one.text += one.text.empty() ? value : fmt::format(", {} {}", name, value);
+  }
 }
 
 }  // namespace
@@ -42,24 +79,25 @@ std::vector<plugin> plugins() {
     }
   }
   std::ranges::sort(found, {}, &plugin::name);
-  for (plugin& one : found)
-    one.problem = problem_of(one.path);
   return found;
 }
 
-std::string remedy(const plugin& p) {
-  std::error_code failed;
-  if (fs::exists(p.path, failed)) {
-    return p.name.find('-') == std::string::npos
-               ? "install Troupe anew; no device has this backend until then"
-               : "requests of this library fail, all others run; the vendor libraries below say "
-                 "what is "
-                 "there";
-  }
-  if (p.name == "cuda") {
-    return "this Troupe was built without CUDA; for GPUs build it where nvcc of CUDA 13 is in PATH";
-  }
-  return "install Troupe anew; the CPU backend belongs to every build";
+entry loaded(const plugin& p) {
+  entry one{.name = p.name, .text = "ok"};
+  const auto library = load(p.path);
+  one.fact("path", p.path).fact("ok", library.has_value());
+  if (library) return one;
+  one.text = "cannot be loaded: " + library.error().message;
+  one.remedy = remedy(p);
+  return one.fact("problem", library.error().message);
+}
+
+std::vector<entry> libraries_inside(const plugin& p) {
+  std::vector<entry> found;
+  const auto library = load(p.path);
+  if (!library) return found;
+  if (auto* about = library->find<backend_about>("troupe_backend_about")) about(&tell, &found);
+  return found;
 }
 
 }  // namespace troupe::info

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include "info/entry.hpp"
+
 #include <string>
 #include <vector>
 
@@ -10,16 +11,18 @@ namespace troupe::info {
 struct plugin {
   std::string name;  ///< "cuda-blas" for libtroupe-cuda-blas.so
   std::string path;
-  std::optional<std::string> problem{};  ///< why it cannot be loaded
 };
 
 /// The folder that workers load plugins from.
 [[nodiscard]] std::string plugin_folder();
 
-/// Every plugin there, and the backends that should be, by name. Tries to load each.
+/// Every plugin there, and the backends that should be, by name. Loads none.
 [[nodiscard]] std::vector<plugin> plugins();
 
-/// What to do about a plugin's problem.
-[[nodiscard]] std::string remedy(const plugin& p);
+/// Loads it: says whether that can be done, or why not.
+[[nodiscard]] entry loaded(const plugin& p);
+
+/// Loads it, and says what libraries are inside it.
+[[nodiscard]] std::vector<entry> libraries_inside(const plugin& p);
 
 }  // namespace troupe::info

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* mounted_groups = "/sys/fs/cgroup";
+
 // Nothing where the file is not there or says "max".
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::string text;
@@ -25,33 +27,49 @@ std::optional<std::uint64_t> number_in(const fs::path& file) {
   return number;
 }
 
-bool has_memory(std::string_view controllers) {
+// "200000 100000": of so many microseconds of time so many may be used, by all processors together.
+std::optional<double> processors_in(const fs::path& file) {
+  double used = 0;
+  double of = 0;
+  std::ifstream text(file);
+  if (!(text >> used >> of) || used <= 0 || of <= 0) return std::nullopt;
+  return used / of;
+}
+
+// The same in version 1.
+std::optional<double> processors_in_two_files(const fs::path& group) {
+  const auto used = number_in(group / "cpu.cfs_quota_us");
+  const auto of = number_in(group / "cpu.cfs_period_us");
+  if (!used || !of || *of == 0) return std::nullopt;
+  return static_cast<double>(*used) / static_cast<double>(*of);
+}
+
+bool has(std::string_view controllers, std::string_view wanted) {
   while (!controllers.empty()) {
     const std::size_t comma = std::min(controllers.find(','), controllers.size());
-    if (controllers.substr(0, comma) == "memory") return true;
+    if (controllers.substr(0, comma) == wanted) return true;
     controllers.remove_prefix(std::min(comma + 1, controllers.size()));
   }
   return false;
 }
 
 // In a container the path may be that of the outside: what is mounted then is the group itself.
-std::optional<std::uint64_t> least_up_to(const fs::path& root, std::string_view path,
-                                         const char* file) {
-  std::optional<std::uint64_t> least;
+template <class Read>
+auto least_up_to(const fs::path& root, std::string_view path, Read read) {
+  decltype(read(root)) least;
   const fs::path top = root.lexically_normal();
   // One outside of the mounted group begins with "/..".
   const fs::path below = fs::path(path).lexically_normal().relative_path();
   for (fs::path at = (root / below).lexically_normal();; at = at.parent_path()) {
-    if (const auto limit = number_in(at / file)) least = std::min(*limit, least.value_or(*limit));
+    if (const auto limit = read(at)) least = std::min(*limit, least.value_or(*limit));
     if (at == top || at == at.parent_path()) return least;
   }
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> memory_limit_of_groups(std::string_view groups,
-                                                    const fs::path& mounted) {
-  std::optional<std::uint64_t> least;
+// The least of what `one` says of each group: by its controllers, "" in version 2, and its path.
+template <class One>
+auto least_of(std::string_view groups, One one) {
+  decltype(one(groups, groups)) least;
   while (!groups.empty()) {
     std::string_view line = groups.substr(0, groups.find('\n'));
     groups.remove_prefix(std::min(line.size() + 1, groups.size()));
@@ -62,18 +80,12 @@ std::optional<std::uint64_t> memory_limit_of_groups(std::string_view groups,
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
-    std::optional<std::uint64_t> limit;
-    if (controllers.empty()) {
-      limit = least_up_to(mounted, path, "memory.max");
-    } else if (has_memory(controllers)) {
-      limit = least_up_to(mounted / "memory", path, "memory.limit_in_bytes");
+    if (const auto limit = one(controllers, path)) {
+      least = std::min(*limit, least.value_or(*limit));
     }
-    if (limit) least = std::min(*limit, least.value_or(*limit));
   }
   return least;
 }
-
-namespace {
 
 // Whoever may take few addresses maps what it shares, in the program and in each worker, and needs
 // the greater part for all else: for the threads and buffers of libraries, above all.
@@ -83,14 +95,50 @@ std::optional<std::uint64_t> share_of_addresses() {
   return limit.rlim_cur / 4;
 }
 
+std::string groups_of_this_process() {
+  std::ifstream file("/proc/self/cgroup");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> memory_limit_of_groups(std::string_view groups,
+                                                    const fs::path& mounted) {
+  using limit = std::optional<std::uint64_t>;
+  return least_of(groups, [&](std::string_view controllers, std::string_view path) -> limit {
+    const auto in = [](const char* file) {
+      return [file](const fs::path& group) { return number_in(group / file); };
+    };
+    if (controllers.empty()) return least_up_to(mounted, path, in("memory.max"));
+    if (!has(controllers, "memory")) return std::nullopt;
+    return least_up_to(mounted / "memory", path, in("memory.limit_in_bytes"));
+  });
+}
+
+std::optional<double> processor_limit_of_groups(std::string_view groups, const fs::path& mounted) {
+  using limit = std::optional<double>;
+  return least_of(groups, [&](std::string_view controllers, std::string_view path) -> limit {
+    if (controllers.empty()) {
+      return least_up_to(mounted, path,
+                         [](const fs::path& group) { return processors_in(group / "cpu.max"); });
+    }
+    if (!has(controllers, "cpu")) return std::nullopt;
+    return least_up_to(mounted / "cpu", path, &processors_in_two_files);
+  });
+}
+
+std::optional<std::uint64_t> memory_limit_of_groups() {
+  return memory_limit_of_groups(groups_of_this_process(), mounted_groups);
+}
+
+std::optional<double> processor_limit_of_groups() {
+  return processor_limit_of_groups(groups_of_this_process(), mounted_groups);
+}
 
 std::uint64_t usable_memory_bytes() {
   const auto physical = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::ifstream file("/proc/self/cgroup");
-  const std::string groups(std::istreambuf_iterator<char>(file), {});
-  return std::min({physical, memory_limit_of_groups(groups, "/sys/fs/cgroup").value_or(physical),
+  return std::min({physical, memory_limit_of_groups().value_or(physical),
                    share_of_addresses().value_or(physical)});
 }
 

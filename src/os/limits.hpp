@@ -11,9 +11,15 @@ namespace troupe::os {
 /// a quarter of the addresses that it may take (RLIMIT_AS).
 [[nodiscard]] std::uint64_t usable_memory_bytes();
 
+/// What the control groups of this process leave it; nothing where they limit nothing.
+[[nodiscard]] std::optional<std::uint64_t> memory_limit_of_groups();
+[[nodiscard]] std::optional<double> processor_limit_of_groups();
+
 /// The least limit of the control groups that a process is in, of either version, and of those
 /// around them. `groups` is its /proc/self/cgroup, `mounted` the folder of control groups.
 [[nodiscard]] std::optional<std::uint64_t> memory_limit_of_groups(
     std::string_view groups, const std::filesystem::path& mounted);
+[[nodiscard]] std::optional<double> processor_limit_of_groups(std::string_view groups,
+                                                              const std::filesystem::path& mounted);
 
 }  // namespace troupe::os

@@ -35,9 +35,9 @@ TEST(Info, NamesTheCpuBackendAndWhyThereIsNoCudaDevice) {
   const outcome got = info();
   EXPECT_EQ(got.status, 0);
   EXPECT_TRUE(has(got, "\n  cpu         ok\n")) << got.text;
-  EXPECT_TRUE(has(got, "\nsystem.device(0) runs on the CPU backend: ")) << got.text;
+  EXPECT_TRUE(has(got, "\n  system.device(0) runs on the CPU backend: ")) << got.text;
   const std::string cuda = part(got, "CUDA");
-  const std::string found = "no CUDA device: ";
+  const std::string found = "no device ";
   const std::size_t reason = cuda.find(found);
   ASSERT_NE(reason, std::string::npos) << got.text;
   const std::string line = cuda.substr(reason, cuda.find('\n', reason) - reason);
@@ -47,7 +47,10 @@ TEST(Info, NamesTheCpuBackendAndWhyThereIsNoCudaDevice) {
               line.find("cuInit: CUDA_ERROR") != std::string::npos ||
               line.find("the driver shows none") != std::string::npos)
       << line;
-  EXPECT_NE(cuda.find("-> "), std::string::npos) << "and what to do: " << cuda;
+  const std::size_t once = got.text.find("libcuda.so.1: cannot open");
+  EXPECT_TRUE(once == std::string::npos ||
+              got.text.find("libcuda.so.1: cannot open", once + 1) == std::string::npos)
+      << "a missing driver is said once: " << got.text;
 }
 
 TEST(Info, ListsEveryVendorLibraryByItsExactName) {
@@ -72,8 +75,8 @@ TEST(Info, AsksALibraryForItsVersionAndSaysWhereItIs) {
 TEST(Info, SaysThatTheCpuBackendIsWhatTheEnvironmentAsksFor) {
   const outcome got = info("TROUPE_BACKEND=cpu");
   EXPECT_EQ(got.status, 0);
-  EXPECT_TRUE(has(got, "TROUPE_BACKEND=\"cpu\"")) << got.text;
-  EXPECT_TRUE(has(got, "\nsystem.device(0) runs on the CPU backend")) << got.text;
+  EXPECT_TRUE(has(got, "TROUPE_BACKEND \"cpu\"")) << got.text;
+  EXPECT_TRUE(has(got, "\n  system.device(0) runs on the CPU backend")) << got.text;
 }
 
 TEST(Info, SaysWhatIsWrongWithTheEnvironment) {
@@ -83,7 +86,7 @@ TEST(Info, SaysWhatIsWrongWithTheEnvironment) {
       << wrong.text;
   const outcome impossible = info("TROUPE_BACKEND=cuda");
   EXPECT_EQ(impossible.status, 0);
-  EXPECT_TRUE(has(impossible, "\nsystem.device(0) cannot be had: ")) << impossible.text;
+  EXPECT_TRUE(has(impossible, "\n  system.device(0) cannot be had: ")) << impossible.text;
 }
 
 TEST(Info, SaysWhatAnInstallationLacksAndWhy) {
@@ -106,17 +109,61 @@ TEST(Info, SaysWhatAnInstallationLacksAndWhy) {
   fs::remove_all(root);
 }
 
+TEST(Info, SaysWhatTheMachineLetsItUseAndWhatComputesOnTheCpu) {
+  const outcome got =
+      run("env CUDA_VISIBLE_DEVICES= bash -c 'ulimit -n 777; exec \"$0\" \"$@\"'", "info");
+  const std::string machine = part(got, "Machine");
+  for (const char* name : {"processors ", "memory ", "addresses ", "descriptors 777", "mappings "})
+    EXPECT_NE(machine.find(std::string("\n  ") + name), std::string::npos) << name << got.text;
+  const std::string libraries = part(got, "Libraries of the CPU backend");
+  for (const char* name : {"OpenBLAS    0.", ", kernels ", " thread", "FFTW        3."})
+    EXPECT_NE(libraries.find(name), std::string::npos) << name << got.text;
+}
+
+TEST(Info, IsJsonForPrograms) {
+  const outcome got = run("env CUDA_VISIBLE_DEVICES= TROUPE_BACKEND='a\"b\\c'", "info --json");
+  EXPECT_EQ(got.status, 0);
+  const fs::path file =
+      fs::path(testing::TempDir()) / ("troupe-info-" + std::to_string(::getpid()) + ".json");
+  std::ofstream(file) << got.text;
+  const outcome read = troupe::test::run_program(
+      "python3 -c 'import json, sys; all = json.load(open(sys.argv[1])); "
+      "names = lambda key: [one[\"name\"] for one in all[key]]; "
+      "print(all[\"version\"], \"cpu\" in names(\"plugins\"), names(\"cpu_libraries\"), "
+      "all[\"installation\"][0][\"value\"], all[\"machine\"][0][\"usable\"] > 0)' " +
+      file.string());
+  fs::remove(file);
+  EXPECT_EQ(read.status, 0) << read.text << got.text;
+  EXPECT_TRUE(has(read, " True ['OpenBLAS', 'FFTW'] a\"b\\c True")) << read.text;
+}
+
+TEST(Info, EndsWhereALibraryHangsOrCrashes) {
+  const fs::path root =
+      fs::path(testing::TempDir()) / ("troupe-hangs-" + std::to_string(::getpid()));
+  fs::create_directories(root / "lib" / "troupe");
+  fs::copy_file(TROUPE_LIBRARY, root / "lib" / TROUPE_SONAME);
+  fs::copy_file(HANGING_PLUGIN, root / "lib/troupe/libtroupe-cpu-hangs.so");
+  fs::copy_file(CRASHING_PLUGIN, root / "lib/troupe/libtroupe-crashes.so");
+  const outcome got = info("LD_LIBRARY_PATH=" + (root / "lib").string());
+  EXPECT_EQ(got.status, 0);
+  EXPECT_TRUE(has(got, "\n  cpu-hangs   unknown: no answer within 15 s\n")) << got.text;
+  EXPECT_TRUE(has(got, "\n  crashes     unknown: the look-up ended by signal 6 (Aborted)\n"))
+      << got.text;
+  EXPECT_TRUE(has(got, "\n  system.device(0) runs on the CPU backend")) << got.text;
+  fs::remove_all(root);
+}
+
 TEST(Info, EndsHoweverFewAddressesThereAre) {
   if (troupe::test::under_sanitizers) GTEST_SKIP() << "they take more for themselves";
   for (const char* kibibytes : {"100000", "300000", "1000000"}) {
     const outcome got = run(std::string("ulimit -v ") + kibibytes + "; timeout 60", "info");
     EXPECT_EQ(got.status, 0) << kibibytes << got.text;
-    EXPECT_TRUE(has(got, "\nsystem.device(0) ")) << kibibytes << got.text;
+    EXPECT_TRUE(has(got, "\n  system.device(0) ")) << kibibytes << got.text;
   }
 }
 
 TEST(Info, IsOneOfFewCommands) {
-  for (const char* wrong : {"", "inform", "info now", "--no-such-option"}) {
+  for (const char* wrong : {"", "inform", "info now", "info --json now", "--no-such-option"}) {
     const outcome got = run("", wrong);
     EXPECT_EQ(got.status, 2) << wrong;
     EXPECT_TRUE(has(got, "usage: troupe info")) << got.text;

@@ -67,6 +67,21 @@ TEST_F(OsMemoryLimit, IsNoneWhereTheFilesSayNothing) {
   EXPECT_EQ(limit("0::/\n"), std::nullopt);
 }
 
+TEST_F(OsMemoryLimit, OfProcessorsIsTheLeastOfTheGroupAndThoseAroundItToo) {
+  const auto processors = [&](std::string_view of) {
+    return processor_limit_of_groups(of, groups_);
+  };
+  write("a/cpu.max", "250000 100000\n");
+  write("a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(processors("0::/a/b\n"), 2.5);
+  EXPECT_EQ(processors("0::/c\n"), std::nullopt);
+  write("cpu/x/cpu.cfs_quota_us", "50000\n");
+  write("cpu/x/cpu.cfs_period_us", "100000\n");
+  write("cpu/cpu.cfs_quota_us", "-1\n");
+  write("cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(processors("4:cpu,cpuacct:/x\n5:memory:/x\n"), 0.5);
+}
+
 TEST(OsMemory, ThatCanBeUsedIsNoMoreThanTheMachines) {
   const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
