@@ -24,10 +24,11 @@ constexpr std::uint32_t largest_capacity = 16 * 1024;
 // A request counts its bytes in 32 bits.
 constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_t>::max();
 
-// The other processors have the program's own work and the worker.
-unsigned crew_size() noexcept {
+// One processor moves a fifth of what a GPU's link takes. The other processors have the program's
+// own work and the worker; where the CPU computes, all but one.
+unsigned copy_threads(bool on_device) noexcept {
   constexpr unsigned enough = 12;
-  return std::min(std::thread::hardware_concurrency() * 3 / 4, enough);
+  return on_device ? std::clamp(std::thread::hardware_concurrency() * 3 / 4, 1U, enough) : 1U;
 }
 
 // Workers may be in another folder, and the program may go to another one before the next starts.
@@ -127,7 +128,7 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
-  core->crew_ = std::make_unique<copy_crew>(core->device_memory_->on_device() ? crew_size() : 0);
+  core->copiers_ = std::make_unique<copy_pool>(copy_threads(core->device_memory_->on_device()));
   core->device_memory_->on_frozen_unused(
       [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
         const auto clear = [](const detail::buffer_ref& b) {

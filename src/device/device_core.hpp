@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/copy_crew.hpp"
+#include "device/copy_pool.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/supervisor.hpp"
@@ -63,7 +63,7 @@ class device_core {
   /// What becomes of a request that finds the mailbox full.
   enum class no_room : bool {
     as_configured,
-    come_again,  ///< it is as if it had not been sent, and `done` is left alone
+    wait,  ///< it waits for room, however the device is configured
   };
 
   /// Whether a lane has more to do once a request has ended, and is not to stop for its mark, which
@@ -75,7 +75,21 @@ class device_core {
   /// \returns why it was refused, when it was
   result<void> send(const request_type& type, const void* request, const request_options& options,
                     std::uint8_t lane, completion&& done, no_room full = no_room::as_configured,
-                    next_in_lane next = next_in_lane::is_unknown);
+                    next_in_lane next = next_in_lane::is_unknown) {
+    auto sent =
+        send_held(type, request, options, lane, std::move(done), full, next, wire::hold::none);
+    if (!sent) return std::move(sent).error();
+    return {};
+  }
+  /// The same, for one that may have its place in the order of all before its worker may begin it.
+  /// \returns the slot to `open`, where `held` is `until_opened`
+  result<std::uint16_t> send_held(const request_type& type, const void* request,
+                                  const request_options& options, std::uint8_t lane,
+                                  completion&& done, no_room full, next_in_lane next,
+                                  wire::hold held);
+  /// What was stored before is visible to the request. Each request that was sent closed is opened
+  /// once, also when it has been answered early; it is not opened when the device has gone.
+  void open(std::uint16_t slot) noexcept { requests_->open(slot); }
 
   /// The name of a library, which lives as long as this, and its lanes, by the device's policy; the
   /// same for the same name.
@@ -112,7 +126,7 @@ class device_core {
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
-  [[nodiscard]] copy_crew& crew() noexcept { return *crew_; }
+  [[nodiscard]] copy_pool& copiers() noexcept { return *copiers_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
   [[nodiscard]] std::int32_t ordinal() const noexcept { return ordinal_; }
@@ -134,7 +148,7 @@ class device_core {
   [[nodiscard]] auto await_room(deadline until, Take&& take, no_room full)
       -> result<typename decltype(take())::value_type>;
   [[nodiscard]] result<void> fill(std::uint16_t slot, const request_type& type, const void* request,
-                                  deadline until, no_room full);
+                                  deadline until, no_room full, wire::hold held);
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
@@ -146,7 +160,7 @@ class device_core {
   device_description description_;  // set once, before anybody else knows the device
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
-  std::unique_ptr<copy_crew> crew_;
+  std::unique_ptr<copy_pool> copiers_;
   any_actor_ref guard_;
   std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;

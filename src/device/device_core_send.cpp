@@ -50,11 +50,11 @@ class device_core::unsent_slot {
   std::uint16_t slot_;
 };
 
-result<void> device_core::send(const request_type& type, const void* request,
-                               const request_options& options, std::uint8_t lane, completion&& done,
-                               no_room full, next_in_lane next) {
-  const auto refuse = [&](error why) -> result<void> {
-    if (full == no_room::come_again && why.code == errc::mailbox_full) return why;
+result<std::uint16_t> device_core::send_held(const request_type& type, const void* request,
+                                             const request_options& options, std::uint8_t lane,
+                                             completion&& done, no_room full, next_in_lane next,
+                                             wire::hold held) {
+  const auto refuse = [&](error why) -> result<std::uint16_t> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
     if (why.request.empty()) why.request = wire::print(type, request);
@@ -85,7 +85,7 @@ result<void> device_core::send(const request_type& type, const void* request,
   }
   const std::uint16_t slot = *taken;
   unsent_slot unsent(*this, slot);
-  if (auto filled = fill(slot, type, request, until, full); !filled) {
+  if (auto filled = fill(slot, type, request, until, full, held); !filled) {
     unsent.give_back();
     return refuse(std::move(filled).error());
   }
@@ -133,7 +133,7 @@ result<void> device_core::send(const request_type& type, const void* request,
   // yet. The fence that wakes the worker is between the two here, one of its own in the supervisor.
   if (supervisor_->gone()) [[unlikely]]
     supervisor_->fail_latecomers();
-  return {};
+  return slot;
 }
 
 // Why requests of this type are not taken, if so.
@@ -161,7 +161,7 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
     // Before the room that its end makes.
     if (supervisor_->gone()) return supervisor_->stop_reason();
     if (auto room = take()) return *room;
-    if (config_.full == when_full::reject || full == no_room::come_again) {
+    if (config_.full == when_full::reject && full != no_room::wait) {
       // A sender that tries again and again may keep the very processor that the worker needs.
       if (!std::exchange(given_way, true)) {
         ::sched_yield();
@@ -181,7 +181,7 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
 }
 
 result<void> device_core::fill(std::uint16_t slot, const request_type& type, const void* request,
-                               deadline until, no_room full) {
+                               deadline until, no_room full, wire::hold held) {
   record& r = completions_->at(slot);
   wire::slot_header& header = requests_->header(slot);
   // Before the operands are checked: what is tainted after this is looked for again.
@@ -235,7 +235,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   header.memory_version = supervisor_->memory_version();
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
-  header.held.store(0, std::memory_order_relaxed);
+  header.held.store(held, std::memory_order_relaxed);
   header.alone.store(0, std::memory_order_relaxed);
   if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
     return error{.code = errc::poisonous,

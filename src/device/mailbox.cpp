@@ -190,6 +190,12 @@ void mailbox::activate(std::uint64_t worker, const std::vector<std::uint64_t>& r
   os::futex_wake(fresh.request, 1, os::sharing::processes);
 }
 
+void mailbox::open(std::uint16_t slot) noexcept {
+  // Release: the worker that sees it sees what was stored for the request before.
+  header(slot).held.store(wire::hold::none, std::memory_order_release);
+  wake_worker();
+}
+
 void mailbox::release_held() noexcept {
   // Release: the worker that sees it sees which requests were revoked.
   shared_->active.released.store(1, std::memory_order_release);

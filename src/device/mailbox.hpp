@@ -83,6 +83,9 @@ class mailbox {
   void activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
                 std::uint64_t first_ticket, bool released = true) noexcept;
   void release_held() noexcept;
+  /// Lets a request go on that was sent with `hold::until_opened`. Precondition: its slot has not
+  /// been given back, which its worker does not cause before.
+  void open(std::uint16_t slot) noexcept;
   void ring_worker() noexcept;
   /// Every thread of the worker that sleeps looks again at what it holds back.
   void wake_worker() noexcept;

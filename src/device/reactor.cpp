@@ -296,7 +296,8 @@ void reactor::screen_in_flight() {
   walk();
   for (const std::uint16_t slot : in_flight()) {
     // What is held may have run; it is judged once that is known.
-    const bool held = requests_.header(slot).held.load(std::memory_order_relaxed) != 0;
+    const bool held =
+        requests_.header(slot).held.load(std::memory_order_relaxed) == wire::hold::until_released;
     if (!held && records_[slot].in_flight) screen(slot);
   }
 }

@@ -343,7 +343,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
     const record& r = completions.at(slot);
     if (completions.given(r.lane) < r.place) continue;
     dying.held.push_back({.slot = slot, .ticket = r.ticket, .lane = r.lane, .place = r.place});
-    parts_.requests.header(slot).held.store(1, std::memory_order_relaxed);
+    parts_.requests.header(slot).held.store(wire::hold::until_released, std::memory_order_relaxed);
   }
   completions.detach();
   // Who is known to be guilty need not wait for the funeral.
@@ -442,7 +442,7 @@ void supervisor::bury() {
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
     r.withdrawn = r.answered;
-    parts_.requests.header(held.slot).held.store(0, std::memory_order_relaxed);
+    parts_.requests.header(held.slot).held.store(wire::hold::none, std::memory_order_relaxed);
   }
   parts_.requests.release_held();
   look_for_cause();

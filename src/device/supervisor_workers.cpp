@@ -62,7 +62,8 @@ void supervisor::activate_next() {
   for (const std::uint16_t slot : completions.in_flight()) {
     const record& r = completions.at(slot);
     // One that is held is kept even when it has its answer: what depends on it has to wait.
-    if (r.answered && parts_.requests.header(slot).held.load(std::memory_order_relaxed) == 0) {
+    if (r.answered &&
+        parts_.requests.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none) {
       completions.drop(slot, {});
       continue;
     }

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 10;
+inline constexpr std::uint32_t protocol_version = 11;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -30,6 +30,16 @@ enum class end_mark : std::uint8_t {
   own,     ///< at once: somebody waits
   shared,  ///< with later ones: nobody waits for just this one
   aside,   ///< of a long one that more follow in its lane, which are not to wait for the mark
+};
+
+/// What a request waits for, besides what its operands and its lane make it wait for.
+enum class hold : std::uint8_t {
+  none,
+  /// An earlier worker may still be running it: it, and what depends on it, waits for
+  /// `activation::released`. Set before the request is handed to the next worker.
+  until_released,
+  /// The program opens it (`mailbox::open`): what it copies from, or to, is not ready yet.
+  until_opened,
 };
 
 /// Where a request starts. Slots are handed out by the program and given back when their request
@@ -50,9 +60,7 @@ struct slot_header {
   /// Set by the program when nobody wants the request to run any more (cancelled, expired). One
   /// that begins in that very moment may run all the same: it keeps what it uses until it ends.
   std::atomic<std::uint8_t> revoked{0};
-  /// Set by the program before it hands a request over that an earlier worker may still be running:
-  /// it, and what depends on it, waits for `activation::released`.
-  std::atomic<std::uint8_t> held{0};
+  std::atomic<hold> held{hold::none};
   /// Set by the program for a request that was running when a worker was lost, and was perhaps the
   /// cause: it is run with nothing beside it.
   std::atomic<std::uint8_t> alone{0};

@@ -49,6 +49,11 @@ class inbox {
   [[nodiscard]] bool alone(std::uint16_t slot) const noexcept {
     return header_of(slot).alone.load(std::memory_order_relaxed) != 0;
   }
+  /// True while the request waits for `mailbox::open`. Acquire: what the program did before it
+  /// opened the request is visible then.
+  [[nodiscard]] bool closed(std::uint16_t slot) const noexcept {
+    return header_of(slot).held.load(std::memory_order_acquire) == wire::hold::until_opened;
+  }
   /// True once held requests may go on. Acquire: which of them are revoked is visible then.
   [[nodiscard]] bool released() const noexcept {
     return mailbox_->active.released.load(std::memory_order_acquire) != 0;

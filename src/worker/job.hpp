@@ -21,7 +21,7 @@ struct job {
   const operation* op = nullptr;
   std::uint16_t slot = 0;
   std::uint8_t lane = 0;
-  bool held = false;  ///< see `wire::slot_header::held`
+  wire::hold held = wire::hold::none;
   wire::end_mark mark = wire::end_mark::own;
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   dependencies waits;
@@ -36,9 +36,13 @@ struct job {
 
   [[nodiscard]] const decoded_request& what() const noexcept { return known ? known->what() : own; }
 
-  /// True when the program says when it may run, see `operation::ready`.
-  [[nodiscard]] bool held_back() const noexcept {
+  /// True when its operation says when it may run, see `operation::ready`.
+  [[nodiscard]] bool asks_when() const noexcept {
     return !refused && op != nullptr && op->ready != nullptr;
+  }
+  /// True when the program lets it go on.
+  [[nodiscard]] bool held_back() const noexcept {
+    return asks_when() || held == wire::hold::until_opened;
   }
 
   /// After it has run.

@@ -14,8 +14,8 @@ constexpr std::uint64_t soon = 8;
 
 // Where the program has to know whether just this request has begun.
 bool is_told_apart(const job& j, bool alone) noexcept {
-  return alone || !j.what().repeatable || j.deadline_ns != 0 || j.held || j.op == nullptr ||
-         j.op->fails_late;
+  return alone || !j.what().repeatable || j.deadline_ns != 0 ||
+         j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late;
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ bool threaded_lanes::read_for_a_while() {
     spin = detail::spin_wait(reader_spins, 1);
     in_a_row = std::min(in_a_row + 1, longest_pause);
     job& j = admit(entry);
-    if (queued_.load(std::memory_order_acquire) == 0 && !j.what().large) {
+    if (queued_.load(std::memory_order_acquire) == 0 && !j.what().large && !j.held_back()) {
       // Alone: nothing that it could depend on is unfinished.
       run(j);
       if (++ran_alone_ == most_unannounced) announce_completed();
@@ -250,7 +250,8 @@ bool threaded_lanes::may_start(const job& j) noexcept {
   if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
     return false;
   }
-  if (j.held_back() && !j.op->ready(j.what().request.get())) return false;
+  if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
+  if (j.asks_when() && !j.op->ready(j.what().request.get())) return false;
   if (running_lanes_ == 0 || !parts_.requests.alone(j.slot)) return true;
   // What it depends on has ended. Nothing else starts before it: under a steady load it would never
   // be alone.

@@ -202,7 +202,8 @@ result<bool> stream_lanes::submit_waiting() {
 }
 
 bool stream_lanes::may_submit(const job& j) {
-  if (j.held && !parts_.requests.released()) return false;
+  if (j.held == wire::hold::until_released && !parts_.requests.released()) return false;
+  if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   // Its memory is a control message away, and some time: it waits here, where others go on.
   if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {
     return false;
@@ -212,7 +213,7 @@ bool stream_lanes::may_submit(const job& j) {
     if (is_over(other, j.waits.need[other])) continue;
     if (lanes_[other].given < j.waits.need[other] || !take_back(lanes_[other])) return false;
   }
-  if (j.held_back() && !is_let_go(j)) return false;
+  if (j.asks_when() && !is_let_go(j)) return false;
   if (next_alone_ != nullptr && next_alone_ != &j) return false;
   const bool alone = parts_.requests.alone(j.slot);
   if (in_flight() && (alone || alone_in_flight_)) {
@@ -331,7 +332,7 @@ submitter& stream_lanes::idlest_submitter() const noexcept {
 }
 
 bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
-  if (j.refused || j.held || parts_.requests.alone(j.slot)) return false;
+  if (j.refused || j.held != wire::hold::none || parts_.requests.alone(j.slot)) return false;
   for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
     const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
     if (!is_over(other, j.waits.need[other])) return false;

@@ -65,6 +65,20 @@ TEST_P(Memory, OfTwoDevicesThatShareALargeMachineComputesInBoth) {
   }
 }
 
+TEST_P(Memory, VectorsAndArraysAreCopiedAsSpansAre) {
+  auto t = gpu_.tensor<float>({4}).value();
+  const std::vector<float> sent = counted(4);
+  std::vector<float> back(4);
+  gpu_.copy(sent, t).get();
+  gpu_.copy(t, back).get();
+  EXPECT_EQ(back, sent);
+  const float numbers[] = {5, 6, 7, 8};
+  float array[4] = {};
+  gpu_.copy(numbers, t).get();
+  gpu_.copy(t, array).get();
+  EXPECT_TRUE(std::ranges::equal(array, numbers));
+}
+
 TEST_P(Memory, CopyOfNothingIsReadyAndRight) {
   auto t = gpu_.tensor<float>({0, 5}).value();
   std::vector<float> none;
@@ -112,6 +126,39 @@ TEST_P(Memory, WhatIsSentAfterACopyOfManyPiecesMayOverwriteItsSource) {
   overwritten.get();
   copied.get();
   EXPECT_EQ(std::ranges::count(back, 2.0F), pieces.count);
+}
+
+// What keeps the tensor busy ends only after both calls.
+TEST_P(Memory, CopyReturnsBeforeAnyOfItIsDone) {
+  constexpr std::int64_t count = 10'000'001;
+  auto t = gpu_.tensor<float>({count}).value();
+  const std::vector<float> threes(count, 3.0F);
+  std::vector<float> back(count);
+  shared_flag flag(gpu_);
+  auto busy =
+      gpu_.library("test").on_new_lane().ask(hold{.flag = flag.tensor(), .output = t, .value = 2});
+  auto there = gpu_.copy(threes, t);
+  auto here = gpu_.copy(t, back);
+  EXPECT_FALSE(there.ready());
+  flag.set();
+  busy.get();
+  there.get();
+  here.get();
+  EXPECT_EQ(std::ranges::count(back, 3.0F), count);
+}
+
+TEST_P(Memory, ContinuationOfACopyMayWaitForAnother) {
+  constexpr std::int64_t count = 1'000'001;
+  auto t = gpu_.tensor<float>({count}).value();
+  const std::vector<float> threes(count, 3.0F);
+  std::vector<float> back(count);
+  gpu_.copy(std::span(threes), t)
+      .then([&] {
+        gpu_.copy(t, std::span(back)).get();
+        return gpu_.copy(std::span(threes), t);
+      })
+      .get();
+  EXPECT_EQ(std::ranges::count(back, 3.0F), count);
 }
 
 TEST_P(Memory, CopyForWhichNoSharedMemoryIsLeftFailsWithTheReason) {

@@ -105,7 +105,7 @@ bool simulated_worker::may_begin(const lane_state& lane) const {
   constexpr std::size_t queue_depth = 4;
   if (lane.queue.empty() || lane.given.size() >= (has_queues_ ? queue_depth : 1)) return false;
   const worker::job& j = *lane.queue.front();
-  if (j.held && !requests_.released()) return false;
+  if (j.held == wire::hold::until_released && !requests_.released()) return false;
   if (!has_queues_ && !hazards_over(j)) return false;
   // A queue waits for what other queues do, once they have it.
   for (std::size_t other = 0; other < lanes_.size(); ++other) {

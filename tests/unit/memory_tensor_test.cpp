@@ -86,6 +86,8 @@ TEST_F(TensorView, AStepOverEverythingDoesNotOverflowTheStride) {
 TEST_F(TensorView, PermutesAndRefusesWhatIsNoPermutation) {
   const any_tensor t = make({2, 3, 4});
   EXPECT_EQ(strides(*t.permute(std::array{2, 0, 1})), (list{1, 12, 4}));
+  EXPECT_EQ(strides(*t.permute({2, 0, 1})), (list{1, 12, 4}));
+  EXPECT_EQ(strides(*t.as_strided({2, 3}, {4, 1})), (list{4, 1}));
   EXPECT_EQ(code(t.permute(std::array{0, 1})), errc::invalid_argument);
   EXPECT_EQ(code(t.permute(std::array{0, 1, 1})), errc::invalid_argument);
   EXPECT_EQ(code(t.permute(std::array{0, 1, 3})), errc::invalid_argument);

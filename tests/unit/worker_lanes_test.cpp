@@ -152,6 +152,25 @@ TEST_F(WorkerLanes, ARequestThatIsToRunAloneHasItsTurnUnderLoad) {
   EXPECT_TRUE(before("begin 2", "begin 20"));
 }
 
+TEST_F(WorkerLanes, AClosedRequestAndWhatFollowsItWaitUntilItIsOpened) {
+  stage_.start(2);
+  const std::uint16_t closed = stage_.prepare({.writes = stage_.kib(0, 1), .number = 1});
+  stage_.requests->header(closed).held.store(wire::hold::until_opened);
+  stage_.requests->publish(closed, 0);
+  stage_.send({.number = 2}, 0);
+  stage_.send({.reads = stage_.kib(0, 1), .number = 3}, 1);
+  stage_.send({.number = 4}, 2);
+  stage_.await(2, 1);
+  stage_.await_reader_asleep();
+  for (const std::size_t i : {1U, 2U, 3U})
+    EXPECT_FALSE(stage_.steps.begun[i].load());
+  stage_.requests->open(closed);
+  stage_.await(0, 2);
+  stage_.await(1, 1);
+  EXPECT_TRUE(before("end 1", "begin 2"));
+  EXPECT_TRUE(before("end 1", "begin 3"));
+}
+
 TEST_F(WorkerLanes, RevokedRequestsAreAnsweredAndNotRun) {
   const std::uint16_t slot = stage_.prepare({.number = 7});
   stage_.requests->header(slot).revoked.store(1);

@@ -128,7 +128,7 @@ class stage {
     header.payload_bytes = static_cast<std::uint32_t>(used);
     header.deadline_ns = 0;
     header.memory_version = 0;
-    header.held.store(0, std::memory_order_relaxed);
+    header.held.store(wire::hold::none, std::memory_order_relaxed);
     header.alone.store(0, std::memory_order_relaxed);
     header.revoked.store(0, std::memory_order_relaxed);
     header.mark = wire::end_mark::own;

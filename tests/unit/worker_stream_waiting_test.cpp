@@ -88,7 +88,7 @@ TEST_F(WorkerStreamLanes, HeldRequestsAndWhatDependsOnThemWaitForTheirRelease) {
   const std::uint16_t held = stage_.prepare({.writes = stage_.kib(0, 1), .number = 1});
   const std::uint16_t dropped = stage_.prepare({.number = 2});
   for (const std::uint16_t slot : {held, dropped}) {
-    stage_.requests->header(slot).held.store(1);
+    stage_.requests->header(slot).held.store(wire::hold::until_released);
     stage_.requests->publish(slot, 0);
   }
   stage_.send({.reads = stage_.kib(0, 1), .number = 3}, 1);
@@ -105,6 +105,24 @@ TEST_F(WorkerStreamLanes, HeldRequestsAndWhatDependsOnThemWaitForTheirRelease) {
   EXPECT_EQ(code_of(held), errc{});
   EXPECT_EQ(code_of(dropped), errc::cancelled);
   EXPECT_FALSE(stage_.steps.begun[2]);
+}
+
+TEST_F(WorkerStreamLanes, AClosedRequestAndWhatFollowsItWaitUntilItIsOpened) {
+  const std::uint16_t closed = stage_.prepare({.writes = stage_.kib(0, 1), .number = 1});
+  stage_.requests->header(closed).held.store(wire::hold::until_opened);
+  stage_.requests->publish(closed, 0);
+  stage_.send({.number = 2}, 0);
+  stage_.send({.reads = stage_.kib(0, 1), .number = 3}, 1);
+  stage_.send({.number = 4}, 2);
+  start();
+  stage_.await(2, 1);
+  EXPECT_EQ(enqueued[0], 0);
+  EXPECT_EQ(enqueued[1], 0);
+  stage_.requests->open(closed);
+  stage_.await(0, 2);
+  stage_.await(1, 1);
+  EXPECT_TRUE(before("end 1", "begin 3"));
+  EXPECT_EQ(code_of(closed), errc{});
 }
 
 TEST_F(WorkerStreamLanes, ARequestWaitsForTheMemoryItWasSentWith) {

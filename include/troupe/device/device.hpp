@@ -12,9 +12,12 @@
 
 #include <sys/types.h>
 
+#include <concepts>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <type_traits>
 
 namespace troupe {
 
@@ -31,6 +34,13 @@ enum class placement : std::uint8_t {
 };
 
 class lease;
+
+/// Elements of the program's own memory, one after the other: a vector, an array, a span. No
+/// temporary that owns them, since a copy goes on after the call.
+template <class R>
+concept host_elements = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                        std::ranges::borrowed_range<R> && element<std::ranges::range_value_t<R>> &&
+                        !std::convertible_to<R, const any_tensor&>;
 
 /// A device: a stable address for requests, over workers that may be replaced at any moment.
 /// Copies are the same device. Any thread may use it. It lives until `stop`, or until its system
@@ -70,24 +80,26 @@ class TROUPE_EXPORT device {
   }
   [[nodiscard]] result<any_tensor> allocate_host(dtype type, const shape& extents);
 
-  /// Copies `from` to the tensor, in its row-major order; the span must stay as it is until the
-  /// future is ready. Goes through shared memory in pieces that overlap; returns when the last one
-  /// has been sent, so that whatever is sent after it finds the whole tensor copied.
+  /// Copies `from` (a vector, an array, a span) to the tensor, in its row-major order; it must stay
+  /// as it is until the future is ready. Returns at once: threads of the device carry the elements
+  /// through shared memory, in pieces that overlap. Whatever is sent after it finds the whole
+  /// tensor copied.
   /// \errors `shape_mismatch` with both lengths; `type_mismatch`; those of a request
-  template <element T>
-  [[nodiscard]] future<void> copy(std::span<const T> from, const any_tensor& to) {
-    return copy_in(dtype_of<T>, std::as_bytes(from), to);
-  }
-  template <element T>
-  [[nodiscard]] future<void> copy(std::span<T> from, const any_tensor& to) {
-    return copy(std::span<const T>(from), to);
+  template <host_elements From>
+  [[nodiscard]] future<void> copy(From&& from, const any_tensor& to) {
+    const std::span elements(from);
+    using T = std::remove_const_t<typename decltype(elements)::element_type>;
+    return copy_in(dtype_of<T>, std::as_bytes(elements), to);
   }
   /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
-  /// ready and must stay until then. Returns when the last piece has been asked for, so that what
-  /// is sent after it may overwrite the tensor. \errors as above
-  template <element T>
-  [[nodiscard]] future<void> copy(const any_tensor& from, std::span<T> to) {
-    return copy_out(from, dtype_of<T>, std::as_writable_bytes(to));
+  /// ready and must stay until then. Returns at once; what is sent after it may overwrite the
+  /// tensor. \errors as above
+  template <host_elements To>
+    requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<To>>>)
+  [[nodiscard]] future<void> copy(const any_tensor& from, To&& to) {
+    const std::span elements(to);
+    return copy_out(from, dtype_of<typename decltype(elements)::element_type>,
+                    std::as_writable_bytes(elements));
   }
   /// Copies between tensors of equal extents and type: on this device, in host memory, or of
   /// another device of the same system (then through host memory).

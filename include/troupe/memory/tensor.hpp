@@ -109,6 +109,9 @@ class TROUPE_EXPORT any_tensor {
                                          std::int64_t step = 1) const;
   /// The dimensions in another order. \errors `invalid_argument` when it is no permutation.
   [[nodiscard]] result<any_tensor> permute(std::span<const int> order) const;
+  [[nodiscard]] result<any_tensor> permute(std::initializer_list<int> order) const {
+    return permute(std::span(order.begin(), order.size()));
+  }
   /// Other extents over the same packed elements.
   /// \errors `layout_unsupported` when not packed, `shape_mismatch` when counts differ,
   /// `invalid_argument` for extents that cannot be.
@@ -118,6 +121,10 @@ class TROUPE_EXPORT any_tensor {
   /// than `max_elements`.
   [[nodiscard]] result<any_tensor> as_strided(const shape& extents,
                                               std::span<const std::int64_t> strides) const;
+  [[nodiscard]] result<any_tensor> as_strided(const shape& extents,
+                                              std::initializer_list<std::int64_t> strides) const {
+    return as_strided(extents, std::span(strides.begin(), strides.size()));
+  }
 
   /// `<f32>[2, 3, 4]`, with strides when not packed.
   [[nodiscard]] std::string to_string() const;
@@ -151,11 +158,18 @@ class tensor : public any_tensor {
   [[nodiscard]] result<tensor> permute(std::span<const int> order) const {
     return typed(any_tensor::permute(order));
   }
+  [[nodiscard]] result<tensor> permute(std::initializer_list<int> order) const {
+    return typed(any_tensor::permute(order));
+  }
   [[nodiscard]] result<tensor> reshape(const shape& extents) const {
     return typed(any_tensor::reshape(extents));
   }
   [[nodiscard]] result<tensor> as_strided(const shape& extents,
                                           std::span<const std::int64_t> strides) const {
+    return typed(any_tensor::as_strided(extents, strides));
+  }
+  [[nodiscard]] result<tensor> as_strided(const shape& extents,
+                                          std::initializer_list<std::int64_t> strides) const {
     return typed(any_tensor::as_strided(extents, strides));
   }
 
