@@ -17,6 +17,7 @@ void any_actor_ref::release() noexcept { cell_->release_cell(); }
 actor_id any_actor_ref::id() const noexcept { return cell_->id(); }
 std::string any_actor_ref::path() const { return cell_->path(); }
 bool any_actor_ref::stopped() const noexcept { return cell_->dead(); }
+std::int64_t any_actor_ref::load() const noexcept { return cell_->load(); }
 void any_actor_ref::stop() const noexcept { cell_->stop_now(); }
 void any_actor_ref::stop_after_mailbox() const noexcept { cell_->stop_after_mailbox(); }
 
@@ -35,6 +36,14 @@ void actor::post_restart(const error&) { pre_start(); }
 actor_id actor::id() const noexcept { return cell_->id(); }
 system& actor::system() const noexcept { return *cell_->core().owner(); }
 void actor::stop() noexcept { cell_->stop_now(); }
+std::chrono::steady_clock::time_point actor::current_deadline() const noexcept {
+  const detail::message_context* of = cell_->context();
+  return of == nullptr ? std::chrono::steady_clock::time_point::max() : of->deadline;
+}
+any_actor_ref actor::current_sender() const noexcept {
+  const detail::message_context* of = cell_->context();
+  return of == nullptr || of->sender == nullptr ? any_actor_ref() : any_actor_ref(*of->sender);
+}
 void actor::unwatch(const any_actor_ref& other) noexcept { cell_->unwatch(other.cell()); }
 void actor::unstash_all() noexcept { cell_->unstash_all(); }
 
@@ -47,9 +56,52 @@ void finish(actor_cell& cell, turn_task& ended, std::unique_ptr<error> failed) n
 turn_home& home_of(actor_cell& cell) noexcept { return cell; }
 completion_driver* driver_of(actor_cell& cell) noexcept { return &cell; }
 bool post(actor_cell& cell, message& m) noexcept { return cell.post_message(m); }
+void post_when_room(actor_cell& cell, message& m, promise<void> placed) {
+  cell.post_when_room(m, std::move(placed));
+}
+bool is_of_type(const actor_cell& cell, const std::type_info& type) noexcept {
+  return cell.is_of(type);
+}
+std::unique_ptr<message_context> take_context(actor_cell& cell) noexcept {
+  return cell.take_context();
+}
 bool put_aside(actor_cell& cell, message& m) noexcept { return cell.put_aside(m); }
 std::shared_ptr<timer_service> timers_of(actor_cell& cell) { return cell.core().timers(); }
 std::shared_ptr<timer_state> new_timer(actor_cell& cell) { return cell.new_timer(); }
+
+message_context::~message_context() {
+  if (sender != nullptr) sender->release_cell();
+}
+
+void note_sender(message& m) {
+  if (ambient.cell == nullptr) return;
+  m.context = std::make_unique<message_context>();
+  ambient.cell->retain_cell();
+  m.context->sender = ambient.cell;
+}
+
+void note_deadline_of(message& m, std::chrono::steady_clock::time_point deadline) {
+  if (m.context == nullptr) m.context = std::make_unique<message_context>();
+  m.context->deadline = deadline;
+}
+
+unfinished::unfinished(actor_cell& cell) noexcept : cell_(&cell), late_(cell.begin_unfinished()) {
+  cell.retain_cell();
+}
+void unfinished::finish() noexcept {
+  cell_->end_unfinished(late_);
+  cell_->release_cell();
+}
+
+ask_limit limit_of(const ask_options& options, actor_cell& cell) {
+  constexpr auto never = std::chrono::steady_clock::time_point::max();
+  const bool timed = options.timeout > std::chrono::nanoseconds::zero();
+  if (!timed && options.deadline == never) return {std::chrono::nanoseconds::max(), never};
+  const auto now = cell.core().timers()->now();
+  const auto from_timeout = timed ? deadline_after(now, options.timeout) : never;
+  if (from_timeout <= options.deadline) return {options.timeout, from_timeout};
+  return {options.deadline - now, options.deadline};
+}
 
 std::unique_ptr<error> current_failure() noexcept {
   return std::make_unique<error>(current_exception_error());

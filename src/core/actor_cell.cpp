@@ -15,30 +15,18 @@ actor_id next_id() noexcept {
   return actor_id{last.fetch_add(1, std::memory_order_relaxed) + 1};
 }
 
-std::string path_of(actor_cell* parent, const spawn_options& options) {
+std::string name_of(actor_cell* parent, spawn_options& options) {
   if (parent == nullptr) return "";
   const std::uint64_t number = parent->next_child_number();
-  return fmt::format("{}/{}", parent->path(),
-                     options.name.empty() ? std::to_string(number) : options.name);
+  return options.name.empty() ? std::to_string(number) : std::move(options.name);
 }
 
 }  // namespace
 
-error stopped_error(const actor_cell& cell) {
-  return error{.code = errc::actor_stopped,
-               .message = fmt::format("the actor {} has stopped", cell.path())};
-}
-
 turn_scope::turn_scope(actor_cell& cell) noexcept
-    : outer_cell_(ambient.cell), outer_timers_(ambient.timers) {
-  ambient.cell = &cell;
-  ambient.timers = &cell.core().timers();
-}
+    : outer_(std::exchange(ambient, {.cell = &cell, .timers = &cell.core().timers()})) {}
 
-turn_scope::~turn_scope() {
-  ambient.cell = outer_cell_;
-  ambient.timers = outer_timers_;
-}
+turn_scope::~turn_scope() { ambient = outer_; }
 
 // Options come by value at every step of a spawn, so that each may move them.
 // NOLINTBEGIN(performance-unnecessary-value-param)
@@ -50,28 +38,53 @@ actor_cell::actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, ac
       core_(std::move(core)),
       parent_(parent),
       id_(next_id()),
-      path_(path_of(parent, options)),
+      name_(name_of(parent, options)),
+      type_(traits.type),
       reentrant_(traits.reentrant),
       stash_capacity_(options.stash_capacity),
-      make_(std::move(make)) {}
+      make_(std::move(make)) {
+  if (parent_ != nullptr) parent_->retain_cell();
+}
 
 actor_cell::~actor_cell() = default;
+
+std::string actor_cell::path() const {
+  std::vector<const actor_cell*> line;
+  for (const actor_cell* one = this; one->parent_ != nullptr; one = one->parent_)
+    line.push_back(one);
+  std::string text;
+  for (; !line.empty(); line.pop_back())
+    text.append("/").append(line.back()->name_);
+  return text;
+}
 
 void actor_cell::retain_cell() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
 
 void actor_cell::release_cell() noexcept {
-  // acq_rel: the last one destroys what the others wrote.
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  // acq_rel: the last one destroys what the others wrote. A loop, since a leaf may be the last to
+  // hold all that is above it, however deep the tree is.
+  actor_cell* last = this;
+  while (last != nullptr && last->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    actor_cell* const parent = last->parent_;
+    delete last;
+    last = parent;
+  }
+}
+
+error actor_cell::stopped_error() const {
+  return error{.code = errc::actor_stopped,
+               .message = fmt::format("the actor {} has stopped", path()),
+               .cause = as_cause(reason_)};
 }
 
 void actor_cell::refuse(message& m, errc reason) noexcept {
   if (m.bytes != 0) core_->dead(m.type->name, *this, reason);  // not what the runtime sends
-  if (reason == errc::actor_stopped) {
-    m.type->refuse(m, stopped_error(*this));
-  } else {
-    m.type->refuse(
-        m, error{.code = reason, .message = fmt::format("the mailbox of {} is full", path_)});
-  }
+  m.type->refuse(m, reason == errc::actor_stopped ? stopped_error() : full_error());
+}
+
+error actor_cell::full_error() const {
+  return error{.code = errc::mailbox_full,
+               .message = fmt::format("the mailbox of {} is full", path())};
 }
 
 bool actor_cell::post_message(message& m) noexcept {
@@ -195,7 +208,9 @@ void actor_cell::handle(message& m) noexcept {
     return;
   }
   answered_last_ = m.type->give_up != nullptr;
-  if (auto failed = m.type->deliver(m, *actor_, *this)) fail(std::move(*failed));
+  context_ = std::move(m.context);
+  if (auto failed = m.type->deliver(m, *actor_, *this)) fail(std::move(failed));
+  context_.reset();
 }
 
 std::int32_t actor_cell::run(turn_limits limits) noexcept {
@@ -225,6 +240,7 @@ std::int32_t actor_cell::run(turn_limits limits) noexcept {
       }
     }
     mailbox_.publish_room();
+    if (sends_waiting_.load(std::memory_order_relaxed) != 0) admit_sends();
     // The budget is there for others; without any the turn goes on.
     const bool alone = limits.others_ready != nullptr && !limits.others_ready();
     if (left == 0 && alone && limits.until == nullptr) left = limits.messages;
@@ -284,7 +300,7 @@ bool actor_cell::pause_turn(const turn_limits& limits, bool spent) noexcept {
     const error why{.code = errc::no_reply,
                     .message = fmt::format("the actor {} waits, in its own turn, for what it can "
                                            "answer only in a later one",
-                                           path_)};
+                                           path())};
     if (mailbox_.give_up(awaited, why) || give_up_own_end(awaited, why)) return;
   }
   dispatcher_->help(*this, awaited, deadline);

@@ -1,11 +1,17 @@
 #pragma once
 
+#include "core/ambient.hpp"
+#include "core/failure_reason.hpp"
 #include "core/mailbox.hpp"
+#include "core/restart_history.hpp"
+#include "core/settling.hpp"
 #include "core/turn_dispatcher.hpp"
 
 #include <troupe/core/actor.hpp>
+#include <troupe/core/actor_status.hpp>
 #include <troupe/core/completion_driver.hpp>
 
+#include <array>
 #include <atomic>
 #include <list>
 #include <map>
@@ -45,9 +51,20 @@ class actor_cell final : public completion_driver, public turn_home {
   std::uint64_t next_child_number() noexcept {
     return children_made_.fetch_add(1, std::memory_order_relaxed);
   }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string path() const;
   [[nodiscard]] system_core& core() const noexcept { return *core_; }
   [[nodiscard]] mailbox& messages() noexcept { return mailbox_; }
+  void post_when_room(message& m, promise<void> placed) noexcept;
+  void settle(const std::shared_ptr<const settling>& all);
+  [[nodiscard]] std::int64_t unfinished_messages() const noexcept;
+  [[nodiscard]] std::int64_t load() const noexcept;
+  [[nodiscard]] bool is_of(const std::type_info& type) const noexcept {
+    return type_ != nullptr && *type_ == type;
+  }
+  /// Nothing of one that has stopped, or of the root.
+  [[nodiscard]] std::optional<actor_status> status();
+  [[nodiscard]] std::vector<any_actor_ref> children();
+  void end_unfinished(bool late) noexcept;
   void begin();  ///< the first turn, once the cell has its place in the tree
   any_actor_ref add_child(actor_factory make, spawn_options options, actor_traits traits);
   void when_stopped(promise<terminated> end);
@@ -61,9 +78,16 @@ class actor_cell final : public completion_driver, public turn_home {
   // In a turn.
   void adopt(turn_task& begun) noexcept;
   void finish(turn_task& ended, std::unique_ptr<error> failed) noexcept;
-  void fail(error e);
-  void begin_stop(std::optional<error> reason, bool drain);
+  void fail(failure_reason e);
+  /// Without a reason: it was told to stop.
+  void begin_stop(failure_reason reason, bool drain);
   bool put_aside(message& m) noexcept;
+  [[nodiscard]] std::unique_ptr<message_context> take_context() noexcept {
+    return std::move(context_);
+  }
+  [[nodiscard]] const message_context* context() const noexcept { return context_.get(); }
+  bool begin_unfinished() noexcept;  ///< for `end_unfinished`
+  void begin_settling(std::shared_ptr<const settling> all);
   void unstash_all() noexcept;
   void watch(actor_cell& other, unique_function<void(const terminated&)> call);
   void unwatch(const actor_cell& other) noexcept;
@@ -101,7 +125,7 @@ class actor_cell final : public completion_driver, public turn_home {
   /// one costs more the more of them there are.
   struct child {
     any_actor_ref ref;
-    std::vector<future_state_base::time_point> restarts{};
+    restart_history restarts{};
     timer_id backoff{};      ///< the last alarm: it keeps the cell that it is to wake
     std::size_t member = 0;  ///< where it is, if it is, in `sibling_restart::members`
   };
@@ -118,13 +142,18 @@ class actor_cell final : public completion_driver, public turn_home {
     std::vector<promise<terminated>> futures{};
   };
 
+  struct waiting_send {
+    message* m;
+    promise<void> placed;
+  };
+
   /// Children that are restarted together: first all are ended, from the last to the first, then
   /// all begin anew, from the first to the last. Owned by the supervisor's turn. It asks one child
   /// at a time, by a call that carries the number of the step; the child does its part in a turn of
   /// its own and posts the number back, so that whatever answers a step that was overtaken (by
   /// another failure, by a stop) is known by its number. One that stops for good answers by that.
   struct sibling_restart {
-    error reason;
+    failure_reason reason;
     std::size_t nth;  ///< of the restarts within the window
     /// In the order in which they were spawned; one that has stopped leaves its place empty.
     std::vector<any_actor_ref> members;
@@ -133,10 +162,20 @@ class actor_cell final : public completion_driver, public turn_home {
     enum class stage : std::uint8_t { ending, waiting, beginning } now = stage::ending;
   };
 
+  /// What a supervisor does about a failure, and whether somebody should hear of it: the program
+  /// has not decided that.
+  struct verdict {
+    directive what;
+    bool by_default = false;
+    bool budget_spent = false;
+  };
+
   ~actor_cell() override;
 
   void wake(bool for_work) noexcept;
   void refuse(message& m, errc reason) noexcept;
+  [[nodiscard]] error full_error() const;
+  void admit_sends() noexcept;
   [[nodiscard]] bool takes_messages() const noexcept;
   [[nodiscard]] bool has_something() const noexcept;
   void run_work() noexcept;
@@ -149,10 +188,11 @@ class actor_cell final : public completion_driver, public turn_home {
   void never_start() noexcept;
   bool make_incarnation(const error* restarted_for);
   void resume();
-  void begin_restart(error reason);
-  void end_with_siblings(const error& reason, std::uint64_t step);
+  void begin_restart(failure_reason reason);
+  void end_with_siblings(failure_reason reason, std::uint64_t step);
   void begin_with_siblings(std::uint64_t step);
-  void end_incarnation(error reason);
+  void end_incarnation(failure_reason reason);
+  void destroy_incarnation() noexcept;
   void finish_end();
   void begin_anew();
   void finish_stop() noexcept;
@@ -160,25 +200,27 @@ class actor_cell final : public completion_driver, public turn_home {
   std::uint64_t add_watcher(unique_function<void(const terminated&)> call);
   void forget_watcher(std::uint64_t number) noexcept;
   void end_watches() noexcept;
-  void tell_audience(const terminated& end) noexcept;
+  [[nodiscard]] terminated end() const;
+  void tell_audience() noexcept;
   void drive_own(const future_state_base& awaited, future_state_base::time_point deadline) noexcept;
   bool give_up_own_end(const future_state_base& awaited, const error& why) noexcept;
   void abandon_tasks(const error& reason) noexcept;
   void cancel_timers() noexcept;
 
-  void child_failed(actor_cell& failed, error e, bool resumable);
+  void child_failed(actor_cell& failed, failure_reason e, bool resumable);
   void child_stopped(actor_cell& gone);
-  bool admit_restart(std::vector<future_state_base::time_point>& history);
   void post_after_backoff(timer_id& alarm, const any_actor_ref& who, std::size_t nth,
                           unique_function<void(actor_cell&)> call);
   void cancel_backoff(timer_id& alarm) noexcept;
-  void restart_siblings(std::vector<any_actor_ref> members, error reason, std::size_t nth);
+  void restart_siblings(std::vector<any_actor_ref> members, failure_reason reason, std::size_t nth);
   [[nodiscard]] bool is_member(const child& one) const noexcept;
   [[nodiscard]] bool ends_anyway(const child& one) const noexcept;
   void next_sibling();
   void sibling_step_done(std::uint64_t step);
   void sibling_gone(const child& gone);
-  [[nodiscard]] directive decide(const error& e) const;
+  [[nodiscard]] verdict decide(const error& e) const;
+  void report(const actor_cell& failed, const error& e, const verdict& v) const noexcept;
+  [[nodiscard]] error stopped_error() const;
 
   alignas(64) std::atomic<std::uint32_t> state_{blocked};
   /// Newest first. Anybody pushes, the turn takes all (acquire: it sees the work), so a link never
@@ -190,29 +232,39 @@ class actor_cell final : public completion_driver, public turn_home {
 
   // Constant.
   std::shared_ptr<system_core> core_;
-  actor_cell* parent_;                ///< outlives its children
+  actor_cell* parent_;                ///< holds a reference: for the path
   std::list<child>::iterator place_;  ///< among the parent's children; for the parent's turn
   actor_id id_;
-  std::string path_;
+  std::string name_;
+  const std::type_info* type_;  ///< null: the root's
   bool reentrant_;
   std::int64_t stash_capacity_;
 
   std::atomic<std::uint64_t> children_made_{0};  ///< relaxed: a number each
+  std::atomic<std::int64_t> restarts_{0};        ///< relaxed: for reports
+  /// Messages whose handlers have begun and not finished: before the shutdown came, and after.
+  /// Begun in a turn, finished by anybody. seq_cst with `settles_`: the last to finish looks
+  /// whether the actor settles, which looks, once it does, whether any is left.
+  std::array<std::atomic<std::int32_t>, 2> unfinished_{};
+  std::atomic<bool> settles_{false};
+  std::atomic<std::uint32_t> sends_waiting_{0};  ///< relaxed: whether `sends_` is worth a look
 
   // Turn.
-  phase phase_ = phase::starting;
+  std::atomic<phase> phase_ = phase::starting;  ///< written in turns; others read it for reports
   bool draining_ = false;
   bool answered_last_ = false;  ///< the last message was asked
   actor_factory make_;
   std::unique_ptr<actor> actor_;
   turn_task* tasks_ = nullptr;
+  std::unique_ptr<message_context> context_;  ///< of the message that is being handled
+  std::shared_ptr<const settling> settling_;  ///< until all that came before the shutdown is done
   std::vector<message*> stash_;
   std::vector<std::shared_ptr<timer_state>> timers_;
   std::map<actor_id, standing_watch> watching_;
   supervision supervision_;
-  std::optional<error> reason_;           ///< of the restart or stop in progress
+  failure_reason reason_;  ///< of the restart or stop in progress; constant once `dead`
   std::vector<any_actor_ref> escalated_;  ///< wait for our supervisor, or have stopped since
-  std::vector<future_state_base::time_point> group_restarts_;
+  restart_history group_restarts_;
   timer_id backoff_{};                           ///< of our children's common restart
   std::unique_ptr<sibling_restart> siblings_;    ///< of our children, while one is going on
   std::uint64_t sibling_step_ = 0;               ///< the last that we asked of a child
@@ -221,8 +273,9 @@ class actor_cell final : public completion_driver, public turn_home {
   std::mutex tree_mutex_;      ///< guards what follows
   std::list<child> children_;  ///< in the order of spawning; each entry is the turn's
   bool childless_ = false;     ///< takes no children any more
-  std::optional<terminated> ended_;
+  bool ended_ = false;
   std::unique_ptr<audience> audience_;  ///< once there is any
+  std::vector<waiting_send> sends_;     ///< in the order in which they came
 };
 
 /// Makes the thread act for a cell until the scope ends.
@@ -234,10 +287,7 @@ class turn_scope {
   ~turn_scope();
 
  private:
-  actor_cell* outer_cell_;
-  const std::shared_ptr<timer_service>* outer_timers_;
+  ambient_turn outer_;
 };
-
-[[nodiscard]] error stopped_error(const actor_cell& cell);
 
 }  // namespace troupe::detail

@@ -1,4 +1,5 @@
 #include "core/actor_cell.hpp"
+#include "core/ambient.hpp"
 #include "core/system_core.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ struct last_message final : message {
 }  // namespace
 
 bool actor_cell::make_incarnation(const error* restarted_for) {
+  if (restarted_for != nullptr) restarts_.fetch_add(1, std::memory_order_relaxed);
   try {
     actor_ = make_();
     supervision_ = actor_->supervise();
@@ -35,8 +37,10 @@ bool actor_cell::make_incarnation(const error* restarted_for) {
     }
   } catch (...) {
     // What could not begin has nothing to resume: `fail` leaves it without an incarnation.
-    actor_.reset();
-    fail(current_exception_error());
+    auto why = std::make_shared<const error>(current_exception_error());
+    reason_ = why;
+    destroy_incarnation();
+    fail(std::move(why));
     return false;
   }
   phase_ = phase::active;
@@ -57,7 +61,7 @@ void actor_cell::start() {
 void actor_cell::never_start() noexcept {
   phase_ = phase::stopped;
   make_ = {};
-  ended_ = terminated{.id = id_, .reason = std::nullopt};
+  ended_ = true;
   dispatcher_->cell_stopped();
   state_.store(idle | dead_bit, std::memory_order_seq_cst);
 }
@@ -65,7 +69,7 @@ void actor_cell::never_start() noexcept {
 void actor_cell::resume() {
   if (phase_ != phase::failed) return;
   // Resumed with a parent that escalated, without an incarnation to resume.
-  if (actor_ == nullptr) return begin_stop(std::exchange(reason_, std::nullopt), false);
+  if (actor_ == nullptr) return begin_stop(std::exchange(reason_, nullptr), false);
   phase_ = phase::active;
   reason_.reset();
   for (const any_actor_ref& waiting : std::exchange(escalated_, {})) {
@@ -74,27 +78,27 @@ void actor_cell::resume() {
   stop_if_drained();
 }
 
-void actor_cell::begin_restart(error reason) {
+void actor_cell::begin_restart(failure_reason reason) {
   if (phase_ == phase::active || phase_ == phase::failed) end_incarnation(std::move(reason));
 }
 
-void actor_cell::end_incarnation(error reason) {
+void actor_cell::end_incarnation(failure_reason reason) {
   phase_ = phase::restarting;
-  abandon_tasks(reason);
+  reason_ = std::move(reason);
+  abandon_tasks(*reason_);
   cancel_timers();
   unstash_all();
   escalated_.clear();
   // The next incarnation has children of its own, who are to blame for nothing yet.
   siblings_.reset();
-  group_restarts_.clear();
+  group_restarts_ = {};
   cancel_backoff(backoff_);
-  reason_ = std::move(reason);
   if (stop_children(false)) finish_end();
 }
 
 void actor_cell::finish_end() {
   if (actor_ != nullptr) actor_->pre_restart(*reason_);
-  actor_.reset();
+  destroy_incarnation();
   {
     const std::lock_guard lock(tree_mutex_);
     childless_ = false;
@@ -106,14 +110,21 @@ void actor_cell::finish_end() {
   });
 }
 
+// What asked it and is dropped with it hears why.
+void actor_cell::destroy_incarnation() noexcept {
+  ambient.ending = &reason_;
+  actor_.reset();
+  ambient.ending = nullptr;
+}
+
 void actor_cell::begin_anew() {
   phase_ = phase::restarting;
-  const std::optional<error> reason = std::exchange(reason_, std::nullopt);
-  make_incarnation(reason ? &*reason : nullptr);  // without: it had not started when it was ended
+  const failure_reason reason = std::exchange(reason_, nullptr);
+  make_incarnation(reason.get());  // without: it had not started when it was ended
 }
 
 void actor_cell::stop_now() noexcept {
-  post_call([](actor_cell& c) { c.begin_stop(std::nullopt, false); });
+  post_call([](actor_cell& c) { c.begin_stop(nullptr, false); });
 }
 
 void actor_cell::stop_after_mailbox() noexcept {
@@ -133,16 +144,16 @@ void actor_cell::drain_and_stop() {
 }
 
 void actor_cell::stop_if_drained() {
-  if (draining_ && tasks_ == nullptr && phase_ == phase::active) begin_stop(std::nullopt, true);
+  if (draining_ && tasks_ == nullptr && phase_ == phase::active) begin_stop(nullptr, true);
 }
 
-void actor_cell::begin_stop(std::optional<error> reason, bool drain) {
+void actor_cell::begin_stop(failure_reason reason, bool drain) {
   if (phase_ == phase::stopped) return;
   const bool first = phase_ != phase::stopping;
   if (first) {
     phase_ = phase::stopping;
     reason_ = std::move(reason);
-    abandon_tasks(stopped_error(*this));
+    if (tasks_ != nullptr) abandon_tasks(stopped_error());
     cancel_timers();
     escalated_.clear();
   } else if (drain) {
@@ -167,7 +178,7 @@ bool actor_cell::stop_children(bool drain) {
 
 void actor_cell::finish_stop() noexcept {
   if (actor_ != nullptr) actor_->post_stop();
-  actor_.reset();
+  destroy_incarnation();
   make_ = {};
   end_watches();
   cancel_backoff(backoff_);
@@ -175,14 +186,15 @@ void actor_cell::finish_stop() noexcept {
   // A ticket in a dispatcher's queue may outlive the actor: give it a reference of its own.
   retain_cell();
   if ((state_.fetch_or(dead_bit, std::memory_order_seq_cst) & queued_bit) == 0) release_cell();
-  const error stopped = stopped_error(*this);
   for (message* m : std::exchange(stash_, {}))
-    m->type->refuse(*m, stopped);
+    m->type->refuse(*m, stopped_error());
   while (!mailbox_.empty()) {
     if (message* m = mailbox_.pop()) refuse(*m, errc::actor_stopped);
   }
   mailbox_.wake_waiters();
-  tell_audience({.id = id_, .reason = std::move(reason_)});
+  admit_sends();
+  settling_.reset();
+  tell_audience();
   dispatcher_->cell_stopped();
   if (parent_ == nullptr) {
     core_->root_stopped();
@@ -217,19 +229,21 @@ void actor_cell::finish(turn_task& ended, std::unique_ptr<error> failed) noexcep
   if (ended.next != nullptr) ended.next->previous = ended.previous;
   (ended.previous == nullptr ? tasks_ : ended.previous->next) = ended.next;
   if (failed) {
-    fail(std::move(*failed));
+    fail(std::move(failed));
   } else if (draining_) {
     post_call([](actor_cell& c) { c.stop_if_drained(); });  // when the coroutine has been destroyed
   }
 }
 
 void actor_cell::abandon_tasks(const error& reason) noexcept {
+  ambient.ending = &reason_;
   while (tasks_ != nullptr) {
     turn_task& task = *tasks_;
     tasks_ = task.next;
     if (tasks_ != nullptr) tasks_->previous = nullptr;
     task.abandon(task, reason);
   }
+  ambient.ending = nullptr;
 }
 
 bool actor_cell::put_aside(message& m) noexcept {

@@ -7,12 +7,14 @@ namespace troupe::detail {
 
 // The child's part. ---------------------------------------------------------------------------
 
-void actor_cell::end_with_siblings(const error& reason, std::uint64_t step) {
+void actor_cell::end_with_siblings(failure_reason reason, std::uint64_t step) {
   // One that stops says so by `child_stopped`.
   if (phase_ == phase::stopping || phase_ == phase::stopped) return;
   asked_to_end_ = step;
   if (phase_ == phase::restarting) return;  // an earlier restart has its children stop already
-  if (phase_ == phase::active || phase_ == phase::failed) return end_incarnation(reason);
+  if (phase_ == phase::active || phase_ == phase::failed) {
+    return end_incarnation(std::move(reason));
+  }
   finish_end();  // there is no incarnation
 }
 
@@ -26,7 +28,7 @@ void actor_cell::begin_with_siblings(std::uint64_t step) {
 
 // The supervisor's part. ----------------------------------------------------------------------
 
-void actor_cell::restart_siblings(std::vector<any_actor_ref> members, error reason,
+void actor_cell::restart_siblings(std::vector<any_actor_ref> members, failure_reason reason,
                                   std::size_t nth) {
   const std::unique_ptr<sibling_restart> overtaken =
       std::exchange(siblings_, std::make_unique<sibling_restart>(sibling_restart{

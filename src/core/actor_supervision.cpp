@@ -2,16 +2,19 @@
 #include "core/backoff.hpp"
 #include "core/system_core.hpp"
 
+#include <troupe/core/log.hpp>
 #include <troupe/core/supervision.hpp>
 
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
 #include <utility>
 
 namespace troupe {
 
 directive default_decider(const error& e) noexcept {
   switch (e.code) {
-    case errc::device_fault:
-      return directive::restart;
     case errc::out_of_memory:
       return directive::resume;
     case errc::poisonous:
@@ -39,20 +42,21 @@ directive default_decider(const error& e) noexcept {
     case errc::no_reply:
     case errc::actor_stopped:
     case errc::handler_failed:
+    case errc::device_fault:
     case errc::aborted:
     case errc::device_unavailable:
     case errc::protocol_violation:
     case errc::library_error:
     case errc::numerical:
     case errc::system_error:
-      return directive::escalate;
+      return directive::restart;
   }
-  return directive::escalate;
+  return directive::restart;
 }
 
 namespace detail {
 
-void actor_cell::fail(error e) {
+void actor_cell::fail(failure_reason e) {
   if (phase_ != phase::active && phase_ != phase::starting && phase_ != phase::restarting) return;
   phase_ = phase::failed;
   reason_ = e;
@@ -63,20 +67,32 @@ void actor_cell::fail(error e) {
   });
 }
 
-directive actor_cell::decide(const error& e) const {
-  const directive d = supervision_.decider(e);
-  if (parent_ != nullptr || d != directive::escalate) return d;
+actor_cell::verdict actor_cell::decide(const error& e) const {
+  const bool by_default =
+      supervision_.decider == nullptr || supervision_.decider == &default_decider;
+  const directive d = by_default ? default_decider(e) : supervision_.decider(e);
+  if (parent_ != nullptr || d != directive::escalate) return {d, by_default};
   const auto hook = core_->config().on_escalation;
-  const directive last = hook != nullptr ? hook(e) : directive::stop;
-  return last == directive::escalate ? directive::stop : last;
+  if (hook == nullptr) return {directive::stop, true};
+  const directive last = hook(e);
+  return {last == directive::escalate ? directive::stop : last};
 }
 
-bool actor_cell::admit_restart(std::vector<future_state_base::time_point>& history) {
-  const auto now = core_->timers()->now();
-  std::erase_if(history, [&](auto then) { return now - then > supervision_.budget.window; });
-  if (static_cast<std::int64_t>(history.size()) >= supervision_.budget.restarts) return false;
-  history.push_back(now);
-  return true;
+// What the program has not decided itself it hears of once, here.
+void actor_cell::report(const actor_cell& failed, const error& e, const verdict& v) const noexcept {
+  if (!v.by_default && !v.budget_spent) return;
+  std::string event = "failed, and is restarted";
+  if (v.what == directive::resume) event = "failed, and goes on";
+  if (v.what == directive::stop) event = "failed, and is stopped";
+  if (v.budget_spent) {
+    event += fmt::format(": its {} restarts within {:g} s are spent", supervision_.budget.restarts,
+                         std::chrono::duration<double>(supervision_.budget.window).count());
+  }
+  write_log(core_->config().log,
+            {.level = v.what == directive::stop ? log_level::error : log_level::warning,
+             .source = failed.path(),
+             .event = event,
+             .reason = e});
 }
 
 void actor_cell::post_after_backoff(timer_id& alarm, const any_actor_ref& who, std::size_t nth,
@@ -96,15 +112,15 @@ void actor_cell::cancel_backoff(timer_id& alarm) noexcept {
   if (last != timer_id{}) core_->timers()->cancel(last);
 }
 
-void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
+void actor_cell::child_failed(actor_cell& failed, failure_reason e, bool resumable) {
   // Else all children stop anyway; while we stop they may still have their mailboxes to handle.
   if (phase_ != phase::active && phase_ != phase::failed && phase_ != phase::stopping) return;
   const auto at = failed.place_;
   if (ends_anyway(*at)) return;
-  directive d = decide(e);
+  verdict v = decide(*e);
   // What failed to start has no state to go on with.
-  if (d == directive::resume && !resumable) d = directive::restart;
-  if (d == directive::escalate && phase_ == phase::stopping) {
+  if (v.what == directive::resume && !resumable) v.what = directive::restart;
+  if (v.what == directive::escalate && phase_ == phase::stopping) {
     // Nobody above can have us go on; the others still handle their mailboxes.
     return failed.post_call([e = std::move(e)](actor_cell& c) { c.begin_stop(e, false); });
   }
@@ -112,11 +128,12 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
   std::size_t nth = 0;
   {
     const std::lock_guard lock(tree_mutex_);
-    if (d == directive::restart) {
+    if (v.what == directive::restart) {
       auto& history =
           supervision_.strategy == strategy::one_for_one ? at->restarts : group_restarts_;
-      if (!admit_restart(history)) d = directive::stop;
-      nth = history.size();
+      v.budget_spent = !history.admit(core_->timers()->now(), supervision_.budget);
+      if (v.budget_spent) v.what = directive::stop;
+      nth = history.count();
     }
     auto first = at;
     auto last = std::next(at);
@@ -125,7 +142,8 @@ void actor_cell::child_failed(actor_cell& failed, error e, bool resumable) {
     for (auto it = first; it != last; ++it)
       concerned.push_back(it->ref);
   }
-  switch (d) {
+  report(failed, *e, v);
+  switch (v.what) {
     case directive::resume:
       failed.post_call([](actor_cell& c) { c.resume(); });
       return;

@@ -38,7 +38,7 @@ std::uint64_t actor_cell::add_watcher(unique_function<void(const terminated&)> c
       return number;
     }
   }
-  call(*ended_);  // which does not change any more
+  call(end());
   return 0;
 }
 
@@ -48,7 +48,7 @@ void actor_cell::forget_watcher(std::uint64_t number) noexcept {
   if (audience_ != nullptr) forgotten = audience_->watchers.extract(number);
 }
 
-void actor_cell::when_stopped(promise<terminated> end) {
+void actor_cell::when_stopped(promise<terminated> source) {
   {
     const std::lock_guard lock(tree_mutex_);
     if (!ended_) {
@@ -57,14 +57,14 @@ void actor_cell::when_stopped(promise<terminated> end) {
       // Whoever lets go of a future does not say so: those are looked for before there is to be
       // more room, which is rare enough to cost nothing each.
       if (futures.size() == futures.capacity()) {
-        std::erase_if(futures, [](const promise<terminated>& p) { return p.abandoned(); });
+        std::erase_if(futures, [](const promise<terminated>& p) { return p.let_go(); });
         futures.reserve(2 * futures.size() + 1);
       }
-      futures.push_back(std::move(end));
+      futures.push_back(std::move(source));
       return;
     }
   }
-  end.set_value(*ended_);
+  source.set_value(end());
 }
 
 bool actor_cell::give_up_own_end(const future_state_base& awaited, const error& why) noexcept {
@@ -78,18 +78,24 @@ bool actor_cell::give_up_own_end(const future_state_base& awaited, const error& 
   return false;
 }
 
-void actor_cell::tell_audience(const terminated& end) noexcept {
+// Constant once it has stopped.
+terminated actor_cell::end() const {
+  return {.id = id_, .reason = reason_ ? std::optional(*reason_) : std::nullopt};
+}
+
+void actor_cell::tell_audience() noexcept {
   std::unique_ptr<audience> all;
   {
     const std::lock_guard lock(tree_mutex_);
-    ended_ = end;
+    ended_ = true;
     all = std::move(audience_);
   }
   if (all == nullptr) return;
+  const terminated told = end();
   for (auto& [number, call] : all->watchers)
-    call(end);
+    call(told);
   for (promise<terminated>& source : all->futures)
-    source.set_value(end);
+    source.set_value(told);
 }
 
 }  // namespace troupe::detail

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/failure_reason.hpp"
+
 #include <troupe/core/timer_service.hpp>
 
 #include <memory>
@@ -12,6 +14,9 @@ class actor_cell;
 struct ambient_turn {
   actor_cell* cell = nullptr;
   const std::shared_ptr<timer_service>* timers = nullptr;
+  /// While the cell's incarnation is destroyed, with the promises that it holds: why. Null where it
+  /// was told to stop.
+  const failure_reason* ending = nullptr;
 };
 
 extern constinit thread_local ambient_turn ambient;

@@ -77,22 +77,33 @@ std::string_view to_string(errc code) noexcept {
   return "unknown";
 }
 
-std::string error::to_string() const {
+namespace {
+
+std::string without_cause(const error& e) {
   std::string text;
-  if (!library.empty()) text += library + ' ';
-  if (!call.empty()) {
-    text += call;
-    if (!code_name.empty() || vendor_code != 0) {
-      text += fmt::format(": {} ({})", code_name, vendor_code);
+  if (!e.library.empty()) text += e.library + ' ';
+  if (!e.call.empty()) {
+    text += e.call;
+    if (!e.code_name.empty() || e.vendor_code != 0) {
+      text += fmt::format(": {} ({})", e.code_name, e.vendor_code);
     }
     text += ", ";
   }
-  text += troupe::to_string(code);
-  if (!request.empty() || !message.empty()) {
-    text +=
-        fmt::format("\n  {}{}{}", request, request.empty() || message.empty() ? "" : ": ", message);
+  text += to_string(e.code);
+  if (!e.request.empty() || !e.message.empty()) {
+    text += fmt::format("\n  {}{}{}", e.request, e.request.empty() || e.message.empty() ? "" : ": ",
+                        e.message);
   }
-  if (device >= 0) text += fmt::format("\n  device {}, generation {}", device, generation);
+  if (e.device >= 0) text += fmt::format("\n  device {}, generation {}", e.device, e.generation);
+  return text;
+}
+
+}  // namespace
+
+std::string error::to_string() const {
+  std::string text = without_cause(*this);
+  for (const error* e = cause.get(); e != nullptr; e = e->cause.get())
+    text += "\ncaused by " + without_cause(*e);
   return text;
 }
 

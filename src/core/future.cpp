@@ -1,8 +1,10 @@
+#include "core/actor_cell.hpp"
 #include "core/ambient.hpp"
 
 #include <troupe/core/future.hpp>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <exception>
 #include <new>
@@ -28,7 +30,11 @@ error current_exception_error() noexcept {
 }
 
 error abandoned_promise_error() {
-  return error{.code = errc::no_reply, .message = "the receiver dropped the request"};
+  error none{.code = errc::no_reply, .message = "the receiver dropped the request"};
+  if (ambient.ending == nullptr) return none;
+  none.message = fmt::format("the actor {} ended before it replied", ambient.cell->path());
+  none.cause = as_cause(*ambient.ending);
+  return none;
 }
 
 error no_future_error() {
@@ -39,6 +45,8 @@ error no_future_error() {
 }
 
 void throw_no_future() { throw failure(no_future_error()); }
+
+void yield_thread() noexcept { ::sched_yield(); }
 
 error timed_out_error(std::chrono::nanoseconds patience) {
   const double milliseconds = std::chrono::duration<double, std::milli>(patience).count();

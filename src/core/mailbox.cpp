@@ -41,6 +41,16 @@ bool mailbox::could_ever_hold(const message& m) const noexcept {
   return options_.capacity > 0 && m.bytes <= options_.capacity_bytes;
 }
 
+std::int64_t mailbox::size() const noexcept {
+  if (options_.when_full == overflow::drop_oldest) {
+    const std::lock_guard lock(dropping_);
+    return static_cast<std::int64_t>(held_ >> bytes_bits);
+  }
+  const std::uint64_t out = given_out_.load(std::memory_order_relaxed);
+  const std::uint64_t in = taken_in_.load(std::memory_order_relaxed);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(in - out), 0) >> bytes_bits;
+}
+
 bool mailbox::reserve(std::uint64_t cost) noexcept {
   const std::uint64_t before = taken_in_.fetch_add(cost, std::memory_order_relaxed);
   if (fits(before, cost)) [[likely]]

@@ -44,6 +44,8 @@ class mailbox {
 
   /// By any thread: sleeps until room was made, or for a bounded time.
   void await_room(const message& m) noexcept;
+  /// By any thread: how many it holds, about.
+  [[nodiscard]] std::int64_t size() const noexcept;
   [[nodiscard]] bool could_ever_hold(const message& m) const noexcept;
   void wake_waiters() noexcept;
   /// By any thread, after the receiver found the mailbox empty: something has come since.

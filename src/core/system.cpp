@@ -51,11 +51,25 @@ void system::on_dead_letter(unique_function<void(const dead_letter&)> subscriber
 
 std::uint64_t system::dead_letter_count() const noexcept { return core_->dead_letter_count(); }
 
+std::vector<actor_status> system::actors() const { return core_->actors(); }
+
+result<void> system::register_as(std::string name, const any_actor_ref& actor) {
+  return core_->names().add(std::move(name), actor);
+}
+
+result<any_actor_ref> system::find_any(std::string_view name) const {
+  return core_->names().find(name);
+}
+
+bool system::forget(std::string_view name) { return core_->names().forget(name); }
+
 std::shared_ptr<system_service> system::service(
     std::string_view key, unique_function<std::shared_ptr<system_service>()> make) {
   return core_->service(key, std::move(make));
 }
 
 std::shared_ptr<timer_service> system::timers() const { return core_->timers(); }
+
+const log_hook& system::log() const noexcept { return core_->config().log; }
 
 }  // namespace troupe

@@ -58,11 +58,19 @@ future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion
           if (const auto core = weak.lock()) core->force_stop();
         });
   }
-  root().stop_after_mailbox();
+  root().settle(std::make_shared<const settling>(shared_from_this()));
   return done;
 }
 
+void system_core::settled() noexcept { root().stop_after_mailbox(); }
+
 void system_core::force_stop() noexcept {
+  std::int64_t unhandled = 0;
+  std::int64_t unanswered = 0;
+  for (const actor_status& one : actors()) {
+    unhandled += one.mailbox;
+    unanswered += one.unfinished;
+  }
   std::vector<promise<void>> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -72,7 +80,9 @@ void system_core::force_stop() noexcept {
     stopping_.clear();
   }
   const error late{.code = errc::timed_out,
-                   .message = "actors were stopped before they had handled their mailboxes"};
+                   .message = fmt::format("the actors were stopped before they were done: {} "
+                                          "messages waited to be handled, {} for their replies",
+                                          unhandled, unanswered)};
   for (auto& p : waiting)
     p.set_error(late);
 }
@@ -101,6 +111,22 @@ void system_core::root_stopped() noexcept {
     p.set_value();
 }
 
+std::vector<actor_status> system_core::actors() const {
+  std::vector<actor_status> all;
+  std::vector<any_actor_ref> next = root().children();
+  std::ranges::reverse(next);  // the last is looked at first
+  while (!next.empty()) {
+    const any_actor_ref one = std::move(next.back());
+    next.pop_back();
+    auto status = one.cell().status();
+    if (!status) continue;
+    all.push_back(*std::move(status));
+    const auto children = one.cell().children();
+    next.insert(next.end(), children.rbegin(), children.rend());
+  }
+  return all;
+}
+
 void system_core::close() noexcept {
   if (!shutdown(config_.drain, nullptr).wait_for(config_.drain)) force_stop();
   // That may have been answered while handlers still run; the threads end after them.
@@ -118,12 +144,18 @@ void system_core::close() noexcept {
 
 void system_core::dead(std::string_view message, const actor_cell& target, errc reason) noexcept {
   dead_letters_.fetch_add(1, std::memory_order_relaxed);
+  // A subscriber that sends to one that has stopped would be told of that, and so on without end.
+  static constinit thread_local bool tells = false;
+  if (tells) return;
   std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers;
   {
     const std::lock_guard lock(subscribers_mutex_);
     subscribers = subscribers_;
   }
-  const dead_letter letter{message, target.id(), target.path(), reason};
+  if (subscribers.empty()) return;
+  const std::string path = target.path();
+  const dead_letter letter{message, target.id(), path, reason};
+  tells = true;
   for (const auto& s : subscribers) {
     try {
       (*s)(letter);
@@ -131,9 +163,14 @@ void system_core::dead(std::string_view message, const actor_cell& target, errc 
       // As of a continuation that nobody asks for its outcome: the sender and the others go on.
     }
   }
+  tells = false;
 }
 
 void system_core::on_dead_letter(unique_function<void(const dead_letter&)> subscriber) {
+  if (!subscriber) {
+    throw failure({.code = errc::invalid_argument,
+                   .message = "on_dead_letter: the subscriber is an empty function"});
+  }
   const std::lock_guard lock(subscribers_mutex_);
   subscribers_.push_back(
       std::make_shared<unique_function<void(const dead_letter&)>>(std::move(subscriber)));

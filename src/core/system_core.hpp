@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/actor_cell.hpp"
+#include "core/registry.hpp"
 #include "core/turn_dispatcher.hpp"
 #include "os/fork_count.hpp"
 
@@ -45,7 +46,10 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   std::shared_ptr<turn_dispatcher> dispatcher_for(const spawn_options& options);
 
   future<void> shutdown(std::chrono::nanoseconds patience, completion_driver* driver);
+  void settled() noexcept;
   void root_stopped() noexcept;
+  [[nodiscard]] std::vector<actor_status> actors() const;
+  [[nodiscard]] registry& names() const noexcept { return *names_; }
 
   void dead(std::string_view message, const actor_cell& target, errc reason) noexcept;
   void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
@@ -65,6 +69,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   const std::uint32_t made_in_ = os::fork_count();
   troupe::system* owner_ = nullptr;
   any_actor_ref root_;
+  std::shared_ptr<registry> names_ = std::make_shared<registry>();
 
   std::mutex mutex_;  ///< guards what follows
   std::vector<std::shared_ptr<pinned_dispatcher>> pinned_;

@@ -36,6 +36,7 @@ suspended_wait* suspended_wait::make(std::coroutine_handle<> waiter, turn_home* 
 suspended_wait::suspended_wait(std::coroutine_handle<> waiter, turn_home* home) noexcept
     : waiter_(waiter), home_(home) {
   continuation::run = &future_completed;
+  in_vain = &has_left;
   turn_work::run = &resume_in_turn;
   if (home_ != nullptr) home_->retain_home();
 }
@@ -43,6 +44,11 @@ suspended_wait::suspended_wait(std::coroutine_handle<> waiter, turn_home* home) 
 suspended_wait::~suspended_wait() {
   if (completed_ != nullptr) completed_->destroy();
   if (home_ != nullptr) home_->release_home();
+}
+
+bool suspended_wait::has_left(const continuation& self, int) noexcept {
+  return static_cast<const suspended_wait&>(self).stage_.load(std::memory_order_relaxed) ==
+         stage::left;
 }
 
 void suspended_wait::future_completed(continuation& self, future_state_base& state) noexcept {

@@ -233,6 +233,10 @@ device_statistics device::statistics() const { return core_->statistics(); }
 std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
 
 void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher) {
+  if (!watcher) {
+    throw failure({.code = errc::invalid_argument,
+                   .message = "watch_generation: the watcher is an empty function"});
+  }
   core_->watch().watch(std::move(watcher));
 }
 

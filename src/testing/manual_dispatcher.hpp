@@ -2,6 +2,7 @@
 
 #include "core/actor_cell.hpp"
 #include "core/turn_dispatcher.hpp"
+#include "os/stack.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -26,8 +27,14 @@ class manual_dispatcher : public detail::turn_dispatcher {
     return false;
   }
 
-  void help(detail::actor_cell&, const future_state_base& state,
+  void help(detail::actor_cell& cell, const future_state_base& state,
             future_state_base::time_point deadline) noexcept override {
+    // There is no other thread to leave a long chain of waiting turns to.
+    if (os::half_of_stack_is_used()) {
+      cell.messages().give_up(
+          state, {.code = errc::no_reply,
+                  .message = "the test kit's only stack is half full of turns that wait"});
+    }
     while (!state.ready() && step()) {
     }
     if (!state.ready()) state.park_until(deadline);

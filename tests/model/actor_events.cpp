@@ -41,6 +41,8 @@ std::string to_string(const event& e) {
         return fmt::format("decider {} on failure {}: {}", e.a, e.b, e.c);
       case event_kind::last_word:
         return fmt::format("the last word on failure {}: {}", e.b, e.c);
+      case event_kind::logged:
+        return fmt::format("failure {} of {} is logged: {}", e.b, e.a, e.c);
       case event_kind::told:
         return fmt::format("{} is told that {} has stopped, failure {}", e.a, e.b, e.c);
       case event_kind::terminated:

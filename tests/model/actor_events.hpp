@@ -26,6 +26,7 @@ enum class event_kind : std::uint8_t {
   dead_letter,   ///< a: whose; b: the code
   decides,       ///< a: the decider; b: the failure; c: the directive
   last_word,     ///< about what was escalated to the root; b: the failure; c: the directive
+  logged,        ///< a: who failed; b: the failure; c: the directive, or -1: its budget is spent
   told,          ///< a: the watcher; b: who has stopped; c: of which failure
   terminated,    ///< to the outside; a: who; c: of which failure
   shut_down,     ///< b: the error's code or 0

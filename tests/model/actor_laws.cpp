@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace troupe::model {
@@ -58,6 +59,8 @@ class keeper {
         lives_[e.a].incarnation = 0;
         lives_[e.a].stopped = e.what == event_kind::stopped;
         return "";
+      case event_kind::logged:
+        return logged_.insert(e.b).second ? "" : "it has been logged";
       case event_kind::action:
       case event_kind::turn:
       case event_kind::sent:
@@ -83,6 +86,7 @@ class keeper {
  private:
   std::map<std::int32_t, int> asked_;
   std::map<std::int32_t, life> lives_;
+  std::set<std::int32_t> logged_;
 };
 
 }  // namespace

@@ -103,7 +103,8 @@ void reference::shut_down() {
     for (; waiting_for_the_end_ > 0; --waiting_for_the_end_)
       emit({.what = event_kind::shut_down, .b = code_of(errc::timed_out)});
   });
-  stop_after_mailbox(root());
+  const std::shared_ptr<void> all(nullptr, [this](void*) { stop_after_mailbox(root()); });
+  post(root(), {.what = letter::sort::settle, .settling = all}, nullptr);
 }
 
 // The clock. -------------------------------------------------------------------------------------

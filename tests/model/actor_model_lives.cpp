@@ -131,6 +131,7 @@ void reference::has_stopped(person& p) {
     for (const letter& m : std::exchange(*waiting, {}))
       refuse(p, m, errc::actor_stopped);
   }
+  p.settling.reset();
   for (const auto& [who, tell_of] : std::exchange(p.watchers, {}))
     tell_of(p.why);
   if (p.parent == nullptr) {

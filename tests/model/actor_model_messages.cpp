@@ -115,6 +115,8 @@ void reference::handle(person& p, letter m) {
       p.draining = true;
       drained(p);
       return;
+    case letter::sort::settle:
+      return settle(p, std::move(m.settling));
     case letter::sort::notice:
       if (std::erase(p.watching, m.gone) > 0) {
         emit({.what = event_kind::told, .a = p.number, .b = m.gone, .c = number_of(m.why)});
@@ -140,6 +142,7 @@ void reference::handle(person& p, letter m) {
     take(p, one);
   }
   if (text.gate < 0) return answer(m, 0, p.handled);
+  m.counted = count(p);
   p.waits.push_front(std::make_shared<person::wait>(person::wait{.m = std::move(m)}));
   waiting_[static_cast<std::size_t>(text.gate)].emplace_back(&p, p.waits.front());
 }
@@ -160,6 +163,7 @@ void reference::open_gate(std::size_t number, std::int32_t code) {
       if (wait->over) return;
       emit({.what = event_kind::resumes, .a = p.number, .b = wait->m.number});
       std::erase(p.waits, wait);
+      const auto counted = std::move(wait->m.counted);
       if (f) return fail_in(p, wait->m, *f);
       answer(wait->m, 0, p.handled);
       order(p, [this, &p] { drained(p); });
@@ -171,12 +175,32 @@ void reference::abandon_waits(person& p, std::int32_t code) {
   for (const auto& wait : std::exchange(p.waits, {})) {
     wait->over = true;
     answer(wait->m, code, 0);
+    wait->m.counted.reset();
   }
 }
 
 // It has handled all that it is to handle, unless it failed in that.
 void reference::drained(person& p) {
   if (p.draining && p.waits.empty() && p.is == being::active) stop(p, std::nullopt, true);
+}
+
+// Once it has answered what has come by now, it is of no account to the shutdown.
+void reference::settle(person& p, std::shared_ptr<void> all) {
+  for (const person::child& one : p.children) {
+    if (one.who->is == being::stopped) continue;
+    post(*one.who, {.what = letter::sort::settle, .settling = all}, nullptr);
+  }
+  p.settles = true;
+  if (p.unfinished[0] > 0) p.settling = std::move(all);
+}
+
+std::shared_ptr<void> reference::count(person& p) {
+  const std::size_t late = p.settles ? 1 : 0;
+  ++p.unfinished[late];
+  return {nullptr, [&p, late](void*) {
+            if (--p.unfinished[late] > 0 || late != 0 || !p.settles) return;
+            order(p, [&p] { p.settling.reset(); });
+          }};
 }
 
 void reference::put_aside(person& p, letter m) {
@@ -186,6 +210,7 @@ void reference::put_aside(person& p, letter m) {
   if (static_cast<std::int64_t>(p.aside.size()) >= p.kind->stash_capacity) {
     return answer(m, code_of(errc::mailbox_full), 0);
   }
+  if (m.asked) m.counted = count(p);
   p.aside.push_back(std::move(m));
 }
 

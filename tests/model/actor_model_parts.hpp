@@ -4,6 +4,7 @@
 #include "actor_scenario.hpp"
 #include "turn_draw.hpp"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,15 +36,17 @@ struct timer_of {
 struct person;
 
 struct letter {
-  enum class sort : std::uint8_t { user, timer, notice, last } what = sort::user;
+  enum class sort : std::uint8_t { user, timer, notice, last, settle } what = sort::user;
   std::int32_t number = 0;
   std::int32_t script = 0;
   std::int64_t bytes = 0;  // 0: neither counted nor a dead letter
   bool asked = false;
   bool put_aside = false;
   std::shared_ptr<timer_of> timer{};
-  std::int32_t gone = 0;  // of a notice
-  maybe_failure why{};    // of a notice
+  std::int32_t gone = 0;             // of a notice
+  maybe_failure why{};               // of a notice
+  std::shared_ptr<void> counted{};   // as unfinished, while it is answered later
+  std::shared_ptr<void> settling{};  // of a shutdown
 };
 
 struct person {
@@ -69,6 +72,10 @@ struct person {
   };
   std::deque<std::shared_ptr<wait>> waits;  // of coroutines; the newest first
   bool draining = false;
+  // The shutdown goes on when nobody holds this: whoever has not answered what came before it does.
+  std::shared_ptr<void> settling;
+  bool settles = false;
+  std::array<std::int32_t, 2> unfinished{};  // begun before the shutdown came, and after
   std::vector<std::shared_ptr<timer_of>> timers;
 
   std::vector<std::int32_t> watching;
@@ -159,6 +166,8 @@ class reference {
   void open_gate(std::size_t number, std::int32_t code);
   void abandon_waits(person& p, std::int32_t code);
   void drained(person& p);
+  void settle(person& p, std::shared_ptr<void> all);
+  static std::shared_ptr<void> count(person& p);
   void put_aside(person& p, letter m);
   static void unstash(person& p);
   void take(person& p, const step& one);
@@ -188,7 +197,11 @@ class reference {
 
   // Supervision.
   void fail(person& p, const failure_of& f);
-  directive decide(const person& p, const failure_of& f);
+  struct verdict {
+    directive what;
+    bool unasked;  // nobody has decided that
+  };
+  verdict decide(const person& p, const failure_of& f);
   void child_failed(person& p, person& c, const failure_of& f, bool resumable);
   void resume(person& p);
   void after_backoff(person& p, person& who, std::size_t nth, std::function<void()> what);

@@ -1,6 +1,7 @@
 #include "actor_model_parts.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::model {
 
@@ -14,24 +15,28 @@ void reference::fail(person& p, const failure_of& f) {
         [this, &p, f, resumable = p.alive] { child_failed(*p.parent, p, f, resumable); });
 }
 
-directive reference::decide(const person& p, const failure_of& f) {
-  const auto decider = static_cast<std::size_t>(p.kind->decider);
-  directive d = s_.verdicts[decider][f.code];
+reference::verdict reference::decide(const person& p, const failure_of& f) {
+  // By the codes of the scenario: numerical, out_of_memory, device_fault, aborted.
+  constexpr std::array<directive, error_codes> by_default{directive::restart, directive::resume,
+                                                          directive::restart, directive::restart};
+  if (p.kind->decider == default_decides) return {by_default[f.code], true};
+  directive d = s_.verdicts[static_cast<std::size_t>(p.kind->decider)][f.code];
   emit({.what = event_kind::decides,
         .a = p.kind->decider,
         .b = f.number,
         .c = static_cast<std::int32_t>(d)});
-  if (p.parent != nullptr || d != directive::escalate) return d;
+  if (p.parent != nullptr || d != directive::escalate) return {d, false};
+  if (!s_.has_last_word) return {directive::stop, true};
   d = s_.last_words[f.code];
   emit({.what = event_kind::last_word, .b = f.number, .c = static_cast<std::int32_t>(d)});
-  return d == directive::escalate ? directive::stop : d;
+  return {d == directive::escalate ? directive::stop : d, false};
 }
 
 void reference::child_failed(person& p, person& c, const failure_of& f, bool resumable) {
   // Else its children stop anyway.
   if (p.is != being::active && p.is != being::failed && p.is != being::stopping) return;
   if (ends_with_others(p, c)) return;
-  directive d = decide(p, f);
+  auto [d, unasked] = decide(p, f);
   if (d == directive::resume && !resumable) d = directive::restart;
   if (d == directive::escalate && p.is == being::stopping) {
     return order(c, [this, &c, f] { stop(c, f, false); });
@@ -41,13 +46,21 @@ void reference::child_failed(person& p, person& c, const failure_of& f, bool res
       std::ranges::find_if(p.children, [&](const person::child& one) { return one.who == &c; });
   std::vector<nanoseconds>& history =
       how.strategy == strategy::one_for_one ? at->restarts : p.group_restarts;
+  bool spent = false;
   if (d == directive::restart) {
     std::erase_if(history, [&](nanoseconds then) { return now_ - then > how.budget.window; });
     if (static_cast<std::int64_t>(history.size()) < how.budget.restarts) {
       history.push_back(now_);
     } else {
       d = directive::stop;
+      spent = true;
     }
+  }
+  if (spent || unasked) {
+    emit({.what = event_kind::logged,
+          .a = c.number,
+          .b = f.number,
+          .c = spent ? -1 : static_cast<std::int32_t>(d)});
   }
   std::vector<person*> concerned;
   for (auto one = p.children.begin(); one != p.children.end(); ++one) {

@@ -59,8 +59,8 @@ std::int32_t number_of(const error& e) { return std::stoi(e.message); }
 template <std::size_t Which>
 directive decide(const error& e) noexcept;
 directive last_word(const error& e) noexcept;
-constexpr std::array<directive (*)(const error&) noexcept, deciders> decider_of{
-    &decide<0>, &decide<1>, &decide<2>};
+constexpr std::array<directive (*)(const error&) noexcept, deciders + 1> decider_of{
+    &decide<0>, &decide<1>, &decide<2>, &default_decider};
 
 class world {
  public:
@@ -354,7 +354,18 @@ world::world(const scenario& s)
   system_config config;
   config.supervision = s.root;
   config.supervision.decider = decider_of[static_cast<std::size_t>(s.root_decider)];
-  config.on_escalation = &last_word;
+  if (s.has_last_word) config.on_escalation = &last_word;
+  config.log = [this](const log_entry& e) {
+    const std::string_view name = e.source.substr(e.source.rfind('/') + 1);
+    auto what = static_cast<std::int32_t>(directive::restart);
+    if (e.event.ends_with("goes on")) what = static_cast<std::int32_t>(directive::resume);
+    if (e.event.ends_with("stopped")) what = static_cast<std::int32_t>(directive::stop);
+    if (e.event.ends_with("spent")) what = -1;
+    emit({.what = event_kind::logged,
+          .a = std::stoi(std::string(name)),
+          .b = number_of(e.reason),
+          .c = what});
+  };
   core_ = std::make_shared<detail::system_core>(config, timers_, dispatcher_);
   system_ = std::make_unique<troupe::system>(core_);
   numbers_.emplace(core_->root().id(), 0);
@@ -372,8 +383,10 @@ void world::spawn(std::int32_t parent, std::int32_t kind, Spawn&& how) {
   const auto number = static_cast<std::int32_t>(people_.size());
   people_.push_back({.kind = kind});
   const actor_kind& k = scene_.kinds[static_cast<std::size_t>(kind)];
-  any_actor_ref made =
-      how(spawn_options{.mailbox = k.mailbox, .stash_capacity = k.stash_capacity}, number);
+  any_actor_ref made = how(
+      spawn_options{
+          .name = std::to_string(number), .mailbox = k.mailbox, .stash_capacity = k.stash_capacity},
+      number);
   numbers_.emplace(made.id(), number);
   latest_[static_cast<std::size_t>(kind)] = std::move(made);
   emit({.what = event_kind::spawned, .a = number, .b = parent, .c = kind});

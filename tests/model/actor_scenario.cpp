@@ -24,7 +24,8 @@ class drawing {
     for (directive& d : s.last_words)
       d = verdict();
     s.root = looks_after();
-    s.root_decider = below(deciders);
+    s.has_last_word = !once_in(4);
+    s.root_decider = below(deciders + 1);
     for (std::int32_t i = 0; i < kinds_; ++i)
       s.kinds.push_back(kind(i));
     for (std::int32_t i = 0; i < scripts_; ++i)
@@ -75,7 +76,7 @@ class drawing {
   actor_kind kind(std::int32_t number) {
     actor_kind k;
     k.looks_after = looks_after();
-    k.decider = below(deciders);
+    k.decider = below(deciders + 1);
     if (!once_in(3)) {
       k.mailbox.capacity = between(0, 5);
       if (k.mailbox.capacity == 0 && !once_in(8)) k.mailbox.capacity = 1;
@@ -239,7 +240,8 @@ void print(std::ostream& out, const scenario& s) {
   out << "directives: 0 resume, 1 restart, 2 stop, 3 escalate\n";
   for (std::size_t i = 0; i < deciders; ++i)
     out << "decider " << i << ':' << text_of(s.verdicts[i]) << '\n';
-  out << "last words:" << text_of(s.last_words) << '\n';
+  out << "decider " << default_decides << " is the default\n";
+  out << "last words:" << (s.has_last_word ? text_of(s.last_words) : " none") << '\n';
   out << "root: " << text_of(s.root, s.root_decider) << '\n';
   for (std::size_t i = 0; i < s.kinds.size(); ++i) {
     const actor_kind& k = s.kinds[i];

@@ -53,7 +53,7 @@ struct script {
 /// How an actor is made.
 struct actor_kind {
   supervision looks_after{};  ///< but for the decider
-  std::int32_t decider = 0;   ///< of the scenario's
+  std::int32_t decider = 0;   ///< of the scenario's, or `default_decides`
   mailbox_options mailbox{};
   std::int64_t stash_capacity = 0;
   bool reentrant = false;
@@ -67,7 +67,8 @@ struct actor_kind {
 constexpr std::size_t error_codes = 4;
 constexpr std::array<errc, error_codes> codes{errc::numerical, errc::out_of_memory,
                                               errc::device_fault, errc::aborted};
-constexpr std::size_t deciders = 3;
+constexpr std::size_t deciders = 3;  // and the default
+constexpr std::int32_t default_decides = deciders;
 constexpr std::size_t stop_tokens = 3;
 constexpr std::size_t gates = 3;
 
@@ -102,6 +103,7 @@ struct scenario {
   std::vector<script> scripts;
   std::array<std::array<directive, error_codes>, deciders> verdicts{};
   std::array<directive, error_codes> last_words{};
+  bool has_last_word = true;  ///< else nobody is asked about what was escalated to the root
   supervision root{};
   std::int32_t root_decider = 0;
   std::vector<action> actions;

@@ -24,6 +24,17 @@ TEST(Error, WritesVendorCallThenRequestThenDeviceInThatOrder) {
             "  device 0, generation 3");
 }
 
+TEST(Error, WritesItsCausesAfterItself) {
+  const auto first = std::make_shared<const error>(
+      error{.code = errc::handler_failed, .message = "spilled the tea"});
+  const auto second = std::make_shared<const error>(error{
+      .code = errc::device_fault, .request = "blas.gemm<f32> m=1", .device = 1, .cause = first});
+  EXPECT_EQ(error({.code = errc::actor_stopped, .message = "gone", .cause = second}).to_string(),
+            "actor_stopped\n  gone\n"
+            "caused by device_fault\n  blas.gemm<f32> m=1\n  device 1, generation 0\n"
+            "caused by handler_failed\n  spilled the tea");
+}
+
 TEST(Error, NamesErrnoOfAFailedSystemCall) {
   const error e = system_failure("open", ENOENT, "/nowhere");
   EXPECT_EQ(e.code, errc::system_error);

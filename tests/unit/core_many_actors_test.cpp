@@ -190,6 +190,17 @@ TEST(DeathWatch, KeepsNothingOfAFutureThatNobodyWaitsFor) {
   EXPECT_EQ(first.get().id, service.id());
 }
 
+TEST(DeathWatch, TellsAFunctionWhoseOwnFutureNobodyKeeps) {
+  test_kit kit;
+  auto service = kit.system().spawn<plain>();
+  int told = 0;
+  for (int i = 0; i < 100; ++i)
+    (void)service.when_terminated().then([&](const terminated&) { return ++told; });
+  service.stop();
+  kit.run_until_idle();
+  EXPECT_EQ(told, 100);
+}
+
 // Whoever ends first, while the other looks for its watch.
 TEST(DeathWatch, EndsFromBothSidesAtOnce) {
   constexpr int rounds = test::under_sanitizers ? 200 : 2'000;

@@ -20,7 +20,9 @@ TEST(Supervision, DefaultDeciderFollowsTheKindOfError) {
   EXPECT_EQ(default_decider({.code = errc::device_fault}), directive::restart);
   EXPECT_EQ(default_decider({.code = errc::out_of_memory}), directive::resume);
   EXPECT_EQ(default_decider({.code = errc::device_condemned}), directive::stop);
-  EXPECT_EQ(default_decider({.code = errc::handler_failed}), directive::escalate);
+  EXPECT_EQ(default_decider({.code = errc::handler_failed}), directive::restart);
+  EXPECT_EQ(default_decider({.code = errc::shape_mismatch}), directive::restart);
+  EXPECT_EQ(default_decider({.code = errc::actor_stopped}), directive::restart);
 }
 
 TEST(Supervision, RestartKeepsTheMailboxAndTheAddressAndAnswersTheFailingMessage) {
@@ -168,18 +170,18 @@ TEST(Supervision, ActorsThatFailWhileTheSystemDrainsStillHandleTheirMailboxes) {
   }
 }
 
-TEST(Supervision, AFailureThatWouldEscalateWhileTheSystemDrainsEndsItsActorAlone) {
+TEST(Supervision, AFailureThatWouldEscalateWhileTheParentDrainsEndsItsActorAlone) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    test_kit kit(seed);
+    test_kit kit(seed, deciding(&always_stop));
     auto l = new_log();
     auto p = kit.system().spawn<parent>(
         l, supervision{.strategy = strategy::one_for_all, .decider = &always_escalate});
     kit.run_until_idle();
     p.tell(to_child{0, errc::numerical});
     auto answer = p.ask(poke_child{1});
-    auto done = kit.system().shutdown(10s);
+    p.stop_after_mailbox();
     kit.run_until_idle();
-    ASSERT_TRUE(done.ready()) << seed;
+    ASSERT_TRUE(p.stopped()) << seed;
     ASSERT_TRUE(answer.ready()) << seed;
   }
 }

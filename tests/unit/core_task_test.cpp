@@ -254,7 +254,9 @@ TEST(CoroutineHandler, AnExceptionAfterItWaitedIsAFailureForTheSupervisor) {
   gate->set_value(1);
   kit.run_until_idle();
   EXPECT_EQ(reply.get_result().error().code, errc::numerical);
-  EXPECT_TRUE(w.stopped());  // numerical escalates, and the root stops it
+  EXPECT_EQ(kit.system().actors().at(0).state, actor_state::failed);
+  kit.advance(std::chrono::seconds(1));
+  EXPECT_EQ(kit.system().actors().at(0).restarts, 1);
 }
 
 }  // namespace

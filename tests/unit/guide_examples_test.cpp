@@ -1,6 +1,8 @@
 // What the guide shows in passing, so that it compiles and does what the page says.
 
+#include <troupe/core/router.hpp>
 #include <troupe/core/system.hpp>
+#include <troupe/core/task.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level1.hpp>
 
@@ -8,6 +10,8 @@
 
 #include <chrono>
 #include <stop_token>
+#include <string>
+#include <utility>
 
 namespace {
 
@@ -35,6 +39,54 @@ TEST(Guide, ShowsAnActorThatCounts) {
   int n = c.ask(total{}).get();  // future<int>: the type follows from handle()
   // endregion: counter
   EXPECT_EQ(n, 2);
+}
+
+TEST(Guide, ShowsWhatAHandlerLearnsOfItsMessage) {
+  using troupe::actor_ref;
+  struct query {
+    int key;
+  };
+  class store : public troupe::actor {
+   public:
+    int handle(query q) { return q.key * 2; }
+  };
+  // region: context
+  class front : public troupe::actor {
+   public:
+    explicit front(actor_ref<store> s) : store_(std::move(s)) {}
+    troupe::task<std::string> handle(query q) {
+      int n = co_await store_.ask(q, {.deadline = current_deadline()});
+      co_return std::to_string(n);
+    }
+    troupe::delegated<store, query> handle(int key) { return troupe::delegate(store_, query{key}); }
+
+   private:
+    actor_ref<store> store_;
+  };
+  // endregion: context
+  troupe::system system;
+  auto f = system.spawn<front>(system.spawn<store>());
+  EXPECT_EQ(f.ask(query{2}, {.timeout = 10s}).get(), "4");
+  EXPECT_EQ(f.ask(3).get(), 6);
+}
+
+TEST(Guide, ShowsHowActorsAreFound) {
+  struct total {};
+  class counter : public troupe::actor {
+   public:
+    int handle(total) const { return 7; }
+  };
+  troupe::system system;
+  // region: finding
+  auto first = system.spawn<counter>();
+  system.register_as("counter", first).value();
+  auto found = system.find<counter>("counter").value();  // failure: no such name, or another type
+
+  troupe::router<counter> all({first, system.spawn<counter>()}, troupe::routing::least_loaded);
+  int n = all.ask(total{}).get();
+  // endregion: finding
+  EXPECT_EQ(found, first);
+  EXPECT_EQ(n, 7);
 }
 
 TEST(Guide, ShowsDevicesWithAndWithoutAConfiguration) {

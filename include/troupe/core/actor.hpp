@@ -2,12 +2,14 @@
 
 #include <troupe/core/actor_ref.hpp>
 #include <troupe/core/actor_timer.hpp>
+#include <troupe/core/delegate.hpp>
 #include <troupe/core/spawn_options.hpp>
 #include <troupe/core/supervision.hpp>
 #include <troupe/core/unique_function.hpp>
 
 #include <chrono>
 #include <tuple>
+#include <typeinfo>
 
 namespace troupe {
 
@@ -19,13 +21,14 @@ using actor_factory = unique_function<std::unique_ptr<actor>()>;
 
 /// What the runtime must know of an actor type.
 struct actor_traits {
-  bool reentrant;
+  bool reentrant = false;
+  const std::type_info* type = nullptr;
 };
 
 template <class A>
 constexpr actor_traits traits_of() {
-  if constexpr (requires { A::reentrant; }) return {A::reentrant};
-  return {false};
+  if constexpr (requires { A::reentrant; }) return {A::reentrant, &typeid(A)};
+  return {false, &typeid(A)};
 }
 
 TROUPE_EXPORT any_actor_ref spawn_child(actor_cell& parent, actor_factory make,
@@ -88,6 +91,15 @@ class TROUPE_EXPORT actor {
   [[nodiscard]] actor_id id() const noexcept;
   [[nodiscard]] troupe::system& system() const noexcept;
 
+  // Of the message that is being handled; a coroutine asks before it first waits.
+  /// Until then whoever asked waits for the answer, by the system's clock; `time_point::max()`
+  /// where there is no limit. To be handed on: `other.ask(m, {.deadline = current_deadline()})`.
+  [[nodiscard]] std::chrono::steady_clock::time_point current_deadline() const noexcept;
+  /// The actor that sent it, if this actor declares `static constexpr bool knows_sender = true` and
+  /// an actor's turn sent it; else invalid. `current_sender().as<A>()` is the reference by its
+  /// type.
+  [[nodiscard]] any_actor_ref current_sender() const noexcept;
+
   template <class Self>
   [[nodiscard]] static actor_ref<Self> reference(Self* self) noexcept {
     return actor_ref<Self>(*self->cell_);
@@ -141,6 +153,7 @@ class TROUPE_EXPORT actor {
   auto stash(Self* self, M message) {
     using envelope = detail::envelope<Self, M, true>;
     auto* m = detail::make_pooled<envelope>(std::move(message));
+    m->context = detail::take_context(*cell_);
     m->sink = promise<typename envelope::reply>();
     auto later = m->sink.get_future();
     detail::put_aside(*self->cell_, *m);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -67,8 +68,11 @@ struct error {
   std::int64_t vendor_code = 0;  ///< the vendor's own code, or errno
   std::int32_t device = -1;      ///< device ordinal, -1 when none
   std::uint64_t generation = 0;  ///< the device's generation when it happened
+  /// The failure that brought this one about: of `actor_stopped` and `no_reply`, what the actor had
+  /// failed with. Null when there is none.
+  std::shared_ptr<const error> cause{};
 
-  /// The whole failure in a fixed order: vendor call, request and rule, device.
+  /// The whole failure in a fixed order: vendor call, request and rule, device, cause.
   [[nodiscard]] TROUPE_EXPORT std::string to_string() const;
 };
 

@@ -93,8 +93,18 @@ class promise {
     }
   }
 
-  /// Nobody waits for the answer any more.
-  [[nodiscard]] bool abandoned() const noexcept { return state_ == nullptr || state_->abandoned(); }
+  /// Nobody waits for the answer any more: the future has been let go or has timed out, or the one
+  /// that `then` made of it, if its function returns something: one that returns nothing wants the
+  /// answer for itself.
+  /// Of a chain of many links one that is far away may be missed.
+  [[nodiscard]] bool abandoned() const noexcept { return in_vain(100); }
+
+  /// For the runtime: `abandoned`, looking as far as `links` allows.
+  [[nodiscard]] bool in_vain(int links) const noexcept {
+    return state_ == nullptr || state_->in_vain(links);
+  }
+  /// For the runtime: its own future has been let go, whatever was made of it.
+  [[nodiscard]] bool let_go() const noexcept { return state_ == nullptr || state_->abandoned(); }
 
   /// Not answered yet.
   [[nodiscard]] bool pending() const noexcept { return state_ != nullptr; }

@@ -22,6 +22,9 @@ namespace detail {
 /// middle of something, another continuation included, soon.
 struct continuation {
   void (*run)(continuation& self, future_state_base& state) noexcept = nullptr;
+  /// Nobody waits for what `run` would bring about. Called by the promise, which alone lets it run.
+  /// Null: somebody does. What follows is looked at as far as `links` allows.
+  bool (*in_vain)(const continuation& self, int links) noexcept = nullptr;
   // While it is put off:
   continuation* after = nullptr;
   future_state_base* source = nullptr;
@@ -53,9 +56,18 @@ class TROUPE_EXPORT future_state_base {
     return (status_.load(std::memory_order_acquire) & completed) != 0;
   }
 
-  /// Nobody waits for the value any more. Relaxed: whoever reads it may only save itself work.
+  /// The future has let go. Relaxed: whoever reads it may only save itself work.
   [[nodiscard]] bool abandoned() const noexcept {
     return (status_.load(std::memory_order_relaxed) & abandoned_bit) != 0;
+  }
+
+  /// By the promise: the future, or what was made of it, has let go. At the end of `links` somebody
+  /// may still wait: a chain is looked at link below link, and may be longer than the stack.
+  [[nodiscard]] bool in_vain(int links) const noexcept {
+    const std::uint32_t status = status_.load(std::memory_order_acquire);
+    if ((status & continued) == 0) return (status & abandoned_bit) != 0;
+    return links > 0 && continuation_->in_vain != nullptr &&
+           continuation_->in_vain(*continuation_, links - 1);
   }
 
   [[nodiscard]] completion_driver* driver() const noexcept { return driver_; }

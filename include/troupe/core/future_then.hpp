@@ -6,6 +6,7 @@
 #include <troupe/core/unique_function.hpp>
 
 #include <memory>
+#include <tuple>
 
 namespace troupe {
 namespace detail {
@@ -36,10 +37,15 @@ struct flattened<future<U>> {
   using type = U;
 };
 
-/// Hands the outcome of a future on to `sink`.
-template <class T>
+/// Hands the outcome of a future on to `sink`, and keeps `kept` until then.
+template <class T, class... Kept>
 struct forward_node final : continuation {
-  explicit forward_node(promise<T> s) : sink(std::move(s)) { run = &hand_on; }
+  explicit forward_node(promise<T> s, Kept&&... k) : kept(std::move(k)...), sink(std::move(s)) {
+    run = &hand_on;
+    in_vain = [](const continuation& self, int links) noexcept {
+      return static_cast<const forward_node&>(self).sink.in_vain(links);
+    };
+  }
   static void hand_on(continuation& self, future_state_base& base) noexcept {
     forward_node& me = static_cast<forward_node&>(self);
     {
@@ -48,14 +54,15 @@ struct forward_node final : continuation {
     }
     drop_pooled(&me);
   }
+  [[no_unique_address]] std::tuple<Kept...> kept;
   promise<T> sink;
 };
 
 /// Hands the outcome of `source` on to `sink`, once there is one. Where the sink's own outcome is
 /// to be handed on as well, this one goes to the end of that at once: functions that return the
 /// future of the next such function, as a loop does, keep no more than the last of them.
-template <class T>
-void forward(future<T> source, promise<T> sink) {
+template <class T, class... Kept>
+void forward(future<T> source, promise<T> sink, Kept... kept) {
   future_state<T>& from = source.release_state();
   for (continuation* next = sink.attached();
        next != nullptr && next->run == &forward_node<T>::hand_on; next = sink.attached()) {
@@ -63,7 +70,7 @@ void forward(future<T> source, promise<T> sink) {
     sink.become(std::move(passed.sink));
     drop_pooled(&passed);
   }
-  from.continue_with(*make_pooled<forward_node<T>>(std::move(sink)));
+  from.continue_with(*make_pooled<forward_node<T, Kept...>>(std::move(sink), std::move(kept)...));
 }
 
 /// Answers `sink` with what `call` returns or throws.
@@ -90,7 +97,14 @@ void answer_with(promise<U>& sink, Call&& call) noexcept {
 
 template <class T, class F, class U>
 struct then_node final : continuation {
-  then_node(F f, promise<U> s) : function(std::move(f)), sink(std::move(s)) { run = &apply; }
+  then_node(F f, promise<U> s) : function(std::move(f)), sink(std::move(s)) {
+    run = &apply;
+    if constexpr (!std::is_void_v<U>) {
+      in_vain = [](const continuation& self, int links) noexcept {
+        return static_cast<const then_node&>(self).sink.in_vain(links);
+      };
+    }
+  }
 
   static void apply(continuation& self, future_state_base& base) noexcept {
     then_node& me = static_cast<then_node&>(self);
@@ -115,13 +129,19 @@ struct then_node final : continuation {
 };
 
 [[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds patience);
+TROUPE_EXPORT void yield_thread() noexcept;
 
 /// Answers `sink` with the source's outcome or with an error of another origin, whichever is first.
-/// Owned by the source's completion and by the other origins: a reference each.
+/// Owned by the source's completion and by the other origins: a reference each. Whoever takes
+/// `stage_` from `open` to `decided` owns the sink; the source's promise, which asks whether
+/// anybody waits, has it for a moment as `observed` (acquire to take it, release to give it back).
 template <class T>
 class race final : public continuation {
  public:
-  explicit race(promise<T> sink) : sink_(std::move(sink)) { run = &source_completed; }
+  explicit race(promise<T> sink) : sink_(std::move(sink)) {
+    run = &source_completed;
+    in_vain = &nobody_waits;
+  }
 
   /// Holds the race for an origin of errors; dropping it unused is fine.
   class entry {
@@ -169,8 +189,27 @@ class race final : public continuation {
     me.release();
   }
 
-  // Relaxed: what decides is only who is first; the sink publishes its own value.
-  bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_relaxed); }
+  bool claim() noexcept {
+    auto seen = stage::open;
+    while (!stage_.compare_exchange_weak(seen, stage::decided, std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
+      if (seen == stage::decided) return false;
+      if (std::exchange(seen, stage::open) == stage::observed) yield_thread();
+    }
+    return true;
+  }
+
+  static bool nobody_waits(const continuation& self, int links) noexcept {
+    const race& me = static_cast<const race&>(self);
+    auto seen = stage::open;
+    if (!me.stage_.compare_exchange_strong(seen, stage::observed, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
+      return true;
+    }
+    const bool let_go = me.sink_.in_vain(links);
+    me.stage_.store(stage::open, std::memory_order_release);
+    return let_go;
+  }
 
   // acq_rel: the last owner destroys what the others wrote.
   void release() noexcept {
@@ -178,7 +217,8 @@ class race final : public continuation {
   }
 
   std::atomic<std::uint32_t> references_{1};
-  std::atomic<bool> claimed_{false};
+  enum class stage : std::uint8_t { open, observed, decided };
+  mutable std::atomic<stage> stage_{stage::open};
   promise<T> sink_;
 };
 

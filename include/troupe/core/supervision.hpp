@@ -28,8 +28,9 @@ enum class strategy : std::uint8_t {
   rest_for_one,  ///< the child that failed and those spawned after it
 };
 
-/// The default: a device fault restarts, exhausted memory resumes (it was one reply), what no new
-/// incarnation can mend stops, and whatever else it is (a handler's exception) escalates.
+/// The default: what no new incarnation can mend stops, exhausted memory resumes (it was one
+/// reply), and whatever else it is (a handler's exception, a device fault) restarts. What it
+/// decides is logged (`system_config::log`).
 [[nodiscard]] TROUPE_EXPORT directive default_decider(const error& e) noexcept;
 
 /// At most `restarts` within the sliding `window`; the next failure stops the child.
@@ -50,7 +51,7 @@ struct backoff {
 /// How an actor looks after its children.
 struct supervision {
   troupe::strategy strategy = strategy::one_for_one;
-  directive (*decider)(const error&) noexcept = &default_decider;
+  directive (*decider)(const error&) noexcept = &default_decider;  ///< null: the default
   restart_budget budget{};  ///< per child; of all children together unless one_for_one. A new
                             ///< incarnation, which has new children, begins with all of it.
   troupe::backoff backoff{};

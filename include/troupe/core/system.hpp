@@ -1,9 +1,13 @@
 #pragma once
 
 #include <troupe/core/actor.hpp>
+#include <troupe/core/actor_status.hpp>
+#include <troupe/core/log.hpp>
 
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -37,6 +41,9 @@ struct system_config {
   troupe::supervision supervision{};  ///< of the actors spawned by the system itself
   /// Decides on what was escalated to the root; `escalate` is taken as `stop`.
   directive (*on_escalation)(const error&) noexcept = nullptr;
+  /// Told of each failure that no decider of the program's own has dealt with: what the default
+  /// decided, what was stopped at the root, what has spent its restarts. Empty: stderr.
+  log_hook log{};
   /// How long the destructor lets actors handle what their mailboxes hold.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
@@ -70,14 +77,37 @@ class TROUPE_EXPORT system {
         [make = std::move(make)]() mutable -> std::unique_ptr<actor> { return make(); });
   }
 
-  /// Lets every actor handle what its mailbox holds, then stops it, children before parents; what
-  /// is not done after `patience` is stopped, and the future fails with `errc::timed_out`. May be
-  /// called again, from anywhere.
+  /// Lets every actor handle what its mailbox holds and reply to all of it, while it goes on with
+  /// what comes meanwhile; then stops all, children before parents, each when its mailbox is empty.
+  /// What is not done after `patience` is stopped, and the future fails with `errc::timed_out`,
+  /// which says how much that was. May be called again, from anywhere.
   future<void> shutdown(std::chrono::nanoseconds patience = std::chrono::seconds(5));
 
   /// Calls `subscriber` for each dead letter, on the thread that found it. What it throws is lost.
+  /// Dead letters that a subscriber brings about, as one does that tells a stopped actor, are only
+  /// counted. Throws `failure` (`errc::invalid_argument`) where it is empty.
   void on_dead_letter(unique_function<void(const dead_letter&)> subscriber);
   [[nodiscard]] std::uint64_t dead_letter_count() const noexcept;
+
+  /// All actors that have not stopped, a parent before its children.
+  [[nodiscard]] std::vector<actor_status> actors() const;
+
+  /// Makes the actor known by a name until it stops. `errc::invalid_argument`: the name is empty,
+  /// or another actor's; `errc::actor_stopped`.
+  result<void> register_as(std::string name, const any_actor_ref& actor);
+  /// The actor of that name. `errc::invalid_argument`: there is none, or it is of another type.
+  template <class A>
+  [[nodiscard]] result<actor_ref<A>> find(std::string_view name) const {
+    result<any_actor_ref> found = find_any(name);
+    if (!found) return std::move(found).error();
+    if (actor_ref<A> typed = found->template as<A>(); typed.valid()) return typed;
+    return error{
+        .code = errc::invalid_argument,
+        .message = "find: " + found->path() + " is not a " + std::string(detail::name_of<A>())};
+  }
+  [[nodiscard]] result<any_actor_ref> find_any(std::string_view name) const;
+  /// False: no actor had that name.
+  bool forget(std::string_view name);
 
   /// The service with this key; made and attached if there is none. Null once services end with the
   /// system.
@@ -85,6 +115,9 @@ class TROUPE_EXPORT system {
                                           unique_function<std::shared_ptr<system_service>()> make);
 
   [[nodiscard]] std::shared_ptr<timer_service> timers() const;
+
+  /// The hook of its configuration, for parts of the program that report as it does (`write_log`).
+  [[nodiscard]] const log_hook& log() const noexcept;
 
   /// The device with this number, made with the defaults if there is none that runs. Include
   /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a

@@ -55,6 +55,7 @@ class TROUPE_EXPORT suspended_wait final : public continuation, public turn_work
  private:
   enum class stage : std::uint8_t { waiting, resumed, left };
 
+  static bool has_left(const continuation& self, int links) noexcept;
   static void future_completed(continuation& self, future_state_base& state) noexcept;
   static void resume_in_turn(turn_work& self) noexcept;
   void resume() noexcept;

@@ -164,7 +164,8 @@ class TROUPE_EXPORT device {
 
   /// Calls `watcher` soon with the current generation and then with each new one (some may be
   /// skipped), and with nothing once the device is gone. Runs on the device's own thread, as a
-  /// continuation does (`future::then`).
+  /// continuation does (`future::then`). Throws `failure` (`errc::invalid_argument`) where it is
+  /// empty.
   void watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher);
 
   /// Waits until generation 1 is there. \errors why the device could not be brought up

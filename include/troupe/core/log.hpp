@@ -1,0 +1,31 @@
+#pragma once
+
+#include <troupe/core/error.hpp>
+#include <troupe/core/export.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace troupe {
+
+enum class log_level : std::uint8_t {
+  warning,  ///< it goes on
+  error,    ///< something has ended for good
+};
+
+/// A failure that no code of the program was asked about. The views are valid during the call.
+struct log_entry {
+  log_level level{};
+  std::string_view source;  ///< an actor's path, or a device as "device 0"
+  std::string_view event;   ///< what happened to it, as "failed, and is restarted"
+  const troupe::error& reason;
+};
+
+/// Called on the thread that found it, by several at once. What it throws is lost.
+using log_hook = std::function<void(const log_entry&)>;
+
+/// Calls the hook; an empty one prints the entry on stderr.
+TROUPE_EXPORT void write_log(const log_hook& hook, const log_entry& entry) noexcept;
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace troupe::detail {
+
+class system_core;
+
+/// A shutdown under way. Every actor holds it until it has replied to what its mailbox held when
+/// the shutdown came; when the last lets go, all can stop without a loss.
+class settling {
+ public:
+  explicit settling(std::shared_ptr<system_core> core) noexcept : core_(std::move(core)) {}
+  settling(const settling&) = delete;
+  settling& operator=(const settling&) = delete;
+  ~settling();
+
+ private:
+  std::shared_ptr<system_core> core_;
+};
+
+}  // namespace troupe::detail
