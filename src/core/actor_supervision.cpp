@@ -19,6 +19,7 @@ directive default_decider(const error& e) noexcept {
       return directive::resume;
     case errc::poisonous:
     case errc::device_stopped:
+    case errc::device_unavailable:
     case errc::device_condemned:
     case errc::worker_not_found:
     case errc::version_mismatch:
@@ -44,7 +45,6 @@ directive default_decider(const error& e) noexcept {
     case errc::handler_failed:
     case errc::device_fault:
     case errc::aborted:
-    case errc::device_unavailable:
     case errc::protocol_violation:
     case errc::library_error:
     case errc::numerical:

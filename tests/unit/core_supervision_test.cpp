@@ -20,6 +20,7 @@ TEST(Supervision, DefaultDeciderFollowsTheKindOfError) {
   EXPECT_EQ(default_decider({.code = errc::device_fault}), directive::restart);
   EXPECT_EQ(default_decider({.code = errc::out_of_memory}), directive::resume);
   EXPECT_EQ(default_decider({.code = errc::device_condemned}), directive::stop);
+  EXPECT_EQ(default_decider({.code = errc::device_unavailable}), directive::stop);
   EXPECT_EQ(default_decider({.code = errc::handler_failed}), directive::restart);
   EXPECT_EQ(default_decider({.code = errc::shape_mismatch}), directive::restart);
   EXPECT_EQ(default_decider({.code = errc::actor_stopped}), directive::restart);
