@@ -3,6 +3,7 @@
 #include <troupe/core/actor.hpp>
 #include <troupe/core/error.hpp>
 
+#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -20,6 +21,14 @@ class device_guard final : public actor {
  public:
   void handle(device_ended ended) {
     if (ended.by_request) return stop();
+    // The device does not begin again with a new incarnation of this.
+    if (default_decider(ended.why) != directive::stop) {
+      ended.why = error{.code = errc::device_stopped,
+                        .message = "the device has ended",
+                        .device = ended.why.device,
+                        .generation = ended.why.generation,
+                        .cause = std::make_shared<const error>(ended.why)};
+    }
     throw failure(std::move(ended.why));
   }
 };
