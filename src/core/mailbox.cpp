@@ -173,6 +173,8 @@ bool mailbox::half_free() const noexcept {
 }
 
 void mailbox::wake_waiters() noexcept {
+  // For an actor that stops, which would go into the kernel for nobody. Who comes now looks again.
+  if (waiting_.load(std::memory_order_seq_cst) == 0) return;
   room_epoch_.fetch_add(1, std::memory_order_seq_cst);
   os::futex_wake(room_epoch_, INT_MAX, os::sharing::program);
 }
