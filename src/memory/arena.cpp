@@ -38,7 +38,7 @@ std::optional<arena::piece> arena::take_tight(std::uint64_t bytes) {
 }
 
 std::optional<arena::piece> arena::cut(std::uint64_t size) {
-  const auto fit = by_size_.lower_bound(size);
+  const auto fit = by_size_.lower_bound({size, 0});
   if (fit == by_size_.end()) return std::nullopt;
   const std::uint64_t offset = fit->second;
   const std::uint64_t rest = fit->first - size;
@@ -60,13 +60,23 @@ void arena::grow(std::uint64_t bytes) {
   extent_ += bytes;
 }
 
+// What lies beside each other becomes one before it comes among the stretches: there may be a
+// hundred thousand pieces, and few stretches of them.
 void arena::coalesce() {
+  std::vector<piece> pieces;
   for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
     const std::uint64_t power = std::uint64_t{1} << (bin / steps);
     const std::uint64_t size = power + power / steps * (bin % steps);
     for (const std::uint64_t offset : bins_[bin])
-      insert_free(offset, size);
+      pieces.push_back({offset, size});
     bins_[bin].clear();
+  }
+  std::ranges::sort(pieces, {}, &piece::offset);
+  for (std::size_t next = 0; next < pieces.size();) {
+    piece stretch = pieces[next++];
+    for (; next < pieces.size() && stretch.offset + stretch.bytes == pieces[next].offset; ++next)
+      stretch.bytes += pieces[next].bytes;
+    insert_free(stretch.offset, stretch.bytes);
   }
 }
 
@@ -94,9 +104,7 @@ void arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator stretch) {
-  auto [first, last] = by_size_.equal_range(stretch->second);
-  by_size_.erase(
-      std::find_if(first, last, [&](const auto& entry) { return entry.second == stretch->first; }));
+  by_size_.erase({stretch->second, stretch->first});
   free_.erase(stretch);
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -55,9 +57,10 @@ class arena {
   std::uint64_t granule_;
   std::uint64_t extent_ = 0;
   std::uint64_t used_ = 0;
-  std::vector<std::vector<std::uint64_t>> bins_;         // by size step: offsets, last in first out
-  std::map<std::uint64_t, std::uint64_t> free_;          // offset → bytes, never adjacent
-  std::multimap<std::uint64_t, std::uint64_t> by_size_;  // bytes → offset of the same stretches
+  std::vector<std::vector<std::uint64_t>> bins_;  // by size step: offsets, last in first out
+  std::map<std::uint64_t, std::uint64_t> free_;   // offset → bytes, never adjacent
+  // Bytes and offset of the same stretches. A set, because thousands may be of one size.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;
 };
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -48,6 +49,23 @@ TEST(Arena, HasNothingBeforeItGrows) {
   a.grow(granule);
   EXPECT_TRUE(a.take(1));
   EXPECT_FALSE(a.take(1));
+}
+
+// A quadratic way takes a minute for these.
+TEST(Arena, CoalescesManyPiecesOfASizeInNoTime) {
+  arena a(granule);
+  constexpr std::uint64_t many = 300'000;
+  a.grow(many * granule);
+  std::vector<arena::piece> pieces;
+  for (std::uint64_t i = 0; i < many; ++i)
+    pieces.push_back(*a.take(granule));
+  // Every other one, so that none has a neighbour; then the rest.
+  for (std::uint64_t first : {0U, 1U}) {
+    for (std::uint64_t i = first; i < many; i += 2)
+      a.give_back(pieces[i]);
+    a.coalesce();
+    EXPECT_EQ(a.largest_free_bytes(), first == 0 ? granule : many * granule);
+  }
 }
 
 TEST(Arena, JoinsNeighboursOnceCoalesced) {
