@@ -285,6 +285,8 @@ std::string memory_pool::belongs_to_another_than(const memory_pool& wanted) cons
 }
 
 pool_statistics memory_pool::statistics() const {
+  // Whoever had the lock at the fork is not here to let go of it.
+  if (is_copy()) return {.limit_bytes = config_.limit_bytes};
   const std::lock_guard lock(mutex_);
   return {.limit_bytes = config_.limit_bytes,
           .used_bytes = slabs_ ? slabs_->used_bytes() : arena_.used_bytes(),

@@ -3,6 +3,8 @@
 #include "under_sanitizers.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -33,6 +35,23 @@ TEST(MemoryPool, TwoPoolsLieAtDifferentAddresses) {
   std::memset(one->base(), 1, one->bytes());
   std::memset(two->base(), 2, two->bytes());
   EXPECT_EQ(one->base()[0], std::byte{1});
+}
+
+// As where another thread allocates at the fork: it is not in the copy to let go of the lock.
+TEST(MemoryPool, AForkedProcessMayAskForStatisticsWhoeverHadTheLock) {
+  const auto pool = make_pool();
+  int status = -1;
+  pool->watch_reach(&status, [&](std::uint64_t) {
+    const pid_t copy = ::fork();
+    if (copy == 0) {
+      ::alarm(20);
+      ::_exit(pool->statistics().limit_bytes == pool->bytes() ? 0 : 1);
+    }
+    EXPECT_EQ(::waitpid(copy, &status, 0), copy);
+  });
+  ASSERT_TRUE(pool->allocate(granule, 1));
+  pool->unwatch_reach(&status);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
