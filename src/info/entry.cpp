@@ -72,7 +72,7 @@ std::string as_json(const section& s) {
   std::string made = fmt::format("  {}: [", quoted(s.key));
   for (const entry& one : s.entries) {
     made += &one == s.entries.data() ? "\n" : ",\n";
-    made += fmt::format("    {{\"name\": {}, \"text\": {}", quoted(one.name), quoted(one.text));
+    made += fmt::format(R"(    {{"name": {}, "text": {})", quoted(one.name), quoted(one.text));
     for (const auto& [name, value] : one.facts)
       made += fmt::format(", {}: {}", quoted(name), value);
     if (!one.remedy.empty()) made += fmt::format(", \"remedy\": {}", quoted(one.remedy));

@@ -23,7 +23,7 @@ using clock = std::chrono::steady_clock;
 // The first library that is loaded from a cold disk takes seconds.
 constexpr std::chrono::seconds patience(15);
 
-std::vector<entry> no_answer(const std::string& name, std::string why) {
+std::vector<entry> no_answer(const std::string& name, const std::string& why) {
   entry one{.name = name, .text = "unknown: " + why};
   one.fact("problem", std::string_view(why));
   return {std::move(one)};
