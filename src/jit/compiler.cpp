@@ -15,8 +15,10 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace troupe::jit {
@@ -50,13 +52,24 @@ result<disk_cache> open_disk_cache(const compiler_config& config) {
   return disk_cache::open(folder, config.disk_cache_bytes);
 }
 
+// The program may go to another folder before they are used. What has no slash is looked for.
+compiler_config with_absolute_paths(compiler_config config) {
+  for (std::string* path : {&config.compiler_path, &config.nvrtc_path, &config.nvjitlink_path}) {
+    std::error_code failed;
+    const auto whole = std::filesystem::absolute(*path, failed);
+    if (path->find('/') != std::string::npos && !failed) *path = whole.lexically_normal().string();
+  }
+  return config;
+}
+
 }  // namespace
 
-/// Owned by the compiler. `mutex_` guards what is below it; the disk cache takes any thread.
-class compiler::service {
+/// Owned by the compiler, and by its threads: one of them may run the continuation that lets go of
+/// the compiler. `mutex_` guards what is below it; the disk cache takes any thread.
+class compiler::service : public std::enable_shared_from_this<service> {
  public:
   explicit service(compiler_config config)
-      : config_(std::move(config)),
+      : config_(with_absolute_paths(std::move(config))),
         executable_(compiler_executable(config_)),
         disk_(open_disk_cache(config_)),
         end_(os::create_event()),
@@ -64,20 +77,32 @@ class compiler::service {
     config_.processes = std::max(config_.processes, 1);
   }
 
-  ~service() {
+  service(const service&) = delete;
+  service& operator=(const service&) = delete;
+  ~service() = default;
+
+  void end() {
+    std::vector<std::thread> threads;
+    std::deque<task> waiting;
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
+      threads.swap(threads_);
+      waiting.swap(waiting_);
     }
     // Also wakes those that wait for a compilation's end; nobody takes it.
     if (end_) ::eventfd_write(end_->get(), 1);
     work_.notify_all();
-    threads_.clear();
-    for (task& one : waiting_)
+    for (std::thread& one : threads) {
+      if (one.get_id() == std::this_thread::get_id()) {
+        one.detach();
+      } else {
+        one.join();
+      }
+    }
+    for (task& one : waiting)
       one.answer.set_error({.code = errc::cancelled, .message = "the compiler was destroyed"});
   }
-  service(const service&) = delete;
-  service& operator=(const service&) = delete;
 
   template <class What>
   future<binary> make(What what) {
@@ -89,10 +114,15 @@ class compiler::service {
     }
     task next{.planned = *std::move(planned), .answer = {}};
     future<binary> answer = next.answer.get_future();
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     waiting_.push_back(std::move(next));
-    if (idle_ < waiting_.size() && threads_.size() < static_cast<std::size_t>(config_.processes)) {
-      threads_.push_back(os::start_thread<std::jthread>([this] { run(); }));
+    if (auto started = start_thread_if_needed(); !started) {
+      next = std::move(waiting_.back());
+      waiting_.pop_back();
+      ++counts_.failed;
+      lock.unlock();
+      next.answer.set_error(std::move(started).error());
+      return answer;
     }
     work_.notify_one();
     return answer;
@@ -111,6 +141,22 @@ class compiler::service {
     plan planned;
     promise<binary> answer;
   };
+
+  // With the lock. Fails where there is no thread at all, and none can be started.
+  result<void> start_thread_if_needed() {
+    const bool enough =
+        idle_ >= waiting_.size() || threads_.size() == static_cast<std::size_t>(config_.processes);
+    if (enough) return {};
+    try {
+      threads_.push_back(
+          os::start_thread<std::thread>([self = shared_from_this()] { self->run(); }));
+    } catch (const std::system_error& none) {
+      if (!threads_.empty()) return {};
+      return system_failure("pthread_create", none.code().value(),
+                            "a thread that waits for compilations cannot be started");
+    }
+    return {};
+  }
 
   future<binary> failed(error why) {
     const std::lock_guard lock(mutex_);
@@ -199,12 +245,12 @@ class compiler::service {
   std::deque<task> waiting_;
   std::size_t idle_ = 0;
   bool ending_ = false;
-  std::vector<std::jthread> threads_;
+  std::vector<std::thread> threads_;
 };
 
 compiler::compiler(compiler_config config)
-    : service_(std::make_unique<service>(std::move(config))) {}
-compiler::~compiler() = default;
+    : service_(std::make_shared<service>(std::move(config))) {}
+compiler::~compiler() { service_->end(); }
 
 future<binary> compiler::compile(source what) { return service_->make(std::move(what)); }
 future<binary> compiler::link(linkage what) { return service_->make(std::move(what)); }

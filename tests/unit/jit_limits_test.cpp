@@ -3,12 +3,15 @@
 
 #include "under_sanitizers.hpp"
 #include "unit/jit_sources.hpp"
+#include "unit/no_more_threads.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 namespace troupe::jit {
@@ -102,6 +105,37 @@ TEST_F(JitLimits, ADestroyedCompilerEndsWhatItHas) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, errc::cancelled);
   }
+}
+
+TEST_F(JitLimits, ACompilerMayBeLetGoOfInItsOwnContinuation) {
+  auto c = std::make_unique<compiler>(config());
+  auto hangs = c->compile({.text = "hang", .architecture = "sm_90"});
+  auto done =
+      c->compile({.text = "fine", .architecture = "sm_90"}).then([&](const binary&) { c.reset(); });
+  ASSERT_TRUE(done.wait_for(30s));
+  EXPECT_TRUE(done.get_result());
+  EXPECT_EQ(hangs.get_result().error().code, errc::cancelled);
+}
+
+TEST_F(JitLimits, ACompilationForWhichNoThreadStartsFails) {
+  if (test::under_sanitizers) GTEST_SKIP() << "they start threads their own way";
+  compiler c(config());
+  {
+    const no_thread_starts now;
+    EXPECT_EQ(failure_of(c, "fine").code, errc::system_error);
+  }
+  EXPECT_TRUE(c.compile({.text = "fine", .architecture = "sm_90"}).get_result());
+}
+
+TEST_F(JitLimits, RelativePathsBeginWhereTheProgramIsWhenItMakesTheCompiler) {
+  const auto home = std::filesystem::current_path();
+  compiler_config relative = config();
+  relative.nvrtc_path = std::filesystem::relative(relative.nvrtc_path, home).string();
+  compiler c(relative);
+  std::filesystem::current_path("/");
+  const auto made = c.compile({.text = "fine", .architecture = "sm_90"}).get_result();
+  std::filesystem::current_path(home);
+  EXPECT_TRUE(made) << made.error().to_string();
 }
 
 TEST_F(JitLimits, NvrtcThatIsNotThereIsOneClearLine) {

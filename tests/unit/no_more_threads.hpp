@@ -2,9 +2,11 @@
 
 #include <troupe/core/error.hpp>
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -33,6 +35,28 @@ inline void start_all_threads_there_are() {
     return;
   }
 }
+
+// While it lives, threads would have more of a stack than there are addresses.
+class no_thread_starts {
+ public:
+  no_thread_starts() {
+    ::pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    ::pthread_attr_init(&huge);
+    ::pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    ::pthread_setattr_default_np(&huge);
+    ::pthread_attr_destroy(&huge);
+  }
+  no_thread_starts(const no_thread_starts&) = delete;
+  no_thread_starts& operator=(const no_thread_starts&) = delete;
+  ~no_thread_starts() {
+    ::pthread_setattr_default_np(&before_);
+    ::pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_{};
+};
 
 inline errc code_of_failure(const std::function<void()>& what) {
   try {

@@ -114,7 +114,8 @@ struct compiler_statistics {
 class TROUPE_EXPORT compiler {
  public:
   explicit compiler(compiler_config config = {});
-  /// Ends what is running; its futures fail with `cancelled`.
+  /// Ends what is running; its futures fail with `cancelled`. Waits for continuations that run, but
+  /// for the one that it is called in.
   ~compiler();
   compiler(const compiler&) = delete;
   compiler& operator=(const compiler&) = delete;
@@ -123,7 +124,8 @@ class TROUPE_EXPORT compiler {
   /// \errors `invalid_argument` for an architecture or a header that cannot be, a name with a NUL;
   /// `library_missing` without NVRTC, with what was tried; `library_error` of NVRTC with its code
   /// and, in `message`, the whole log; `deadline_exceeded` and `out_of_memory` beyond the limits;
-  /// `worker_not_found` without the compiler program; `cancelled`
+  /// `worker_not_found` without the compiler program; `system_error` where no thread can be
+  /// started; `cancelled`
   [[nodiscard]] future<binary> compile(source what);
   /// The pieces' lowered names come along. \errors as `compile`, of nvJitLink
   [[nodiscard]] future<binary> link(linkage what);
@@ -136,7 +138,7 @@ class TROUPE_EXPORT compiler {
 
  private:
   class service;
-  std::unique_ptr<service> service_;
+  std::shared_ptr<service> service_;
 };
 
 /// The architecture to compile for that has all that the device's GPU has: "sm_90a" for an H100.
