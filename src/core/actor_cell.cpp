@@ -97,9 +97,11 @@ bool actor_cell::post_message(message& m) noexcept {
     // An actor that waits for room in its own mailbox would wait for ever.
     const bool waits = mailbox_.options().when_full == overflow::wait && ambient.cell != this &&
                        mailbox_.could_ever_hold(m);
-    // It may also have stopped while the sender waited.
-    if (!waits || !dispatcher_->make_room(*this, m) || dead()) {
-      refuse(m, dead() ? errc::actor_stopped : errc::mailbox_full);
+    // It may also have stopped while the sender waited. Actors that wait for each other's room in a
+    // circle wait until their system is told to end.
+    const bool ends = core_->is_forced();
+    if (!waits || ends || !dispatcher_->make_room(*this, m) || dead()) {
+      refuse(m, ends || dead() ? errc::actor_stopped : errc::mailbox_full);
       return false;
     }
     outcome = mailbox_.push(m);

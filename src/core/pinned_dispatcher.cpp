@@ -85,6 +85,10 @@ void pinned_dispatcher::serve() noexcept {
   }
 }
 
+bool pinned_dispatcher::has_this_thread() const noexcept {
+  return thread_.get_id() == std::this_thread::get_id();
+}
+
 void pinned_dispatcher::join() noexcept {
   if (thread_.joinable()) thread_.join();
 }

@@ -18,6 +18,7 @@ class pinned_dispatcher final : public turn_dispatcher {
             future_state_base::time_point deadline) noexcept override;
   bool make_room(actor_cell& cell, const message& m) noexcept override;
   void cell_stopped() noexcept override;
+  [[nodiscard]] bool has_this_thread() const noexcept override;
   void join() noexcept override;
 
   /// True once the actor has stopped and the thread is joined.

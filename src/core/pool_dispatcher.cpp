@@ -51,6 +51,10 @@ pool_dispatcher::pool_dispatcher(std::int32_t threads, std::int32_t throughput)
 
 pool_dispatcher::~pool_dispatcher() = default;
 
+bool pool_dispatcher::has_this_thread() const noexcept {
+  return current_worker != nullptr && current_worker->pool == this;
+}
+
 void pool_dispatcher::join() noexcept {
   ending_.store(true, std::memory_order_seq_cst);
   wakes_.fetch_add(1, std::memory_order_seq_cst);
@@ -193,8 +197,7 @@ bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
   const thread_duties::waiting here(thread_duties::mine());
   // A worker that only waited might hold up the very actor it waits for.
-  const bool on_the_pool = current_worker != nullptr && current_worker->pool == this;
-  if (on_the_pool && !os::half_of_stack_is_used() && cell.claim_scheduled()) {
+  if (has_this_thread() && !os::half_of_stack_is_used() && cell.claim_scheduled()) {
     cell.run(turn_limits{.messages = throughput_});
   } else {
     const thread_duties::sleeping until_there_is_room;

@@ -39,6 +39,7 @@ class pool_dispatcher final : public turn_dispatcher, private stand_in {
   void help(actor_cell& cell, const future_state_base& state,
             future_state_base::time_point deadline) noexcept override;
   bool make_room(actor_cell& cell, const message& m) noexcept override;
+  [[nodiscard]] bool has_this_thread() const noexcept override;
   void join() noexcept override;
 
  private:

@@ -36,7 +36,11 @@ system::~system() {
         std::make_unique<std::shared_ptr<detail::system_core>>(std::move(core_)).release();
     return;
   }
-  core_->close();
+  if (core_->has_this_thread()) {
+    detail::system_core::close_elsewhere(std::move(core_));
+  } else {
+    core_->close();
+  }
 }
 
 detail::actor_cell& system::root() const noexcept { return core_->root(); }

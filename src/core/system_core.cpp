@@ -1,10 +1,14 @@
 #include "core/system_core.hpp"
 
+#include "core/ambient.hpp"
 #include "core/pinned_dispatcher.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <system_error>
+#include <thread>
 
 namespace troupe::detail {
 namespace {
@@ -75,6 +79,7 @@ void system_core::force_stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
+    is_forced_.store(true, std::memory_order_relaxed);
     root().stop_now();
     waiting = std::move(stopping_);
     stopping_.clear();
@@ -140,6 +145,26 @@ void system_core::close() noexcept {
   for (auto& d : pinned)
     d->join();
   root_ = {};  // it refers to this core
+}
+
+void system_core::close_elsewhere(std::shared_ptr<system_core> core) noexcept {
+  try {
+    std::thread([core] { core->close(); }).detach();
+  } catch (const std::system_error&) {
+    std::fputs(
+        "troupe: a system that is destroyed in one of its own threads is ended by another one, and "
+        "none can be started: its actors and devices are left as they are\n",
+        stderr);
+    [[maybe_unused]] const auto* for_good =
+        std::make_unique<std::shared_ptr<system_core>>(std::move(core)).release();
+  }
+}
+
+bool system_core::has_this_thread() noexcept {
+  if (ambient.cell != nullptr && &ambient.cell->core() == this) return true;
+  if (pool_->has_this_thread()) return true;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(pinned_, [](const auto& d) { return d->has_this_thread(); });
 }
 
 void system_core::dead(std::string_view message, const actor_cell& target, errc reason) noexcept {

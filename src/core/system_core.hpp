@@ -28,10 +28,17 @@ class system_core final : public std::enable_shared_from_this<system_core> {
 
   /// Spawns the root. Once, before anything else.
   void open();
-  /// Waits until the root has stopped, then ends the threads.
+  /// Waits until the root has stopped, then ends the threads. Precondition: `!has_this_thread()`.
   void close() noexcept;
-  /// Stops what `shutdown` lets drain.
+  /// The same on a thread of its own: for one of the system's, which it would wait for.
+  static void close_elsewhere(std::shared_ptr<system_core> core) noexcept;
+  /// True on its threads, and where this one helps with a turn of an actor.
+  [[nodiscard]] bool has_this_thread() noexcept;
+  /// Stops what `shutdown` lets drain, and ends what waits for room.
   void force_stop() noexcept;
+  [[nodiscard]] bool is_forced() const noexcept {
+    return is_forced_.load(std::memory_order_relaxed);
+  }
 
   [[nodiscard]] const system_config& config() const noexcept { return config_; }
   [[nodiscard]] const std::shared_ptr<timer_service>& timers() const noexcept { return timers_; }
@@ -81,6 +88,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   timer_id patience_alarm_{};
   std::mt19937_64 random_{std::random_device{}()};
 
+  std::atomic<bool> is_forced_{false};          ///< relaxed: whoever waits looks again and again
   std::atomic<std::uint64_t> dead_letters_{0};  ///< a count, for the curious
   std::mutex subscribers_mutex_;
   std::vector<std::shared_ptr<unique_function<void(const dead_letter&)>>> subscribers_;

@@ -33,7 +33,10 @@ class turn_dispatcher {
   /// Also runs the actors that ask for a thread of their own (a test kit's does).
   [[nodiscard]] virtual bool runs_everything() const noexcept { return false; }
 
-  /// Ends the threads. Nothing is ready any more.
+  /// True on one of its threads.
+  [[nodiscard]] virtual bool has_this_thread() const noexcept { return false; }
+
+  /// Ends the threads. Nothing is ready any more. Precondition: `!has_this_thread()`.
   virtual void join() noexcept = 0;
 };
 

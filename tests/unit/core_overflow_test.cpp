@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -169,6 +172,43 @@ TEST(DeadLetters, ASubscriberThatThrowsKeepsThemFromNobody) {
   EXPECT_FALSE(c.tell(add{1}));
   EXPECT_EQ(c.ask(total{}).get_result().error().code, errc::actor_stopped);
   EXPECT_EQ(seen, 4);
+}
+
+// Two that fill each other's mailbox, and wait for room there.
+class talker : public actor {
+ public:
+  struct partner {
+    any_actor_ref who;
+  };
+  struct talk {};
+  explicit talker(std::atomic<int>& refused) : refused_(refused) {}
+  void handle(partner p) { who_ = detail::typed<talker>(p.who); }
+  void handle(talk) {
+    while (who_.tell(talk{})) {
+    }
+    ++refused_;
+  }
+
+ private:
+  std::atomic<int>& refused_;
+  actor_ref<talker> who_;
+};
+
+TEST(Mailbox, ActorsThatWaitForRoomInACircleEndWithTheirSystem) {
+  std::atomic<int> refused = 0;
+  {
+    troupe::system running({.threads = 2, .drain = std::chrono::milliseconds(50)});
+    const spawn_options waits{.mailbox = {.capacity = 2, .when_full = overflow::wait}};
+    auto one = running.spawn<talker>(waits, std::ref(refused));
+    auto other = running.spawn<talker>(waits, std::ref(refused));
+    one.tell(talker::partner{other});
+    other.tell(talker::partner{one});
+    one.tell(talker::talk{});
+    other.tell(talker::talk{});
+    EXPECT_EQ(running.shutdown(std::chrono::milliseconds(50)).get_result().error().code,
+              errc::timed_out);
+  }
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace
