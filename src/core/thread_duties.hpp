@@ -59,6 +59,8 @@ class TROUPE_EXPORT thread_duties {
     if (!runs_) run_put_off();
   }
   [[nodiscard]] bool has_put_off() const noexcept { return !put_off_.empty(); }
+  /// For another thread to run.
+  [[nodiscard]] continuation_queue take_put_off() noexcept { return std::move(put_off_); }
   /// Has other threads run what was put off. False, and nothing is given, where there are none.
   bool give_away() noexcept;
   /// Runs what others have given away, on a thread that holds nothing up.
@@ -74,6 +76,15 @@ class TROUPE_EXPORT thread_duties {
   void work_with(stand_in* other) noexcept { stand_in_ = other; }
   /// Sleeps, or does its duties.
   void pause_until(future_state_base::time_point time) noexcept;
+
+  /// While this lives, continuations are put off.
+  class holding {
+   public:
+    holding() noexcept { mine().hold(); }
+    holding(const holding&) = delete;
+    holding& operator=(const holding&) = delete;
+    ~holding() { mine().release(); }
+  };
 
   /// While this lives the thread waits. What was put off until the continuation that waits has
   /// ended may be what it waits for, and runs first.

@@ -1,4 +1,5 @@
 #include "core/thread_duties.hpp"
+#include "device/copy_without_worker.hpp"
 #include "device/device_core.hpp"
 #include "device/staged_copy.hpp"
 
@@ -33,7 +34,8 @@ library_actor::library_actor(const library_actor&) = default;
 library_actor& library_actor::operator=(const library_actor&) = default;
 
 library_actor library_actor::on_new_lanes(int n) const {
-  return library_actor(core_, library_, core_->new_lanes(n));
+  auto own = core_->new_lanes_of(library_, n);
+  return library_actor(core_, own.library, std::move(own.lanes));
 }
 
 namespace {
@@ -155,7 +157,11 @@ future<void> device::copy_out(const any_tensor& from, dtype type, std::span<std:
   if (static_cast<std::size_t>(from.count() * size_of(type)) != to.size()) {
     return make_failed_future<void>(lengths_differ(from, to.size()));
   }
-  return staged_copy::out(core_, from, to);
+  const auto by_worker = [core = core_, from, to] { return staged_copy::out(core, from, to); };
+  if (!can_read_without_worker(*core_)) return by_worker();
+  return copy_without_worker(core_, from,
+                             any_tensor::unowned(to.data(), type, shape(from.extents())))
+      .then([by_worker](bool copied) { return copied ? make_ready_future() : by_worker(); });
 }
 
 future<void> device::copy(const any_tensor& from, const any_tensor& to) {
@@ -168,7 +174,11 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
   const auto target = home_of(to);
   const auto send = [](const std::shared_ptr<device_core>& on, const any_tensor& a,
                        const any_tensor& b) {
-    return device(on).ask(memory::copy{.from = a, .to = b});
+    const auto by_worker = [on, a, b] { return device(on).ask(memory::copy{.from = a, .to = b}); };
+    const bool to_host = b.buffer() && b.buffer()->owner == &on->host_memory();
+    if (!to_host || !can_read_without_worker(*on)) return by_worker();
+    return copy_without_worker(on, a, b).then(
+        [by_worker](bool copied) { return copied ? make_ready_future() : by_worker(); });
   };
   if (source == target) return send(source, from, to);
   // Two devices have no memory in common but the host's.
@@ -260,6 +270,8 @@ bool device::drain(std::chrono::nanoseconds patience) {
   }
   return true;
 }
+
+result<void> device::restart() { return core_->watch().restart(); }
 
 void device::stop() {
   core_->watch().stop({.code = errc::device_stopped, .message = "stopped by the program"});

@@ -32,15 +32,22 @@ unsigned copy_threads(bool on_device) noexcept {
 }
 
 // Workers may be in another folder, and the program may go to another one before the next starts.
+result<std::string> absolute_path(std::string_view setting, const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
+  if (path.empty() || failed || path.find('\0') != std::string::npos) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("{}: \"{}\" is no path", setting, path)};
+  }
+  return whole.string();
+}
+
 result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& plugins) {
   std::vector<std::string> paths;
   for (const std::string& plugin : plugins) {
-    std::error_code failed;
-    paths.push_back(std::filesystem::absolute(plugin, failed).lexically_normal().string());
-    if (plugin.empty() || failed || plugin.find('\0') != std::string::npos) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("plugins: \"{}\" is no path", plugin)};
-    }
+    auto path = absolute_path("plugins", plugin);
+    if (!path) return std::move(path).error();
+    paths.push_back(*std::move(path));
   }
   wire::configure_message message;
   if (wire::list_paths(paths, message.plugins)) return paths;
@@ -100,6 +107,13 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   auto plugins = absolute_paths(config.plugins);
   if (!plugins) return of_device(std::move(plugins).error());
   config.plugins = *std::move(plugins);
+  for (auto& [setting, path] : {std::pair("worker_path", &config.worker_path),
+                                std::pair("backend_path", &config.backend_path)}) {
+    if (path->empty()) continue;
+    auto whole = absolute_path(setting, *path);
+    if (!whole) return of_device(std::move(whole).error());
+    *path = *std::move(whole);
+  }
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
@@ -162,7 +176,17 @@ result<std::shared_ptr<device_core>> device_core::create_with(
                                                      .backend = std::move(backend),
                                                      .wakes = wakes->get(),
                                                      .around = &around});
+  if (auto begun = core->supervisor_->begin(); !begun) return std::move(begun).error();
   return core;
+}
+
+void device_core::set_guards(std::shared_ptr<device_guards> guards) {
+  guards_ = std::move(guards);
+  supervisor_->tell_of_life({.has_stopped =
+                                 [told = guards_](const error& why, bool by_request) {
+                                   told->device_has_stopped(why, by_request);
+                                 },
+                             .is_restarted = [told = guards_] { told->device_is_restarted(); }});
 }
 
 // With the role.
@@ -209,24 +233,60 @@ void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
   });
 }
 
+namespace {
+
+// Owned by whoever has the lanes.
+device_core::library_lanes with_name(std::string_view library,
+                                     std::shared_ptr<detail::lane_group> lanes) {
+  struct named_lanes {
+    std::string library;
+    std::shared_ptr<detail::lane_group> lanes;
+  };
+  auto both = std::make_shared<named_lanes>(std::string(library), std::move(lanes));
+  return {.library = both->library, .lanes = {both, both->lanes.get()}};
+}
+
+}  // namespace
+
 device_core::library_lanes device_core::lanes_of(std::string_view library) {
+  // There may be any number of names. What follows from the name is the same for the same name.
+  constexpr std::size_t most_kept = 2 * wire::max_lanes;
+  const int wanted = config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1;
+  // In a forked process, where nothing is sent, whoever had the lock may not be there.
+  if (completions_->is_copy()) return new_lanes_of(library, wanted);
   const std::lock_guard lock(lanes_mutex_);
-  auto& [name, lanes] = *lanes_.try_emplace(std::string(library)).first;
-  if (!lanes && config_.lanes.what == lane_policy::kind::one) {
+  const auto found = lanes_.find(std::string(library));
+  if (found != lanes_.end()) return found->second;
+  const bool kept = lanes_.size() < most_kept;
+  std::shared_ptr<detail::lane_group> lanes;
+  if (config_.lanes.what == lane_policy::kind::one) {
     if (!common_lane_) common_lane_ = new_lanes(1);
     lanes = common_lane_;
-  } else if (!lanes) {
-    lanes = new_lanes(config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1);
+  } else if (kept) {
+    lanes = new_lanes(wanted);
+  } else {
+    lanes = lanes_from(static_cast<std::uint32_t>(detail::hash_of(library)), wanted);
   }
-  return {.library = name, .lanes = lanes};
+  library_lanes named = with_name(library, std::move(lanes));
+  if (kept) lanes_.emplace(library, named);
+  return named;
+}
+
+device_core::library_lanes device_core::new_lanes_of(std::string_view library, int n) {
+  return with_name(library, new_lanes(n));
 }
 
 std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
+  n = std::clamp(n, 1, wire::max_lanes);
+  return lanes_from(next_lane_.fetch_add(static_cast<std::uint32_t>(n), std::memory_order_relaxed),
+                    n);
+}
+
+// `n` lanes that follow each other, round and round.
+std::shared_ptr<detail::lane_group> device_core::lanes_from(std::uint32_t first, int n) {
   std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
-  for (std::uint8_t& lane : lanes) {
-    lane = static_cast<std::uint8_t>(next_lane_.fetch_add(1, std::memory_order_relaxed) %
-                                     (wire::max_lanes - lease_lanes));
-  }
+  for (std::uint8_t& lane : lanes)
+    lane = static_cast<std::uint8_t>(first++ % (wire::max_lanes - lease_lanes));
   return std::make_shared<detail::lane_group>(std::move(lanes));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/copy_pool.hpp"
+#include "device/device_guard.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/supervisor.hpp"
@@ -91,14 +92,15 @@ class device_core {
   /// once, also when it has been answered early; it is not opened when the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }
 
-  /// The name of a library, which lives as long as this, and its lanes, by the device's policy; the
-  /// same for the same name.
+  /// The lanes of a library, by the device's policy, and its name, which lives as long as they do.
   struct library_lanes {
     std::string_view library;
     std::shared_ptr<detail::lane_group> lanes;
   };
+  /// The same for the same name.
   [[nodiscard]] library_lanes lanes_of(std::string_view library);
-  [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
+  /// `n` of its own.
+  [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n);
 
   /// What is lent has lanes that no request gets, because whatever follows it there would wait.
   static constexpr int lease_lanes = 8;
@@ -120,8 +122,8 @@ class device_core {
   /// Where its end is counted. Set once, before anybody else knows the device.
   void set_ends(std::shared_ptr<ending_devices> ends) { ends_ = std::move(ends); }
   /// Its place in the tree of actors. Set once, before anybody else knows the device.
-  void set_guard(any_actor_ref guard) { guard_ = std::move(guard); }
-  [[nodiscard]] const any_actor_ref& guard() const noexcept { return guard_; }
+  void set_guards(std::shared_ptr<device_guards> guards);
+  [[nodiscard]] any_actor_ref guard() const { return guards_->current(); }
   [[nodiscard]] supervisor& watch() noexcept { return *supervisor_; }
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
@@ -143,6 +145,8 @@ class device_core {
   device_core(std::int32_t ordinal, device_config config,
               std::shared_ptr<memory_pool> host_memory) noexcept;
 
+  [[nodiscard]] std::shared_ptr<detail::lane_group> new_lanes(int n);
+  [[nodiscard]] static std::shared_ptr<detail::lane_group> lanes_from(std::uint32_t first, int n);
   [[nodiscard]] std::optional<error> not_enabled(const request_type& type) const;
   template <class Take>
   [[nodiscard]] auto await_room(deadline until, Take&& take, no_room full)
@@ -161,7 +165,7 @@ class device_core {
   const std::shared_ptr<memory_pool> host_memory_;
   std::shared_ptr<memory_pool> device_memory_;
   std::unique_ptr<copy_pool> copiers_;
-  any_actor_ref guard_;
+  std::shared_ptr<device_guards> guards_;
   std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
   reactor::handle completions_;
@@ -170,8 +174,8 @@ class device_core {
 
   std::mutex lanes_mutex_;                           // guards the next two
   std::shared_ptr<detail::lane_group> common_lane_;  // where all libraries are in one
-  // By library; nothing is ever taken out, because actors refer to the names.
-  std::unordered_map<std::string, std::shared_ptr<detail::lane_group>> lanes_;
+  // Of the libraries that were asked for first, more than there are lanes.
+  std::unordered_map<std::string, library_lanes> lanes_;
   std::atomic<std::uint32_t> next_lane_{0};   // relaxed: only spreads
   std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each; relaxed: nothing goes with a lane
 

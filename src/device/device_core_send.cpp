@@ -161,6 +161,10 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
     // Before the room that its end makes.
     if (supervisor_->gone()) return supervisor_->stop_reason();
     if (auto room = take()) return *room;
+    // Devices stop after the actors, of which one may wait here for what never ends.
+    if (guards_ && guards_->home_is_forced()) {
+      return error{.code = errc::device_stopped, .message = "its system shuts down"};
+    }
     if (config_.full == when_full::reject && full != no_room::wait) {
       // A sender that tries again and again may keep the very processor that the worker needs.
       if (!std::exchange(given_way, true)) {

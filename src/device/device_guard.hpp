@@ -1,14 +1,18 @@
 #pragma once
 
+#include "core/system_core.hpp"
+
 #include <troupe/core/actor.hpp>
 #include <troupe/core/error.hpp>
+#include <troupe/core/system.hpp>
 
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace troupe {
 
-/// A device has ended for good.
+/// A device has stopped.
 struct device_ended {
   error why;
   bool by_request = false;  ///< stopped by the program or with its system
@@ -31,6 +35,44 @@ class device_guard final : public actor {
     }
     throw failure(std::move(ended.why));
   }
+};
+
+/// The guard of a device, another one after each restart: an actor that has stopped stays so. Any
+/// thread may ask; the device thread tells.
+class device_guards {
+ public:
+  explicit device_guards(const detail::system_core& home) : home_(home.weak_from_this()) {
+    device_is_restarted();
+  }
+
+  [[nodiscard]] actor_ref<device_guard> current() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+  void device_has_stopped(const error& why, bool by_request) {
+    const auto guard = current();
+    if (!guard.stopped()) guard.tell(device_ended{.why = why, .by_request = by_request});
+  }
+  /// Whether the system is to end now, whatever is still to be done.
+  [[nodiscard]] bool home_is_forced() const noexcept {
+    const auto home = home_.lock();
+    return home && home->is_forced();
+  }
+  void device_is_restarted() {
+    const auto home = home_.lock();
+    if (!home) return;
+    // The one before may have been restarted by its supervisor.
+    if (const auto before = current(); before.valid()) before.stop_after_mailbox();
+    auto next = detail::typed<device_guard>(detail::spawn_child(
+        home->root(), detail::factory_of<device_guard>(), {}, detail::traits_of<device_guard>()));
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(next);
+  }
+
+ private:
+  const std::weak_ptr<const detail::system_core> home_;
+  mutable std::mutex mutex_;  // guards `current_`
+  actor_ref<device_guard> current_;
 };
 
 }  // namespace troupe

@@ -34,14 +34,37 @@ std::shared_ptr<device_registry> registry_of(system& s) {
   return found;
 }
 
-}  // namespace
-
-std::shared_ptr<device_core> device_registry::running(std::int32_t ordinal) const {
-  const auto found = devices_.find(ordinal);
-  if (found == devices_.end()) return nullptr;
-  const device_state state = found->second->watch().state();
-  return state == device_state::stopped ? nullptr : found->second;
+// Why a device with another configuration cannot take the place of this one, if so.
+std::optional<error> keeps_its_place(device_core& there) {
+  if (there.watch().state() != device_state::stopped) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("device {} runs already; its configuration is set", there.ordinal()),
+        .device = there.ordinal()};
+  }
+  const std::uint64_t tensors = there.memory().statistics().buffers;
+  if (there.watch().is_let_go() || tensors == 0) return std::nullopt;
+  return error{.code = errc::invalid_argument,
+               .message = fmt::format("device {} has given up, and its memory holds {} tensors: "
+                                      "restart() it, or stop() it if they are of no use any more",
+                                      there.ordinal(), tensors),
+               .device = there.ordinal()};
 }
+
+// Ends for good with this: it would have its number twice.
+struct replaced_device {
+  std::shared_ptr<device_core> core;
+
+  replaced_device() = default;
+  replaced_device(const replaced_device&) = delete;
+  replaced_device& operator=(const replaced_device&) = delete;
+  ~replaced_device() {
+    if (!core) return;
+    core->watch().end({.code = errc::device_stopped, .message = "another device has its number"});
+  }
+};
+
+}  // namespace
 
 // While it lives others wait for the device of this number. Begins under the lock and ends without.
 class device_registry::making {
@@ -64,7 +87,7 @@ class device_registry::making {
 
 result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
                                                            const device_config& config,
-                                                           system& owner, if_running there) {
+                                                           system& owner, if_there there) {
   if (ordinal < 0 || ordinal > largest_ordinal) {
     return error{
         .code = errc::invalid_argument,
@@ -72,16 +95,13 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
   }
   if (auto why = not_a_worker()) return *std::move(why);
   // Goes last, when whoever waits has the new one: its thread may be among them.
-  std::shared_ptr<device_core> before;
+  replaced_device before;
   std::unique_lock lock(mutex_);
   made_.wait(lock, [&] { return !in_the_making_.contains(ordinal); });
   if (ended_) return has_shut_down();
-  if (auto found = running(ordinal)) {
-    if (there == if_running::take_it) return found;
-    return error{
-        .code = errc::invalid_argument,
-        .message = fmt::format("device {} runs already; its configuration is set", ordinal),
-        .device = ordinal};
+  if (const auto found = devices_.find(ordinal); found != devices_.end()) {
+    if (there == if_there::take_it) return found->second;
+    if (auto why = keeps_its_place(*found->second)) return *std::move(why);
   }
   const making others_wait(*this, ordinal);
   lock.unlock();
@@ -97,7 +117,7 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
   auto made = make_one(ordinal, config, owner);
   if (!made) return made;
   const std::lock_guard among_the_others(mutex_);
-  before = std::exchange(devices_[ordinal], *made);
+  before.core = std::exchange(devices_[ordinal], *made);
   return made;
 }
 
@@ -120,19 +140,13 @@ result<std::shared_ptr<device_core>> device_registry::make_one(std::int32_t ordi
     }
     host_memory = host_memory_;
     for (const auto& [number, other] : devices_) {
-      if (running(number)) in_use.push_back(other->description().uuid);
+      if (!other->watch().gone()) in_use.push_back(other->description().uuid);
     }
   }
   auto made = device_core::create(ordinal, config, std::move(host_memory), in_use);
   if (!made) return made;
   (*made)->set_ends(ends_);
-  auto guard = owner.spawn<device_guard>();
-  (*made)->set_guard(guard);
-  supervisor& watched = (*made)->watch();
-  watched.watch([guard, &watched](std::optional<std::uint64_t> generation) mutable {
-    if (generation) return;
-    guard.tell(device_ended{.why = watched.stop_reason(), .by_request = watched.stop_requested()});
-  });
+  (*made)->set_guards(std::make_shared<device_guards>(owner.core()));
   return made;
 }
 
@@ -148,7 +162,7 @@ void device_registry::stop() noexcept {
   for (auto& [ordinal, core] : devices) {
     class device one(core);
     one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
-    core->watch().stop({.code = errc::device_stopped, .message = "its system has shut down"});
+    core->watch().end({.code = errc::device_stopped, .message = "its system has shut down"});
   }
   devices.clear();
   ends_->await_none(drain_patience);  // bounded, because one of them may have called this
@@ -157,14 +171,13 @@ void device_registry::stop() noexcept {
 troupe::device system::device(std::int32_t ordinal) {
   return troupe::device(
       registry_of(*this)
-          ->make(ordinal, device_config{}, *this, device_registry::if_running::take_it)
+          ->make(ordinal, device_config{}, *this, device_registry::if_there::take_it)
           .value());
 }
 
 troupe::device system::device(std::int32_t ordinal, const device_config& config) {
-  return troupe::device(registry_of(*this)
-                            ->make(ordinal, config, *this, device_registry::if_running::refuse)
-                            .value());
+  return troupe::device(
+      registry_of(*this)->make(ordinal, config, *this, device_registry::if_there::refuse).value());
 }
 
 }  // namespace troupe

@@ -22,20 +22,21 @@ class device_registry final : public system_service {
  public:
   static constexpr std::string_view key = "devices";
 
-  enum class if_running : bool { take_it, refuse };
+  enum class if_there : bool { take_it, refuse };
 
-  /// Makes a device, unless one runs under this number that is to be taken.
-  /// \errors `invalid_argument` when one runs that is not, or the number cannot be;
+  /// Makes a device, unless there is one of this number that is to be taken, also where it has
+  /// stopped: it can be restarted. Another one takes the place of one that has stopped, unless that
+  /// has given up and its memory is in use.
+  /// \errors `invalid_argument` when there is one that is not to go, or the number cannot be;
   /// `device_stopped` once the system has shut down
   [[nodiscard]] result<std::shared_ptr<device_core>> make(std::int32_t ordinal,
                                                           const device_config& config,
-                                                          system& owner, if_running there);
+                                                          system& owner, if_there there);
   void stop() noexcept override;
 
  private:
   class making;
 
-  [[nodiscard]] std::shared_ptr<device_core> running(std::int32_t ordinal) const;
   [[nodiscard]] result<std::shared_ptr<device_core>> make_one(std::int32_t ordinal,
                                                               const device_config& config,
                                                               system& owner);

@@ -35,7 +35,7 @@ result<std::unique_ptr<incarnation>> incarnation::start(const worker_plan& plan,
   wire::doorbells& bells = plan.requests->bells(number);
   bells.worker_sleeps.store(1, std::memory_order_relaxed);
 
-  auto started = in_process ? worker->start_process(frozen) : worker->start_threads();
+  auto started = in_process ? worker->start_process(frozen) : worker->start_threads(frozen);
   if (!started) return std::move(started).error();
   return worker;
 }
@@ -65,7 +65,7 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
   return {};
 }
 
-result<void> incarnation::start_threads() {
+result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen) {
   const auto range = [](const memory_pool& pool) {
     return wire::address_range{pool.base(), pool.bytes()};
   };
@@ -105,6 +105,9 @@ result<void> incarnation::start_threads() {
   host_ = *std::move(started);
   configured_ = true;
   if (auto given = give_memory(); !given) return given;
+  for (const frozen_range& one : frozen)
+    protect(one, true);
+  if (stage_ == stage::failed) return *failure_;
   stage_ = stage::ready;
   warm_ = true;
   return {};
@@ -141,6 +144,9 @@ void incarnation::fail(error why) {
 os::exit_report incarnation::end() noexcept {
   if (host_ != nullptr) {
     host_->stop();
+    // A process takes its rights with it; the program's mapping stays.
+    for (const frozen_range& one : frozen_)
+      (void)host_->backend().protect(one.offset, one.bytes, false);
     host_.reset();
   }
   control_.reset();

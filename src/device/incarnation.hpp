@@ -170,7 +170,7 @@ class incarnation {
 
  private:
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
-  [[nodiscard]] result<void> start_threads();
+  [[nodiscard]] result<void> start_threads(const std::vector<frozen_range>& frozen);
   [[nodiscard]] int lane_threads() const;
   [[nodiscard]] std::string enabled_libraries() const;
   [[nodiscard]] result<void> heed(const wire::any_message& message);
@@ -197,7 +197,7 @@ class incarnation {
   stage stage_ = stage::starting;
   std::optional<error> failure_;
   bool queues_failed_ = false;
-  std::vector<frozen_range> frozen_;  // until configured
+  std::vector<frozen_range> frozen_;  // of a process until it is configured
   bool configured_ = false;
   bool warm_ = false;
   std::vector<worker::missing_library> missing_;

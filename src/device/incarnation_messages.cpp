@@ -216,20 +216,20 @@ void incarnation::change_memory(const memory_change& change) {
 }
 
 void incarnation::protect(const frozen_range& range, bool read_only) {
+  const auto note = [&] {
+    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
+    if (read_only) frozen_.push_back(range);
+  };
   if (!is_process()) {
     // The program's own mapping is the worker's, too.
     auto changed = host_->backend().protect(range.offset, range.bytes, read_only);
     protects_acknowledged_ = ++protects_sent_;
-    if (changed) return;
+    if (changed) return note();
     if (changed.error().code != errc::out_of_memory) return fail(std::move(changed).error());
     refused_protects_.push_back({protects_sent_, std::move(changed).error()});
     return;
   }
-  if (!configured_) {
-    std::erase_if(frozen_, [&](const frozen_range& r) { return r.offset == range.offset; });
-    if (read_only) frozen_.push_back(range);
-    return;
-  }
+  if (!configured_) return note();
   const wire::protect_message message{.read_only = read_only ? 1u : 0u,
                                       .id = ++protects_sent_,
                                       .offset = range.offset,

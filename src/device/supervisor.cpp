@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 
 namespace troupe {
 
@@ -40,11 +42,21 @@ supervisor::supervisor(parts p)
     picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
       change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
     });
-    parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
+    heed_faults();
     // So that the first host tensors and staged copies find theirs ready.
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
-  if (parts_.around->has_device_thread()) {
+}
+
+result<void> supervisor::begin() {
+  if (!parts_.around->has_device_thread()) {
+    start_next();
+    return {};
+  }
+  auto program = detail::program_thread::start();
+  if (!program) return std::move(program).error();
+  program_ = *std::move(program);
+  try {
     thread_ = os::start_thread<std::jthread>([this] {
       device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
       run();
@@ -57,44 +69,90 @@ supervisor::supervisor(parts p)
       }
       if (last) last();  // after which there is no supervisor any more
     });
-  } else {
-    start_next();
+  } catch (const std::system_error& none) {
+    return system_failure("pthread_create", none.code().value(),
+                          "the thread of a device cannot be started");
   }
+  has_begun_ = true;
+  return {};
 }
 
 supervisor::~supervisor() {
   parts_.host_memory.unwatch_reach(this);
   parts_.device_memory.on_slab({});
   if (parts_.backend.source) parts_.backend.source->on_fault({});
-  stop({.code = errc::device_stopped, .message = "the device was let go"});
+  end({.code = errc::device_stopped, .message = "the device was let go"});
 }
 
 void supervisor::stop(error reason) {
-  if (parts_.completions.is_copy()) return;  // the thread to wait for is in another process
-  execute([this, why = std::move(reason)]() mutable {
-    if (!gone()) stop_requested_.store(true, std::memory_order_relaxed);
-    give_up(std::move(why));
-    stopping_ = true;
+  if (parts_.completions.is_copy()) return;  // the threads to wait for are in another process
+  promise<void> told;
+  future<void> stopped = told.get_future();
+  execute([this, why = std::move(reason), told = std::move(told)]() mutable {
+    is_let_go_.store(true, std::memory_order_relaxed);
+    give_up(std::move(why), true);
+    hand_over_continuations();
+    told.set_value();
   });
-  if (!must_not_wait()) {
-    const std::lock_guard lock(join_mutex_);
-    if (thread_.joinable()) thread_.join();
+  if (!has_begun_) {
+    const detail::thread_duties::holding here;
+    run_commands();
   }
-  if (!parts_.around->has_device_thread() && !ended_) {
-    detail::thread_duties& duties = detail::thread_duties::mine();
-    duties.hold();
+  if (must_not_wait()) return;
+  stopped.wait();
+  if (program_) program_->settle();
+}
+
+void supervisor::end(error reason) {
+  if (parts_.completions.is_copy()) return;
+  execute([this, why = std::move(reason)]() mutable {
+    is_let_go_.store(true, std::memory_order_relaxed);
+    give_up(std::move(why), true);
+    ending_ = true;
+  });
+  if (!has_begun_ && !ended_) {
+    const detail::thread_duties::holding here;
     run_commands();
     end_all();
-    duties.release();
+    hand_over_continuations();
   }
+  if (must_not_wait()) return;
+  const std::lock_guard lock(join_mutex_);
+  if (thread_.joinable()) thread_.join();
+  if (program_) program_->finish();
+}
+
+result<void> supervisor::restart() {
+  promise<void> told;
+  future<void> restarted = told.get_future();
+  const bool taken = execute([this, told = std::move(told)]() mutable {
+    if (state() == device_state::condemned) return told.set_error(stop_reason());
+    if (state() == device_state::stopped) serve_again();
+    told.set_value();
+  });
+  if (parts_.completions.is_copy()) return reactor::copy_error();
+  if (!taken) {
+    return error{.code = errc::device_stopped,
+                 .message =
+                     "it has stopped for good: its system has shut down, or another device "
+                     "has its number",
+                 .device = parts_.ordinal,
+                 .generation = generation()};
+  }
+  if (!has_begun_) {
+    const detail::thread_duties::holding here;
+    run_commands();
+  }
+  return restarted.get_result();
 }
 
 bool supervisor::must_not_wait() const noexcept {
-  return is_this_thread() || parts_.completions.has_role();
+  return is_this_thread() || (program_ && program_->is_this_thread()) ||
+         parts_.completions.has_role();
 }
 
 bool supervisor::end_unawaited(unique_function<void()> last) {
-  stop({.code = errc::device_stopped, .message = "the device was let go"});
+  end({.code = errc::device_stopped, .message = "the device was let go"});
   const std::lock_guard lock(mutex_);
   if (has_run_) return false;
   last_act_ = std::move(last);
@@ -103,8 +161,13 @@ bool supervisor::end_unawaited(unique_function<void()> last) {
 }
 
 device_health supervisor::health() const {
-  const std::lock_guard lock(mutex_);
-  device_health now = health_;
+  // In a forked process, whoever had the lock at the fork is not here to let go of it.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  device_health now;
+  if (!parts_.completions.is_copy()) {
+    lock.lock();
+    now = health_;
+  }
   now.state = state();
   now.generation = generation();
   return now;
@@ -116,13 +179,17 @@ error supervisor::stop_reason() const {
   return stop_reason_.value_or(error{.code = errc::device_stopped});
 }
 
+void supervisor::tell_of_life(news_of_life told) {
+  const std::lock_guard lock(mutex_);
+  life_ = std::move(told);
+}
+
 void supervisor::watch(generation_watcher watcher) {
   auto shared = std::make_shared<generation_watcher>(std::move(watcher));
   const bool taken = execute([this, shared] {
-    const bool ended = gone();
-    tell(shared, ended);
+    tell(shared, gone());
     const std::lock_guard lock(mutex_);
-    if (!ended) watchers_.push_back(shared);
+    watchers_.push_back(shared);
   });
   if (!taken) (*shared)(std::nullopt);
 }
@@ -135,7 +202,6 @@ void supervisor::publish(device_state state) {
   {
     const std::lock_guard lock(mutex_);
     watchers = watchers_;
-    if (gone) watchers_.clear();
   }
   for (const auto& watcher : watchers)
     tell(watcher, gone);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/thread_duties.hpp"
+#include "core/program_thread.hpp"
 #include "device/backend_choice.hpp"
 #include "device/dying_worker.hpp"
 #include "device/incarnation.hpp"
@@ -35,9 +35,9 @@ namespace troupe {
 /// announce, and by what workers write. The public questions are answered from atomics and a mutex
 /// that is held for a copy only.
 ///
-/// The program's code, which may wait for anything, runs on the device thread only between two
-/// turns: continuations are put off until then, and where one waits, more turns come below it.
-class supervisor final : private detail::way_to_wait {
+/// The program's code, which may wait for anything and take as long as it likes, never runs on the
+/// device thread: continuations of what that completes, and watchers, run on a thread of their own.
+class supervisor final {
  public:
   using clock = std::chrono::steady_clock;
 
@@ -58,11 +58,20 @@ class supervisor final : private detail::way_to_wait {
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
+  /// Starts the threads. Once, before anybody else knows it. \errors `system_error` where there are
+  /// no more
+  [[nodiscard]] result<void> begin();
+
   /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done, unless `must_not_wait()`. Any number of threads may call it at
-  /// once.
+  /// Returns when that is done and those continuations and watchers have run that wait for nothing,
+  /// unless `must_not_wait()`. Any number of threads may call it at once.
   void stop(error reason);
-  /// True for the device thread itself, as in a continuation, and for one that has the reactor's
+  /// The same for good: it cannot be restarted any more, and its threads end.
+  void end(error reason);
+  /// Has one that has stopped serve again, with the same memory and a fresh budget. Nothing happens
+  /// to one that runs. \errors `device_stopped` after `end`; `device_condemned`
+  [[nodiscard]] result<void> restart();
+  /// True for the device's own threads, as in a continuation, and for one that has the reactor's
   /// role, as where an answer lets go of the last handle: the device thread waits for that.
   [[nodiscard]] bool must_not_wait() const noexcept;
   /// True until somebody has waited for the end of the device thread.
@@ -78,9 +87,17 @@ class supervisor final : private detail::way_to_wait {
   [[nodiscard]] clock::time_point next_turn() const;
   [[nodiscard]] clock::time_point current_time() const noexcept { return parts_.around->now(); }
 
-  /// True when it stopped because it was told to.
-  [[nodiscard]] bool stop_requested() const noexcept {
-    return stop_requested_.load(std::memory_order_relaxed);
+  /// What hears of its end, with the reason and whether it was told to stop, and with nothing of
+  /// its restart. Called on the device thread: waits for nothing. Set once, before anybody else
+  /// knows the device.
+  struct news_of_life {
+    unique_function<void(const error& why, bool by_request)> has_stopped;
+    unique_function<void()> is_restarted;
+  };
+  void tell_of_life(news_of_life told);
+  /// Whether somebody has stopped it, be it after it had given up: nobody counts on its memory.
+  [[nodiscard]] bool is_let_go() const noexcept {
+    return is_let_go_.load(std::memory_order_relaxed);
   }
 
   [[nodiscard]] device_state state() const noexcept {
@@ -107,8 +124,8 @@ class supervisor final : private detail::way_to_wait {
     return replayed_.load(std::memory_order_relaxed);
   }
 
-  /// Calls `watcher` soon and with each new generation, on the device thread; with no value once
-  /// the device is gone for good.
+  /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
+  /// the device has stopped.
   using generation_watcher = unique_function<void(std::optional<std::uint64_t>)>;
   void watch(generation_watcher watcher);
 
@@ -169,11 +186,10 @@ class supervisor final : private detail::way_to_wait {
 
   // What the device thread does: supervisor_turns.cpp.
   void run();
-  void turn(clock::time_point until, const future_state_base* awaited);
-  void wait_until(const future_state_base* state, clock::time_point deadline) noexcept override;
   void run_commands();
-  void drive(const future_state_base* awaited);
-  void sleep(clock::time_point at_most_until);
+  void drive();
+  void hand_over_continuations();
+  void sleep();
   void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
   void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
   void tick();
@@ -192,11 +208,13 @@ class supervisor final : private detail::way_to_wait {
   void heed_refused_protects();
   void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
   [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
+  [[nodiscard]] clock::time_point standby_is_left_out() const;
   void finish_protects();
 
   // Workers come: supervisor_workers.cpp.
   void start_next();
   void next_failed(error why);
+  [[nodiscard]] bool next_can_serve() const noexcept;
   void activate_next();
   [[nodiscard]] bool note_restart(clock::time_point now);
   void forget_old(std::deque<clock::time_point>& events, clock::time_point now) const;
@@ -217,8 +235,10 @@ class supervisor final : private detail::way_to_wait {
   void forget_ended();
   void bury();
 
-  // The device ends: supervisor_end.cpp.
-  void give_up(error why);
+  // The device ends, and is restarted: supervisor_end.cpp.
+  void give_up(error why, bool by_request = false);
+  void serve_again();
+  void heed_faults();
   void condemn(error why);
   void leave_behind();
   void note_begun();
@@ -243,16 +263,17 @@ class supervisor final : private detail::way_to_wait {
   // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
   std::atomic<std::int64_t> earliest_deadline_ns_;
   std::atomic<bool> watching_{false};
-  std::atomic<bool> stop_requested_{false};  // says why, to whoever has seen the state
+  std::atomic<bool> is_let_go_{false};       // relaxed: nothing goes with it
   std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
-  mutable std::mutex mutex_;  // guards the next ten
+  mutable std::mutex mutex_;  // guards the next eleven
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
   unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
+  news_of_life life_;
   device_health health_;
   std::optional<error> stop_reason_;
   std::unordered_map<std::uint64_t, int> kills_by_digest_;
@@ -287,13 +308,15 @@ class supervisor final : private detail::way_to_wait {
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};
   bool pinged_ = false;
-  bool stopping_ = false;
+  bool ending_ = false;
   std::mt19937_64 random_;
 
   // Written by the device thread itself, first and last: only for that one it makes a difference,
   // and once it has ended another one may have its number. Relaxed: it sees what it wrote.
   std::atomic<std::thread::id> device_thread_{};
-  std::mutex join_mutex_;  // whoever stops the device waits here while the first one joins
+  bool has_begun_ = false;  // with a device thread
+  std::mutex join_mutex_;   // whoever stops the device waits here while the first one joins
+  std::shared_ptr<detail::program_thread> program_;  // null where there is no device thread
   std::jthread thread_;
 };
 

@@ -1,4 +1,4 @@
-// How a device ends: given up, condemned, or let go.
+// How a device ends: given up, condemned, or let go; and how one that has stopped serves again.
 #include "device/supervisor.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-void supervisor::give_up(error why) {
+void supervisor::give_up(error why, bool by_request) {
   if (state() == device_state::stopped) return;
   error reason = std::move(why);
   // A device that no worker could ever use was not stopped by faults: the worker's own reason
@@ -15,7 +15,9 @@ void supervisor::give_up(error why) {
   const bool never_up = reason.code == errc::device_unavailable && generation() == 0;
   if (!is_permanent(reason.code) && !never_up && reason.code != errc::device_stopped) {
     reason.message = fmt::format(
-        "given up after {} restarts in {} s; the last fault: {}", restarts_.size(),
+        "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
+        "fault: {}",
+        restarts_.size(),
         std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
         reason.message);
     reason.code = errc::device_stopped;
@@ -46,6 +48,7 @@ void supervisor::give_up(error why) {
   parts_.completions.leave_role();
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
+  unsolved_.reset();
   std::vector<pending_protect> unanswered = std::move(protects_);
   for (pending_protect& one : unanswered)
     one.done->set_error(reason);
@@ -54,6 +57,32 @@ void supervisor::give_up(error why) {
   next_start_ = clock::time_point::min();
   pid_.store(-1, std::memory_order_release);
   publish(device_state::stopped);
+  if (life_.has_stopped) life_.has_stopped(reason, by_request);
+}
+
+// Precondition: it has stopped.
+void supervisor::serve_again() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_reason_.reset();
+  }
+  is_let_go_.store(false, std::memory_order_relaxed);
+  restarts_.clear();
+  failed_standbys_.clear();
+  lost_at_ = current_time();
+  activate_after_ = lost_at_;
+  heed_faults();
+  if (life_.is_restarted) life_.is_restarted();
+  // What is sent from here on waits for the worker.
+  parts_.device_memory.reopen();
+  state_.store(generation() == 0 ? device_state::starting : device_state::recovering,
+               std::memory_order_release);
+  start_next();
+}
+
+void supervisor::heed_faults() {
+  if (!parts_.device_memory.on_device()) return;
+  parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
 }
 
 void supervisor::condemn(error why) {
@@ -107,6 +136,7 @@ void supervisor::fail_everything(const error& why) {
 
 void supervisor::fail_latecomers() {
   const auto fail = [this] {
+    if (!gone()) return;  // it was restarted since: the next worker has them
     const bool has_it = parts_.completions.has_role();
     if (!has_it) parts_.completions.take_role();
     fail_everything(stop_reason());
@@ -126,10 +156,12 @@ void supervisor::end_all() {
   fail_everything(stop_reason());
   parts_.completions.leave_role();
   std::deque<unique_function<void()>> rest;
+  std::vector<std::shared_ptr<generation_watcher>> watchers;  // destroyed without the lock
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     rest.swap(commands_);
+    watchers.swap(watchers_);
   }
   for (auto& command : rest)
     command();

@@ -130,7 +130,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     // However long a standby that failed to start was to be left alone.
     next_start_ = activate_after_;
     if (current_time() >= next_start_) start_next();
-  } else if (next_->where() == incarnation::stage::ready && current_time() >= activate_after_) {
+  } else if (next_can_serve() && current_time() >= activate_after_) {
     activate_next();
   }
 }

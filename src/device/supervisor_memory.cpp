@@ -100,13 +100,22 @@ bool supervisor::changes_since(std::size_t index, const detail::buffer& of) cons
                      [&](const pending_protect& p) { return p.buffer.get() == &of; });
 }
 
+// A standby that keeps silent for so long is not waited for: it has to answer before it takes over.
+supervisor::clock::time_point supervisor::standby_is_left_out() const {
+  constexpr auto patience = std::chrono::milliseconds(100);
+  const auto since = active_ && next_ ? next_->owes_since() : std::nullopt;
+  return since ? *since + patience : clock::time_point::max();
+}
+
 void supervisor::finish_protects() {
   heed_refused_protects();
+  const bool without_standby = current_time() >= standby_is_left_out();
   const auto acknowledged = [&](const std::pair<std::uint64_t, std::uint64_t>& awaited) {
     for (const incarnation* worker : {active_.get(), next_.get()}) {
       if (worker != nullptr && worker->number() == awaited.first) {
         return worker->where() != incarnation::stage::failed &&
-               worker->protects_acknowledged() >= awaited.second;
+               (worker->protects_acknowledged() >= awaited.second ||
+                (without_standby && worker == next_.get()));
       }
     }
     return true;  // that worker is gone, and its mapping with it

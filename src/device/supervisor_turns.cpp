@@ -31,42 +31,23 @@ void supervisor::run() {
   ::prctl(PR_SET_NAME, "troupe-device");
   detail::thread_duties& duties = detail::thread_duties::mine();
   duties.hold();
-  duties.wait_by(this);
   start_next();
-  while (!stopping_)
-    turn(clock::time_point::max(), nullptr);
-  end_all();
-  duties.wait_by(nullptr);
-  duties.release();
-}
-
-void supervisor::turn(clock::time_point until, const future_state_base* awaited) {
-  drive(awaited);
-  sleep(until);
-  run_commands();
-  tick();
-}
-
-// In a continuation that this thread has come to.
-void supervisor::wait_until(const future_state_base* state, clock::time_point deadline) noexcept {
-  // What others complete wakes nobody here.
-  constexpr auto look = 1ms;
-  detail::thread_duties& duties = detail::thread_duties::mine();
-  duties.hold();
-  while (state == nullptr || !state->ready()) {
-    const clock::time_point now = current_time();
-    if (now >= deadline) break;
-    if (state != nullptr && state->driver() != nullptr) state->driver()->continuation_attached();
-    turn(std::min(deadline, now + look), state);
+  while (!ending_) {
+    drive();
+    sleep();
+    run_commands();
+    tick();
   }
+  end_all();
+  hand_over_continuations();
   duties.release();
 }
 
 void supervisor::take_turn() {
-  if (stopping_) return;
+  if (ending_) return;
   detail::thread_duties& duties = detail::thread_duties::mine();
   duties.hold();
-  drive(nullptr);
+  drive();
   const auto ask = [this](const incarnation* worker) {
     return worker != nullptr ? parts_.around->signs_of(*worker) : surroundings::signs{};
   };
@@ -86,31 +67,34 @@ void supervisor::run_commands() {
     command();
 }
 
-// Here nothing is half done, so here continuations run.
-void supervisor::drive(const future_state_base* awaited) {
+void supervisor::drive() {
   reactor& completions = parts_.completions;
   detail::thread_duties& duties = detail::thread_duties::mine();
   const clock::time_point until = current_time() + longest_drive;
-  const auto is_over = [&] {
-    return current_time() >= until || (awaited != nullptr && awaited->ready());
-  };
   for (bool again = true; again;) {
     if (completions.try_take_role()) {
       detail::spin_wait spin(driver_spins);
       for (;;) {
         if (completions.poll()) spin = detail::spin_wait(driver_spins);
         if (duties.has_put_off() || completions.in_flight_count() == 0 ||
-            !completions.wanted_promptly() || !spin.step() || is_over()) {
+            !completions.wanted_promptly() || !spin.step() || current_time() >= until) {
           break;
         }
       }
       if (!lose_liar()) completions.leave_role();
     }
     again = duties.has_put_off();
-    duties.release();
-    duties.hold();
-    again = again && !is_over();
+    hand_over_continuations();
+    again = again && current_time() < until;
   }
+}
+
+// Whoever gives the turns here runs them, too: nothing is half done.
+void supervisor::hand_over_continuations() {
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  if (program_) return program_->run_soon(duties.take_put_off());
+  duties.release();
+  duties.hold();
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
@@ -129,17 +113,16 @@ supervisor::clock::time_point supervisor::next_turn() const {
     until = std::min(until, detail::deadline_after(next_started_at_, parts_.config.start_timeout));
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
-  if (next_ && next_->where() == incarnation::stage::ready && !active_) {
-    until = std::min(until, activate_after_);
-  }
+  if (next_can_serve() && !active_) until = std::min(until, activate_after_);
+  if (const auto due = standby_is_left_out(); due > current_time()) until = std::min(until, due);
   for (const incarnation* worker : {active_.get(), next_.get()}) {
     if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
   }
   return until;
 }
 
-void supervisor::sleep(clock::time_point at_most_until) {
-  clock::time_point until = std::min(next_turn(), at_most_until);
+void supervisor::sleep() {
+  clock::time_point until = next_turn();
   pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -261,9 +244,7 @@ void supervisor::tick() {
   }
   end_debtors(now);
   if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
-  if (next_ && next_->where() == incarnation::stage::ready && !active_ && now >= activate_after_) {
-    activate_next();
-  }
+  if (next_can_serve() && !active_ && now >= activate_after_) activate_next();
   finish_protects();
   const std::int64_t now_ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();

@@ -129,11 +129,14 @@ void supervisor::check_progress(clock::time_point now) {
 }
 
 // A worker that does not answer, or does not read, keeps others waiting no longer than one that
-// does not start.
+// does not start. For one that is to take over now, all wait.
 supervisor::clock::time_point supervisor::debt_is_due(const incarnation& worker) const {
   const auto since = worker.owes_since();
-  return since ? detail::deadline_after(*since, parts_.config.start_timeout)
-               : clock::time_point::max();
+  const bool takes_over = !active_ && &worker == next_.get();
+  const auto patience = takes_over
+                            ? std::min(parts_.config.silence_timeout, parts_.config.start_timeout)
+                            : parts_.config.start_timeout;
+  return since ? detail::deadline_after(*since, patience) : clock::time_point::max();
 }
 
 void supervisor::end_debtors(clock::time_point now) {

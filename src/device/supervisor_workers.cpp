@@ -53,6 +53,12 @@ void supervisor::next_failed(error why) {
   next_start_ = activate_after_;
 }
 
+// What is frozen is so in the worker before it runs anything.
+bool supervisor::next_can_serve() const noexcept {
+  return next_ && next_->where() == incarnation::stage::ready &&
+         next_->protects_acknowledged() == next_->protects_sent();
+}
+
 void supervisor::activate_next() {
   reactor& completions = parts_.completions;
   completions.take_role();

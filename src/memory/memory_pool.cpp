@@ -310,7 +310,7 @@ void memory_pool::trim() {
 
 void memory_pool::give_back(detail::buffer& unused) noexcept {
   if (is_copy()) return;
-  if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_ && !closed()) {
+  if ((unused.state.load(std::memory_order_acquire) & buffer_frozen) != 0 && thaw_) {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));
   }

@@ -55,7 +55,7 @@ struct pool_statistics {
 ///
 /// One mutex guards everything but `buffer::references`, `buffer::state` and `closed_`, which are
 /// read without it on the path of every request; see `detail::buffer` for the first two. `closed_`
-/// is set once, with release, after the reason can be asked for.
+/// is set with release, after the reason can be asked for.
 class memory_pool final : public detail::buffer_owner,
                           public std::enable_shared_from_this<memory_pool> {
  public:
@@ -121,8 +121,9 @@ class memory_pool final : public detail::buffer_owner,
   /// any buffer is handed out.
   void on_frozen_unused(std::function<void(detail::buffer_ref)> thaw) { thaw_ = std::move(thaw); }
 
-  /// From now on its buffers are stale.
+  /// Hands out no more, until `reopen`: its device has stopped.
   void close() noexcept { closed_.store(true, std::memory_order_release); }
+  void reopen() noexcept { closed_.store(false, std::memory_order_release); }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
   /// What is undefined in its buffers.

@@ -114,22 +114,24 @@ TEST_P(Continuation, OnesThatAskAgainRunOneAfterTheOther) {
 }
 
 // Those answers would have continuations that send in their turn, and whoever runs them would never
-// come to an end. On the device thread nobody else looks.
-TEST_P(Continuation, ThatSendsLooksForNoAnswers) {
+// come to an end.
+TEST_P(Continuation, ThatSendsRunsNoOthers) {
   const library_actor lane = gpu_.library("lane");
   shared_flag flag(gpu_);
-  auto found = gpu_.ask(hold{.flag = flag.tensor()}).then([&] {
-    std::vector<future<void>> all;
-    all.reserve(200);
+  std::atomic<bool> sends = false;
+  std::atomic<int> below = 0;
+  std::atomic<int> after = 0;
+  auto sent = gpu_.ask(hold{.flag = flag.tensor()}).then([&] {
+    sends = true;
     for (int i = 0; i < 200; ++i) {
-      all.push_back(lane.ask(lane::marker{}));
+      (void)lane.ask(lane::marker{}).then([&] { ++(sends ? below : after); });
       if (i % 20 == 0) std::this_thread::sleep_for(1ms);  // the worker is done with them
     }
-    return std::ranges::count_if(all, [](const future<void>& one) { return one.ready(); });
+    sends = false;
   });
   flag.set();
-  ASSERT_TRUE(eventually([&] { return found.ready(); }, 20s));
-  EXPECT_EQ(found.get(), 0);
+  EXPECT_TRUE(eventually([&] { return after == 200; }, 20s));
+  EXPECT_EQ(below, 0);
 }
 
 TEST_P(Continuation, MayWaitForWhatEndsItsWorkerAndForTheNextOne) {
@@ -293,6 +295,70 @@ TEST_P(Continuation, MayDrainAndStopTheDevice) {
   EXPECT_TRUE(stopped.get());
   gpu_.stop();
   EXPECT_EQ(gpu_.ask(lane::marker{}).get_result().error().code, errc::device_stopped);
+}
+
+// What it waits for comes after the stop.
+TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheStopOfItsDevice) {
+  for (const bool restarts : {true, false}) {
+    promise<int> said;
+    future<int> heard = said.get_future();
+    std::atomic<bool> waits = false;
+    auto done = gpu_.ask(lane::marker{}).then([&](const result<void>&) {
+      waits = true;
+      return heard.get();
+    });
+    ASSERT_TRUE(eventually([&] { return waits.load(); }));
+    gpu_.stop();
+    EXPECT_FALSE(done.ready());
+    if (restarts) {
+      EXPECT_TRUE(gpu_.restart());
+      expect_usable();
+    }
+    said.set_value(7);
+    ASSERT_TRUE(done.wait_for(20s));
+    EXPECT_EQ(done.get(), 7);
+  }
+}
+
+TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheEndOfItsSystem) {
+  promise<int> said;
+  future<int> heard = said.get_future();
+  std::atomic<bool> waits = false;
+  future<int> done;
+  {
+    troupe::system system;
+    device gpu = system.device(0, config());
+    done = gpu.ask(lane::marker{}).then([&](const result<void>&) {
+      waits = true;
+      return heard.get();
+    });
+    ASSERT_TRUE(eventually([&] { return waits.load(); }));
+  }
+  said.set_value(7);
+  EXPECT_EQ(done.get(), 7);
+}
+
+// Nor does one that is not known to wait.
+TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoDeadline) {
+  if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive a hang";
+  std::atomic<bool> go_on = false;
+  std::atomic<int> blocked = 0;
+  const auto block = [&] {
+    ++blocked;
+    EXPECT_TRUE(eventually([&] { return go_on.load(); }, 20s));
+  };
+  auto done = gpu_.ask(lane::marker{}).then(block);
+  gpu_.watch_generation([&](std::optional<std::uint64_t>) { block(); });
+  ASSERT_TRUE(eventually([&] { return blocked == 1; }));
+  shared_flag never(gpu_);
+  const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.deadline = 50ms}).get_result();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, errc::device_fault);
+  EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result()) << "of the next worker";
+  EXPECT_EQ(blocked, 1);
+  go_on = true;
+  EXPECT_TRUE(done.get_result());
+  gpu_.stop();  // the last that the watcher hears of, as long as there is what it uses
 }
 
 TEST_P(Continuation, OfNewsOfAGenerationMayWait) {

@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -120,22 +121,37 @@ int status_of(pid_t child) {
 // A copy of this process has none of its threads, and the same memory.
 int forked() {
   auto system = std::make_optional<troupe::system>();
-  auto gpu = std::make_optional(system->device(0, permissive()));
+  device_config config = permissive();
+  config.silence_timeout = 1h;
+  auto gpu = std::make_optional(system->device(0, config));
   auto t = std::make_optional(gpu->tensor<float>({1 << 20}).value());
   auto kept = gpu->host_tensor<float>({1 << 20}).value();
   std::ranges::fill(kept.elements(), 3.0F);
   gpu->ask(memory::fill{.to = *t, .value = 2}).get();
   shared_flag flag(*gpu);
   auto held = gpu->ask(hold{.flag = flag.tensor()});
-  // Frozen only once the standby has said so, too.
+  // Frozen only once the worker has said so, which stands still before it is asked.
   const auto still = gpu->tensor<float>({1 << 20}).value();
-  if (!eventually([&] { return gpu->health().standby_ready; })) return 1;
-  const pid_t standby = gpu->health().standby_pid.value();
-  ::kill(standby, SIGSTOP);
-  auto frozen = gpu->freeze(still);
-  gpu->library("memory").on_new_lane().ask(lane::marker{.after = still}).get();
-  std::this_thread::sleep_for(20ms);
-  if (frozen.ready()) return 1;
+  const pid_t worker = gpu->worker_pid().value();
+  shared_flag begin(*gpu);
+  future<void> frozen;
+  std::atomic<bool> is_sent = false;
+  std::atomic<bool> go_on = false;
+  auto asked = gpu->library("memory").ask(hold{.flag = begin.tensor()}).then([&] {
+    frozen = gpu->freeze(still);
+    is_sent = true;
+    while (!go_on)
+      std::this_thread::yield();
+  });
+  begin.set();
+  if (!eventually([&] { return is_sent && gpu->statistics().in_flight == 1; })) return 1;
+  ::kill(worker, SIGSTOP);
+  go_on = true;
+  asked.get();
+  // What the freeze still had to do comes before this.
+  std::atomic<bool> is_asked = false;
+  gpu->watch_generation([&](const auto&) { is_asked = true; });
+  if (!eventually([&] { return is_asked.load(); }) || frozen.ready()) return 1;
   const pid_t copy = ::fork();
   if (copy < 0) return 1;
   if (copy == 0) {
@@ -173,7 +189,7 @@ int forked() {
     ::_exit(0);
   }
   if (const int status = status_of(copy); status != 0) return status;
-  ::kill(standby, SIGCONT);
+  ::kill(worker, SIGCONT);
   if (!frozen.get_result()) return 13;
   flag.set();
   if (!held.get_result()) return 10;
@@ -209,6 +225,69 @@ int forked_lender() {
   return wanted.get().data<float>()[3] == 5 ? 0 : 6;
 }
 
+class destroyer final : public actor {
+ public:
+  struct now {};
+  explicit destroyer(std::function<void()> what) : what_(std::move(what)) {}
+  void handle(now) { what_(); }
+
+ private:
+  std::function<void()> what_;
+};
+
+/// A system with a device and an actor of its own thread, or not, which `where` destroys; 0 once
+/// that has returned and the worker is gone.
+int ends_in(const std::function<void(troupe::system&, device&, std::function<void()>)>& where) {
+  auto system = std::make_unique<troupe::system>();
+  std::optional<device> gpu = system->device(0, permissive());
+  if (!gpu->wait_until_ready()) return 1;
+  const pid_t worker = gpu->worker_pid().value();
+  std::atomic<bool> destroyed = false;
+  where(*system, *gpu, [&] {
+    gpu.reset();
+    system.reset();
+    destroyed = true;
+  });
+  if (!eventually([&] { return destroyed.load(); })) return 2;
+  return eventually([&] { return ::kill(worker, 0) != 0; }) ? 0 : 3;
+}
+
+int ends_in_device_continuation() {
+  return ends_in([](troupe::system&, device& gpu, std::function<void()> destroy) {
+    shared_flag flag(gpu);
+    (void)gpu.ask(hold{.flag = flag.tensor()}).then([destroy = std::move(destroy)] { destroy(); });
+    flag.set();
+  });
+}
+
+int ends_in_handler(dispatcher by) {
+  return ends_in([&](troupe::system& system, device&, std::function<void()> destroy) {
+    system.spawn<destroyer>({.run_by = by}, std::move(destroy)).tell(destroyer::now{});
+  });
+}
+
+// The thread that asks and waits runs the handler itself, if it comes first.
+int ends_in_helped_handler() {
+  return ends_in([&](troupe::system& system, device&, std::function<void()> destroy) {
+    (void)system.spawn<destroyer>(std::move(destroy)).ask(destroyer::now{}).get_result();
+  });
+}
+
+int ends_in_actor_continuation() {
+  return ends_in([&](troupe::system& system, device&, std::function<void()> destroy) {
+    (void)system.spawn<destroyer>([] {}).ask(destroyer::now{}).then(std::move(destroy));
+  });
+}
+
+int ends_by_exit() {
+  static troupe::system system;
+  static device gpu = system.device(0, permissive());
+  if (!gpu.wait_until_ready()) return 1;
+  system.spawn<destroyer>([] { std::exit(0); }).tell(destroyer::now{});
+  std::this_thread::sleep_for(30s);
+  return 2;
+}
+
 }  // namespace
 
 int maybe_run_program() {
@@ -217,6 +296,14 @@ int maybe_run_program() {
   ::unsetenv("TROUPE_TEST_PROGRAM");  // its workers are none
   if (std::string_view(name) == "forked") return forked();
   if (std::string_view(name) == "forked_lender") return forked_lender();
+  if (std::string_view(name) == "ends_in_device_continuation") return ends_in_device_continuation();
+  if (std::string_view(name) == "ends_in_handler") return ends_in_handler(dispatcher::pool);
+  if (std::string_view(name) == "ends_in_pinned_handler") {
+    return ends_in_handler(dispatcher::pinned);
+  }
+  if (std::string_view(name) == "ends_in_helped_handler") return ends_in_helped_handler();
+  if (std::string_view(name) == "ends_in_actor_continuation") return ends_in_actor_continuation();
+  if (std::string_view(name) == "ends_by_exit") return ends_by_exit();
   if (std::string_view(name) == "after_condemnation") ::_exit(after_condemnation());
   return std::string_view(name) == "idle" ? idle() : condemned();
 }

@@ -10,6 +10,7 @@ namespace troupe::test {
 /// forked child of a program with threads could not use devices.)
 ///   idle        makes a device, writes its two workers' pids to descriptor 4, and sleeps
 ///   condemned   exits with 0 if a hang in `isolation::thread` condemns its device
+///   ends_…      exits with 0 if a system that is destroyed in one of its own threads ends
 /// \returns the exit status, or -1 when this process is none of them
 [[nodiscard]] int maybe_run_program();
 

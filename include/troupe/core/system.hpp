@@ -119,15 +119,17 @@ class TROUPE_EXPORT system {
   /// The hook of its configuration, for parts of the program that report as it does (`write_log`).
   [[nodiscard]] const log_hook& log() const noexcept;
 
-  /// The device with this number, made with the defaults if there is none that runs. Include
-  /// `troupe/device/device.hpp` to use it. Returns at once; the device starts meanwhile, and a
-  /// start that fails is the answer of every request. Throws `failure`: `invalid_argument`;
-  /// `device_unavailable` or `library_missing` where a GPU is asked for and it, or the plugin for
-  /// it, is not there; `worker_not_found` in a worker whose program has not called `worker_entry`;
-  /// `out_of_memory`; `system_error` (no descriptors left); `device_stopped` once the system has
-  /// shut down.
+  /// The device with this number, also where it has stopped (`device::restart`); made with the
+  /// defaults if there is none. Include `troupe/device/device.hpp` to use it. Returns at once; the
+  /// device starts meanwhile, and a start that fails is the answer of every request. Throws
+  /// `failure`: `invalid_argument`; `device_unavailable` or `library_missing` where a GPU is asked
+  /// for and it, or the plugin for it, is not there; `worker_not_found` in a worker whose program
+  /// has not called `worker_entry`; `out_of_memory`; `system_error` (no descriptors left);
+  /// `device_stopped` once the system has shut down.
   [[nodiscard]] troupe::device device(std::int32_t ordinal = 0);
-  /// Makes it as `config` says. Throws `failure` with `invalid_argument` when it runs already.
+  /// Makes it as `config` says, in the place of one that has stopped, which then cannot be
+  /// restarted any more. Throws `failure` as above, and with `invalid_argument` when one runs
+  /// already, or has given up while tensors are in its memory.
   [[nodiscard]] troupe::device device(std::int32_t ordinal, const device_config& config);
 
   // For the runtime and the test kit.

@@ -43,8 +43,8 @@ concept host_elements = std::ranges::contiguous_range<R> && std::ranges::sized_r
                         !std::convertible_to<R, const any_tensor&>;
 
 /// A device: a stable address for requests, over workers that may be replaced at any moment.
-/// Copies are the same device. Any thread may use it. It lives until `stop`, or until its system
-/// shuts down.
+/// Copies are the same device. Any thread may use it. It serves until it is stopped or gives up,
+/// and again once it is restarted, at the longest until its system shuts down.
 class TROUPE_EXPORT device {
  public:
   explicit device(std::shared_ptr<device_core> core) noexcept;
@@ -93,7 +93,7 @@ class TROUPE_EXPORT device {
   }
   /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
   /// ready and must stay until then. Returns at once; what is sent after it may overwrite the
-  /// tensor. \errors as above
+  /// tensor. On the CPU backend also of a device that has stopped. \errors as above
   template <host_elements To>
     requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<To>>>)
   [[nodiscard]] future<void> copy(const any_tensor& from, To&& to) {
@@ -151,9 +151,9 @@ class TROUPE_EXPORT device {
   [[nodiscard]] std::int32_t ordinal() const noexcept;
   /// What serves it; its number there may differ from the device's own.
   [[nodiscard]] const device_description& description() const noexcept;
-  /// The device's place in the tree of actors, to be watched like any other. It ends with the
-  /// device; when the device has given up, it fails with the device's error first, so that its
-  /// supervisor hears of it.
+  /// The device's place in the tree of actors, to be watched like any other. It ends when the
+  /// device stops; when the device has given up, it fails with the device's error first, so that
+  /// its supervisor hears of it. A device that is restarted has another one.
   [[nodiscard]] any_actor_ref actor() const;
   [[nodiscard]] device_health health() const;
   /// 0 before the first worker was ready, then one more with each.
@@ -163,9 +163,9 @@ class TROUPE_EXPORT device {
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept;
 
   /// Calls `watcher` soon with the current generation and then with each new one (some may be
-  /// skipped), and with nothing once the device is gone. Runs on the device's own thread, as a
-  /// continuation does (`future::then`). Throws `failure` (`errc::invalid_argument`) where it is
-  /// empty.
+  /// skipped), and with nothing whenever the device has stopped. Runs as a continuation does
+  /// (`future::then`), and may wait: it holds up other watchers and continuations, never the
+  /// device. Throws `failure` (`errc::invalid_argument`) where it is empty.
   void watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher);
 
   /// Waits until generation 1 is there. \errors why the device could not be brought up
@@ -174,8 +174,15 @@ class TROUPE_EXPORT device {
   /// Waits until every request sent so far has ended, or the patience.
   bool drain(std::chrono::nanoseconds patience);
   /// Refuses new requests, fails those in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done; on the device's own thread, as a continuation may be, before.
+  /// Returns when that is done and continuations of it have run, except those that wait; in a
+  /// continuation of the device it returns before. Its tensors stay: see `restart`.
   void stop();
+  /// Has a device that has stopped, or given up, serve again: the same tensors, frozen and tainted
+  /// as they were, the next generation and a fresh budget of restarts. Its worker starts meanwhile
+  /// (`wait_until_ready`). Nothing happens to one that runs.
+  /// \errors `device_stopped` once its system has shut down, or another device has its number;
+  /// `device_condemned`
+  result<void> restart();
 
   [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
 

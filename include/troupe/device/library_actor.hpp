@@ -67,7 +67,7 @@ template <request R>
 /// freely otherwise; callers never synchronise.
 class TROUPE_EXPORT library_actor {
  public:
-  /// `library` must live as long as `core`.
+  /// `library` must live as long as `lanes`.
   library_actor(std::shared_ptr<device_core> core, std::string_view library,
                 std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
@@ -101,7 +101,7 @@ class TROUPE_EXPORT library_actor {
 
  private:
   std::shared_ptr<device_core> core_;
-  std::string_view library_;  // the core's
+  std::string_view library_;  // of what owns the lanes
   std::shared_ptr<detail::lane_group> lanes_;
 };
 
