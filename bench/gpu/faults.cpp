@@ -36,7 +36,7 @@ struct fault_case {
   std::optional<std::chrono::milliseconds> plain_pause;
 };
 
-constexpr auto hang_deadline = 50ms;
+constexpr auto hang_limit = 50ms;
 // The driver itself takes some 140 ms to tell of an access that no mapping allows.
 constexpr fault_case cases[] = {
     {fault::kind::trap, 30, 0ms},
@@ -69,8 +69,8 @@ class faults {
             .ask(fault::inject{.what = what,
                                .target = target,
                                .output = outputs_.slice(0, place, place + 1).value()},
-                 {.deadline = hangs ? std::optional<std::chrono::nanoseconds>(hang_deadline)
-                                    : std::nullopt})
+                 {.run_limit =
+                      hangs ? std::optional<std::chrono::nanoseconds>(hang_limit) : std::nullopt})
             .get_result();
     if (outcome) throw std::runtime_error("an injected fault was answered as success");
     if (outcome.error().code != errc::device_fault) throw failure(outcome.error());
@@ -144,7 +144,7 @@ void measure(report& out, const device& gpu, questions& asked, faults& injected,
   const std::string what(fault::to_string(one.what));
   add(out, what + ", its error", named, std::nullopt);
   add(out, what + ", next correct answer", answered, at_most(one.at_most_ms));
-  // The first sign of a hang is its deadline, which its own target has in it.
+  // The first sign of a hang is its run limit, which its own target has in it.
   const bool hangs = one.what == fault::kind::hang;
   add(out, what + ", first sign to hand-over", hand_over,
       hangs ? std::nullopt : std::optional(at_most(3)));

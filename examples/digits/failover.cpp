@@ -12,15 +12,15 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto hang_deadline = 250ms;
+constexpr auto hang_limit = 250ms;
 
 injected_fault send(std::string name, troupe::device& device, ledger& requests,
                     failover_clock& failovers, troupe::fault::kind kind,
-                    std::chrono::milliseconds deadline) {
+                    std::chrono::milliseconds limit) {
   requests.sent(1);
   const clock::time_point now = clock::now();
-  failovers.start(kind == troupe::fault::kind::hang ? now + deadline : now);
-  auto asked = device.ask(troupe::fault::inject{.what = kind}, {.deadline = deadline});
+  failovers.start(kind == troupe::fault::kind::hang ? now + limit : now);
+  auto asked = device.ask(troupe::fault::inject{.what = kind}, {.run_limit = limit});
   injected_fault made{.name = std::move(name), .fails_a_request = true};
   if (auto outcome = requests.settle(made.name, std::move(asked)); !outcome) {
     made.error = std::move(outcome).error();
@@ -95,7 +95,7 @@ injected_fault crash_worker(troupe::device& device, ledger& requests, failover_c
 }
 
 injected_fault hang_worker(troupe::device& device, ledger& requests, failover_clock& failovers) {
-  return send("hang", device, requests, failovers, troupe::fault::kind::hang, hang_deadline);
+  return send("hang", device, requests, failovers, troupe::fault::kind::hang, hang_limit);
 }
 
 }  // namespace digits

@@ -28,7 +28,7 @@ class failover_clock {
     std::optional<std::chrono::duration<double, std::milli>> to_answer;
   };
 
-  /// The fault that happens now, or will at `fault` (a deadline).
+  /// The fault that happens now, or will at `fault` (a run limit).
   void start(time fault);
   /// A generation of the device is ready.
   void ready(std::uint64_t generation, time now);
@@ -65,7 +65,7 @@ struct injected_fault {
 [[nodiscard]] injected_fault crash_worker(troupe::device& device, ledger& requests,
                                           failover_clock& clock);
 
-/// Sends a request that never ends by itself; its deadline ends it.
+/// Sends a request that never ends by itself; its run limit ends it.
 [[nodiscard]] injected_fault hang_worker(troupe::device& device, ledger& requests,
                                          failover_clock& clock);
 

@@ -30,8 +30,7 @@ float quantile(const std::vector<float>& sorted, double q) {
 bool as_promised(const injected_fault& fault) {
   if (!fault.fails_a_request) return !fault.error;
   if (!fault.error) return false;
-  return fault.error->code == troupe::errc::device_fault ||
-         (fault.name == "hang" && fault.error->code == troupe::errc::deadline_exceeded);
+  return fault.error->code == troupe::errc::device_fault;
 }
 
 void print_faults(const std::vector<injected_fault>& faults) {

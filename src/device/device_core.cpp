@@ -100,6 +100,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
                                         config.lane_threads, wire::most_lane_threads),
                  .device = ordinal};
   }
+  if (config.run_limit <= std::chrono::nanoseconds::zero()) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("run_limit {} ns is not above zero", config.run_limit.count()),
+        .device = ordinal};
+  }
   const auto of_device = [ordinal](error why) {
     why.device = ordinal;
     return why;
@@ -126,6 +132,8 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   device_config config = asked;
   // A second process would be refused its context again and again.
   if (backend.description.one_process) config.standby = false;
+  // Nothing could end it, and who stands at a breakpoint is not to be condemned for that.
+  if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
   std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
                                     &device_core::let_go);
   core->description_ = backend.description;

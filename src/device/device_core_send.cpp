@@ -23,7 +23,8 @@ using stop_callback = std::stop_callback<std::function<void()>>;
 // nobody waits for frees its slots without another thread.
 constexpr std::uint64_t requests_per_look = 32;
 
-wire::end_mark mark_for(bool awaited, device_core::next_in_lane next) noexcept {
+wire::end_mark mark_for(bool awaited, bool has_own_limit, device_core::next_in_lane next) noexcept {
+  if (has_own_limit) return wire::end_mark::apart;
   if (!awaited) return wire::end_mark::shared;
   const bool aside = next == device_core::next_in_lane::follows;
   return aside ? wire::end_mark::aside : wire::end_mark::own;
@@ -71,6 +72,11 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
     return refuse(reactor::copy_error());
   if (auto why = not_enabled(type)) [[unlikely]]
     return refuse(std::move(*why));
+  if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
+    return refuse(
+        {.code = errc::invalid_argument,
+         .message = fmt::format("run_limit {} ns is not above zero", options.run_limit->count())});
+  }
   deadline until;
   if (options.deadline) {
     until = detail::deadline_after(supervisor_->current_time(), *options.deadline);
@@ -100,16 +106,19 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   r.interrupted = false;
   r.withdrawn = false;
   r.kills = 0;
-  requests_->header(slot).mark = mark_for(static_cast<bool>(done), next);
+  requests_->header(slot).mark =
+      mark_for(static_cast<bool>(done), options.run_limit.has_value(), next);
   r.done = std::move(done);
   r.deadline_ns = until ? std::chrono::nanoseconds(until->time_since_epoch()).count() : 0;
   requests_->header(slot).deadline_ns = r.deadline_ns;
+  r.run_limit_ns = options.run_limit.value_or(config_.run_limit).count();
   const std::int64_t deadline_ns = r.deadline_ns;
   const bool cancellable = options.stop.stop_possible();
 
   // From here on the record belongs to the reactor's role.
   const std::uint64_t ticket = requests_->publish(slot, lane, &r.on_its_way);
-  if (deadline_ns != 0) supervisor_->note_deadline(deadline_ns);
+  if (deadline_ns != 0) supervisor_->note_look(deadline_ns);
+  if (options.run_limit) supervisor_->note_run_limit(*options.run_limit);
   supervisor_->note_busy();
   if (cancellable) {
     supervisor_->execute([this, slot, ticket, stop = options.stop] {
@@ -240,13 +249,14 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
   header.held.store(held, std::memory_order_relaxed);
-  header.alone.store(0, std::memory_order_relaxed);
   if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
     return error{.code = errc::poisonous,
                  .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};
   }
   if (operands.watched()) [[unlikely]]
     completions_->taints().announce(slot);
+  const bool alone = supervisor_->next_on_trial() && !is_lease(type) && supervisor_->take_trial();
+  header.alone.store(alone ? 1 : 0, std::memory_order_relaxed);
   return {};
 }
 

@@ -25,7 +25,8 @@ struct dying_worker {
   std::unique_ptr<incarnation> worker;
   sign_of_loss sign;
   std::vector<held_request> held;
-  std::string ended_before;  ///< the last requests that ended in it, for a message
+  bool costs_budget = false;  ///< unless somebody turns out to be named for it
+  std::string ended_before;   ///< the last requests that ended in it, for a message
 };
 
 /// What a dying worker had done, once it has ended: its marks do not change any more.

@@ -169,6 +169,9 @@ struct answer {
   }
 };
 
+// The program has the tensor for as long as it likes.
+constexpr std::chrono::nanoseconds unlimited = std::chrono::nanoseconds::max();
+
 }  // namespace
 
 future<lease> device::lend(const any_tensor& t, access role,
@@ -210,8 +213,8 @@ future<lease> device::lend(const any_tensor& t, access role,
   (role == access::read    ? request.read
    : role == access::write ? request.written
                            : request.updated) = t;
-  const auto sent = core_->send(request_type_of<lane::lend>(), &request, {}, *lane,
-                                [asked, place](const std::byte*, error* failure) {
+  const auto sent = core_->send(request_type_of<lane::lend>(), &request, {.run_limit = unlimited},
+                                *lane, [asked, place](const std::byte*, error* failure) {
                                   if (failure != nullptr) return asked->fail(std::move(*failure));
                                   if (place->has_begun()) return;
                                   asked->fail({.code = errc::protocol_violation,

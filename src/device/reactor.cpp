@@ -461,7 +461,7 @@ void reactor::give_back_freed() noexcept {
 }
 
 void reactor::answer_early(std::uint16_t slot, error why) {
-  evasions_ += requests_.header(slot).alone.load(std::memory_order_relaxed);
+  if (records_[slot].kills > 0) ++evasions_;
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
   end(slot, nullptr, &why, slot_is::kept);
 }

@@ -108,6 +108,11 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint64_t walked_ticket() const noexcept { return cursor_; }
   /// The last request of a lane that can have begun with the current worker, or 0.
   [[nodiscard]] std::uint64_t started(std::uint8_t lane) const noexcept;
+  /// True for the first request of its lane that the current worker has been given and has not
+  /// completed. Nothing behind it can have begun, except what shares its mark.
+  [[nodiscard]] bool is_head(const record& r) const noexcept {
+    return r.place == lanes_[r.lane].first + 1 && given(r.lane) >= r.place;
+  }
   /// How many requests of a lane the current worker has been given, begun or not.
   [[nodiscard]] std::uint64_t given(std::uint8_t number) const noexcept {
     return segment_ == nullptr ? 0
@@ -126,7 +131,7 @@ class reactor final : public completion_driver {
 
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
-  /// How many that were to run alone have been answered so, and tell nothing of themselves.
+  /// How many suspects of a loss have been answered so, and tell nothing of themselves.
   [[nodiscard]] std::uint64_t evasions() const noexcept { return evasions_; }
   /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
   /// flight and is not to be run any more.

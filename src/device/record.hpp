@@ -5,6 +5,7 @@
 
 #include <troupe/device/library_actor.hpp>
 #include <troupe/memory/buffer.hpp>
+#include <troupe/ops/lane/lend.hpp>
 #include <troupe/ops/request.hpp>
 
 #include <array>
@@ -21,6 +22,12 @@
 namespace troupe {
 
 using detail::completion;
+
+/// A tensor that is lent runs nothing: its request only holds its place, for as long as the program
+/// likes.
+[[nodiscard]] inline bool is_lease(const request_type& type) noexcept {
+  return type.id == request_type_of<lane::lend>().id;
+}
 
 /// A tensor of a request in flight, kept alive by it.
 struct kept_operand {
@@ -68,11 +75,12 @@ struct alignas(64) record {
   std::uint64_t ticket = 0;
   std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
   std::int64_t deadline_ns = 0;
+  std::int64_t run_limit_ns = 0;
   std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
   std::uint8_t kills = 0;           ///< workers lost while it was running
   std::uint8_t lane = 0;
   bool in_flight = false;        ///< walked by the reactor and not completed
-  bool answered : 1 = false;     ///< early: expired or cancelled before it was run
+  bool answered : 1 = false;     ///< early: expired or cancelled, though it may run
   bool started : 1 = false;      ///< at the moment its worker was lost
   bool called : 1 = false;       ///< likewise its executor, which may have ended the process
   bool interrupted : 1 = false;  ///< by the loss of any worker: what it writes may be half done

@@ -20,7 +20,7 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
   std::optional<std::uint64_t> culprit;
   if (named != requests.end()) {
     culprit = named->ticket;
-  } else if (!what.from_outside && !what.culprit_known &&
+  } else if (!what.from_outside && !what.doubtful && !what.culprit_known &&
              std::ranges::count_if(requests, is_suspect) == 1) {
     // The worker ended by itself, and only one request can have made it.
     culprit = std::ranges::find_if(requests, is_suspect)->ticket;
@@ -33,7 +33,8 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
       verdicts.push_back(verdict::culprit);
     } else if (!r.started && r.answered) {
       verdicts.push_back(verdict::forget);
-    } else if (is_suspect(r) && !culprit && !what.culprit_known && r.kills + 1 >= poisonous_kills) {
+    } else if (is_suspect(r) && !culprit && !what.culprit_known && !what.from_outside &&
+               r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
     } else if (!r.started) {
       verdicts.push_back(verdict::replay);
@@ -42,6 +43,11 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
     }
   }
   return verdicts;
+}
+
+bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept {
+  return what.from_outside || what.by_run_limit || what.culprit_known ||
+         std::ranges::find(verdicts, verdict::culprit) != verdicts.end();
 }
 
 std::optional<std::vector<std::uint64_t>> suspects_of(const loss& what,

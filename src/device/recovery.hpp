@@ -14,16 +14,22 @@ namespace troupe {
 struct loss {
   /// The request that is named by the worker's own crash report, by what it was calling as it left,
   /// or by the watchdog.
-  std::optional<std::uint64_t> culprit_ticket;
-  /// Ended from outside (SIGKILL that this device did not send): no request is to blame for sure.
+  std::optional<std::uint64_t> culprit_ticket{};
+  /// Somebody else has ended it (a SIGKILL that this device did not send, be it for want of
+  /// memory): neither a request nor the device is to blame.
   bool from_outside = false;
+  /// It gave no sign of life, could not do what has nothing to do with a request, or nobody knows
+  /// how it ended: whoever ran alone need not have done it.
+  bool doubtful = false;
   /// That request was in flight when it was named, so nobody else is to blame: also where it has
-  /// completed meanwhile, as one can that is ended at its deadline.
+  /// completed meanwhile, as one can that is ended at its run limit.
   bool culprit_known = false;
   /// The process ended by itself and nobody is named: code that it was calling is suspected, too.
   bool of_process = false;
   /// The device says so, of work that it was given: one of the requests has done it.
   bool of_device = false;
+  /// It ran for too long. That alone says nothing against a request: it is not counted.
+  bool by_run_limit = false;
 };
 
 /// What is known at the first sign that a worker is lost.
@@ -63,7 +69,7 @@ enum class verdict : std::uint8_t {
 
 /// Decides what becomes of each request in flight, given in the order sent. A request whose verdict
 /// is `replay` and that had started, or was called, has one more kill to its name if no culprit
-/// could be named. Pure: nothing but its arguments decides.
+/// could be named and nobody outside has done it. Pure: nothing but its arguments decides.
 [[nodiscard]] std::vector<verdict> judge(const loss& what,
                                          std::span<const bereaved_request> requests);
 
@@ -72,6 +78,9 @@ enum class verdict : std::uint8_t {
 [[nodiscard]] std::optional<std::vector<std::uint64_t>> suspects_of(
     const loss& what, std::span<const bereaved_request> requests,
     std::span<const verdict> verdicts);
+
+/// True where a request is named for the loss, or somebody else: it costs no budget.
+[[nodiscard]] bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept;
 
 /// A request that has been running in this many lost workers is not run again.
 inline constexpr int poisonous_kills = 2;

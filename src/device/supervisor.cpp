@@ -15,7 +15,10 @@
 namespace troupe {
 
 supervisor::supervisor(parts p)
-    : parts_(std::move(p)), earliest_deadline_ns_(no_deadline), random_(std::random_device{}()) {
+    : parts_(std::move(p)),
+      next_look_ns_(no_look),
+      losses_(parts_.config.restarts.window),
+      random_(std::random_device{}()) {
   plan_ = {.config = &parts_.config,
            .requests = &parts_.requests,
            .device_memory = &parts_.device_memory,
@@ -232,11 +235,21 @@ void supervisor::wake() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
 }
 
-void supervisor::note_deadline(std::int64_t deadline_ns) noexcept {
-  std::int64_t earliest = earliest_deadline_ns_.load(std::memory_order_relaxed);
-  while (deadline_ns < earliest) {
-    if (earliest_deadline_ns_.compare_exchange_weak(earliest, deadline_ns)) return wake();
+bool supervisor::bring_look_forward(std::int64_t to_ns) noexcept {
+  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  while (to_ns < next) {
+    if (next_look_ns_.compare_exchange_weak(next, to_ns)) return true;
   }
+  return false;
+}
+
+void supervisor::note_look(std::int64_t at_ns) noexcept {
+  if (bring_look_forward(at_ns)) wake();
+}
+
+void supervisor::note_run_limit(std::chrono::nanoseconds limit) noexcept {
+  const std::chrono::nanoseconds often = look_interval(limit);
+  if (often < watch_interval) note_look((current_time() + often).time_since_epoch().count());
 }
 
 void supervisor::begin_watching() noexcept {

@@ -4,6 +4,7 @@
 #include "device/backend_choice.hpp"
 #include "device/dying_worker.hpp"
 #include "device/incarnation.hpp"
+#include "device/loss_history.hpp"
 #include "device/mailbox.hpp"
 #include "device/reactor.hpp"
 #include "device/recovery.hpp"
@@ -14,6 +15,7 @@
 #include <troupe/device/config.hpp>
 #include <troupe/device/health.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -31,8 +33,8 @@ namespace troupe {
 /// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
 ///
 /// One thread, the device thread, does all of this, or whoever gives it its turns. Other threads
-/// reach it by `execute` (a queue under a mutex, and an eventfd), by the deadlines that senders
-/// announce, and by what workers write. The public questions are answered from atomics and a mutex
+/// reach it by `execute` (a queue under a mutex, and an eventfd), by the looks that senders
+/// ask for, and by what workers write. The public questions are answered from atomics and a mutex
 /// that is held for a copy only.
 ///
 /// The program's code, which may wait for anything and take as long as it likes, never runs on the
@@ -141,11 +143,23 @@ class supervisor final {
     return memory_version_.load(std::memory_order_acquire);
   }
 
-  /// After a request with a deadline was sent.
-  void note_deadline(std::int64_t deadline_ns) noexcept;
+  /// After a request with a deadline was sent, which is to be looked at then.
+  void note_look(std::int64_t at_ns) noexcept;
+  /// After a request with a run limit of its own was sent.
+  void note_run_limit(std::chrono::nanoseconds limit) noexcept;
   /// After any request was sent.
   void note_busy() noexcept {
     if (!watching_.load(std::memory_order_relaxed)) begin_watching();
+  }
+
+  /// True while the next request is to run alone, as the first of a worker that came after several
+  /// others were lost. Relaxed: which one it becomes does not matter.
+  [[nodiscard]] bool next_on_trial() const noexcept {
+    return next_on_trial_.load(std::memory_order_relaxed);
+  }
+  /// True for one of those who ask.
+  [[nodiscard]] bool take_trial() noexcept {
+    return next_on_trial_.exchange(false, std::memory_order_relaxed);
   }
 
   /// Fails what was published when the device was gone already, as when it ended between a sender's
@@ -181,6 +195,7 @@ class supervisor final {
 
   void wake() noexcept;
   void begin_watching() noexcept;
+  [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
 
@@ -195,7 +210,12 @@ class supervisor final {
   void tick();
 
   // Notices that a worker is lost: supervisor_watch.cpp.
-  void check_deadlines(std::int64_t now_ns);
+  void check_limits(clock::time_point now);
+  void expire(std::uint16_t slot);
+  [[nodiscard]] static std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit);
+  [[nodiscard]] std::uint64_t begun_together(const record& r) const;
+  [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
+                                                            const record& r, clock::time_point now);
   void check_progress(clock::time_point now);
   [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
   void end_debtors(clock::time_point now);
@@ -216,8 +236,9 @@ class supervisor final {
   void next_failed(error why);
   [[nodiscard]] bool next_can_serve() const noexcept;
   void activate_next();
-  [[nodiscard]] bool note_restart(clock::time_point now);
-  void forget_old(std::deque<clock::time_point>& events, clock::time_point now) const;
+  [[nodiscard]] bool note_loss(clock::time_point at, loss_history::cost of);
+  [[nodiscard]] std::int32_t budget() const;
+  void put_on_trial(std::span<const std::uint16_t> replay);
   [[nodiscard]] clock::duration backoff_after(int failures);
 
   // A worker is lost: supervisor_loss.cpp.
@@ -225,9 +246,9 @@ class supervisor final {
   [[nodiscard]] bool is_lent(std::optional<std::uint64_t> ticket) const;
   [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
                                                const os::exit_report& report) const;
-  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const error& why,
-                                            bool culprit_named);
-  void settle(const loss& what, const error& why);
+  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,
+                                            const error& why, bool culprit_named);
+  [[nodiscard]] bool settle(const loss& what, const error& why);
   void seek_cause(const loss& what, const error& why, const std::string& ended_before,
                   std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
   void look_for_cause();
@@ -245,7 +266,7 @@ class supervisor final {
   void fail_everything(const error& why);
   void end_all();
 
-  static constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t no_look = std::numeric_limits<std::int64_t>::max();
   // How often a worker with work to do is looked at; an idle device is not looked at at all.
   static constexpr std::chrono::milliseconds watch_interval{100};
 
@@ -261,9 +282,10 @@ class supervisor final {
   // Senders lower the one and set the other after a request was published, and wake the device
   // thread if they had to. The device thread resets them, fences, and takes up what was sent:
   // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
-  std::atomic<std::int64_t> earliest_deadline_ns_;
+  std::atomic<std::int64_t> next_look_ns_;
   std::atomic<bool> watching_{false};
   std::atomic<bool> is_let_go_{false};       // relaxed: nothing goes with it
+  std::atomic<bool> next_on_trial_{false};   // the next request that is sent runs alone
   std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
@@ -299,7 +321,8 @@ class supervisor final {
   bool after_burial_ = false;  // a burial brings `next_start_` forward
   clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();
-  std::deque<clock::time_point> restarts_;
+  loss_history losses_;
+  std::uint64_t answered_at_last_loss_ = 0;
   std::vector<frozen_range> frozen_;
   memory_picture picture_;
   std::vector<pending_protect> protects_;
@@ -307,6 +330,12 @@ class supervisor final {
   clock::time_point looking_since_{};
   std::uint64_t last_progress_ = 0;
   clock::time_point last_progress_at_{};
+  // What each lane was seen to run, and since when.
+  struct seen_run {
+    std::optional<std::uint64_t> ticket{};
+    clock::time_point since{};
+  };
+  std::array<seen_run, wire::max_lanes> runs_;
   bool pinged_ = false;
   bool ending_ = false;
   std::mt19937_64 random_;

@@ -17,7 +17,7 @@ void supervisor::give_up(error why, bool by_request) {
     reason.message = fmt::format(
         "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
         "fault: {}",
-        restarts_.size(),
+        losses_.spent(current_time()),
         std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
         reason.message);
     reason.code = errc::device_stopped;
@@ -67,7 +67,7 @@ void supervisor::serve_again() {
     stop_reason_.reset();
   }
   is_let_go_.store(false, std::memory_order_relaxed);
-  restarts_.clear();
+  losses_.clear();
   failed_standbys_.clear();
   lost_at_ = current_time();
   activate_after_ = lost_at_;

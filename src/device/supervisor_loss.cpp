@@ -2,8 +2,6 @@
 #include "device/operands.hpp"
 #include "device/supervisor.hpp"
 
-#include <troupe/ops/lane/lend.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,20 +17,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A tensor that is lent runs nothing: its request only holds its place, and does so again. Until
-// the program gives it back nothing that comes after it can have begun either, even where a queue
-// has it already.
+// A lease holds its place again in the next worker. Until the program gives it back nothing that
+// comes after it can have begun either, even where a queue has it already.
 class lent_tensors {
  public:
-  [[nodiscard]] static bool is_lease(const record& r) noexcept {
-    return r.type->id == request_type_of<lane::lend>().id;
-  }
-
   /// Asked of the unfinished requests in the order sent: true for one that cannot have begun.
   [[nodiscard]] bool hold_back(const record& r) {
-    const bool held = is_lease(r) ? !given_back(r) : follows_one(r);
+    const bool held = is_lease(*r.type) ? !given_back(r) : follows_one(r);
     if (held) held_.push_back(&r);
-    return held || is_lease(r);
+    return held || is_lease(*r.type);
   }
 
  private:
@@ -63,7 +56,7 @@ std::string signal_name(int signal) {
 // was calling its executor then. (A lease has none to speak of, and what was withdrawn is passed
 // over.)
 bool may_have_ended(const loss& what, const wire::worker_header& ended, const record& r) noexcept {
-  return what.of_process && !r.withdrawn && !lent_tensors::is_lease(r) &&
+  return what.of_process && !r.withdrawn && !is_lease(*r.type) &&
          ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
 }
 
@@ -93,9 +86,15 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
   state_.store(device_state::recovering, std::memory_order_release);
   if (dying_) bury();
+  // What has completed since is answered: whether anything has since the last loss counts.
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  parts_.completions.leave_role();
   // Where only one process may have the device, too, the next one starts after the last has gone.
+  // And where this may be the end it is known first who is to blame.
+  const bool may_be_the_end = !is_explained(sign.what, {}) && losses_.spent(sign.at) >= budget();
   const bool reaps_first =
-      !parts_.device_memory.on_device() || parts_.backend.description.one_process;
+      !parts_.device_memory.on_device() || parts_.backend.description.one_process || may_be_the_end;
   if (reaps_first && !sign.ended) {
     // Killed if it still runs, and reaped in any case: after this none of its stores can land.
     const os::exit_report report = active_->end();
@@ -108,22 +107,23 @@ void supervisor::lose_active(sign_of_loss sign) {
     const std::lock_guard lock(mutex_);
     health_.last_fault = sign.why;
   }
-  const bool within_budget = note_restart(sign.at);
   active_->kill();
+  bool explained = is_explained(sign.what, {});
   if (sign.ended) {
-    settle(sign.what, sign.why);
-    dying_ =
-        dying_worker{.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
+    explained = settle(sign.what, sign.why);
+    dying_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
     bury();  // it has been reaped, and nothing will tell of its end again
   } else if (sign.stands_still) {
-    settle(sign.what, sign.why);
-    dying_ =
-        dying_worker{.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
+    explained = settle(sign.what, sign.why);
+    dying_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
   } else {
     hold_back(sign);
   }
   pid_.store(-1, std::memory_order_release);
-  if (!within_budget) return give_up(std::move(sign.why));
+  // Until it is reaped it may turn out to be explained; see `bury`.
+  using enum loss_history::cost;
+  if (!note_loss(sign.at, explained ? none : one)) return give_up(std::move(sign.why));
+  if (dying_) dying_->costs_budget = !explained;
 
   failed_standbys_.clear();
   if (!next_) {
@@ -142,7 +142,7 @@ bool supervisor::is_lent(std::optional<std::uint64_t> ticket) const {
   completions.take_role();
   const bool lent = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
     const record& r = completions.at(slot);
-    return r.ticket == ticket && lent_tensors::is_lease(r);
+    return r.ticket == ticket && is_lease(*r.type);
   });
   completions.leave_role();
   return lent;
@@ -182,7 +182,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     why.message = fmt::format("{}: the worker process ended by {}",
                               what.from_outside ? "killed" : "crash", why.code_name);
   } else if (report.unknown) {
-    what.from_outside = true;
+    what.doubtful = true;
     why.message =
         "gone: the worker process ended, and nobody knows how: something else in this program "
         "waits for its children, or it ignores SIGCHLD";
@@ -191,15 +191,15 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
   if (is_lent(what.culprit_ticket)) what.culprit_ticket.reset();
-  what.of_process = !what.from_outside && !what.culprit_ticket;
+  what.of_process = !what.from_outside && !what.doubtful && !what.culprit_ticket;
   why.device = parts_.ordinal;
   why.generation = generation();
   return {what, std::move(why)};
 }
 
 // What becomes of one request that was in flight; nothing when it is to be run (again).
-std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const error& why,
-                                        bool culprit_named) {
+std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const loss& what,
+                                        const error& why, bool culprit_named) {
   record& r = parts_.completions.at(slot);
   std::optional<error> end;
   switch (v) {
@@ -212,21 +212,22 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
         if (r.started) unsolved_.reset();  // it is not run again, so whether it was it stays open
         break;
       }
-      if ((r.started || r.called) && !culprit_named) {
+      if ((r.started || r.called) && !culprit_named && !what.from_outside) {
         ++r.kills;
         // Next time nothing runs beside it, so that a second loss names who it was.
         parts_.requests.header(slot).alone.store(1, std::memory_order_relaxed);
       }
       replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
       return std::nullopt;
-    case verdict::culprit: {
-      const std::uint64_t digest = parts_.requests.digest(slot);
-      const std::lock_guard lock(mutex_);
-      ++kills_by_digest_[digest];
-      has_quarantine_.store(true, std::memory_order_relaxed);
+    case verdict::culprit:
+      if (!what.by_run_limit) {
+        const std::uint64_t digest = parts_.requests.digest(slot);
+        const std::lock_guard lock(mutex_);
+        ++kills_by_digest_[digest];
+        has_quarantine_.store(true, std::memory_order_relaxed);
+      }
       end = why;
       break;
-    }
     case verdict::abort:
       end = error{.code = errc::aborted,
                   .message = fmt::format(
@@ -246,7 +247,8 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const err
 }
 
 // Decides what becomes of every request in flight, in the order sent, and answers those that end.
-void supervisor::settle(const loss& what, const error& why) {
+// True where somebody is named for it.
+bool supervisor::settle(const loss& what, const error& why) {
   reactor& completions = parts_.completions;
   completions.take_role();
   completions.poll();  // what was completed before the end stays completed
@@ -281,7 +283,7 @@ void supervisor::settle(const loss& what, const error& why) {
   const bool culprit_named =
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (auto end = end_of(verdicts[i], slots[i], why, culprit_named)) {
+    if (auto end = end_of(verdicts[i], slots[i], what, why, culprit_named)) {
       endings.push_back({slots[i], std::move(*end)});
     }
   }
@@ -289,6 +291,7 @@ void supervisor::settle(const loss& what, const error& why) {
     completions.drop(e.slot, std::move(e.why));
   look_for_cause();
   completions.leave_role();
+  return is_explained(what, verdicts);
 }
 
 // With the role. The workers have ended, or are not waited for, and nothing is run again: what they
@@ -350,7 +353,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   for (dying_worker::held_request& held : dying.held) {
     if (held.ticket != sign.what.culprit_ticket) continue;
     held.accused = true;
-    auto end = end_of(verdict::culprit, held.slot, sign.why, true);
+    auto end = end_of(verdict::culprit, held.slot, sign.what, sign.why, true);
     if (end && !completions.at(held.slot).answered) {
       completions.answer_early(held.slot, std::move(*end));
     }
@@ -393,6 +396,10 @@ void supervisor::bury() {
   const error& why = dying_->sign.why;
   const wire::worker_header* segment = dying_->worker->segment();
   reactor& completions = parts_.completions;
+  const auto refund_if = [&](bool explained) {
+    if (explained && std::exchange(dying_->costs_budget, false)) losses_.refund(dying_->sign.at);
+  };
+  refund_if(is_explained(what, {}));
   if (dying_->held.empty()) {
     dying_.reset();
     return;
@@ -427,18 +434,21 @@ void supervisor::bury() {
   }
   const std::vector<verdict> verdicts = judge(what, requests);
   seek_cause(what, why, dying_->ended_before, requests, verdicts);
+  refund_if(is_explained(what, verdicts));
   const bool culprit_named =
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (accused[i]) continue;
-    auto end = end_of(verdicts[i], slots[i], why, culprit_named);
+    auto end = end_of(verdicts[i], slots[i], what, why, culprit_named);
     if (end && !completions.at(slots[i]).answered) {
       completions.answer_early(slots[i], std::move(*end));
     }
   }
   // A request that was sent since the worker was lost may read what has become undefined only now.
   // It has not run: it waits for what is held.
-  completions.screen_in_flight();
+  do {
+    completions.screen_in_flight();
+  } while (completions.taints().take_disappointment());
   for (const dying_worker::held_request& held : dying_->held) {
     record& r = completions.at(held.slot);
     r.withdrawn = r.answered;

@@ -100,8 +100,8 @@ void supervisor::hand_over_continuations() {
 supervisor::clock::time_point supervisor::next_turn() const {
   clock::time_point until = clock::time_point::max();
   if (gone()) return until;  // commands come with a wake of their own
-  const std::int64_t deadline = earliest_deadline_ns_.load();
-  if (deadline != no_deadline) until = clock::time_point(std::chrono::nanoseconds(deadline));
+  const std::int64_t look = next_look_ns_.load();
+  if (look != no_look) until = clock::time_point(std::chrono::nanoseconds(look));
   if (watching_.load()) until = std::min(until, current_time() + watch_interval);
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
@@ -212,7 +212,7 @@ void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs 
     // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
     // But one that says what cannot be has had its memory overwritten, if it is no liar.
     const bool lied = why.code == errc::protocol_violation;
-    return lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = !lied},
+    return lose_active({.what = {.doubtful = !lied},
                         .why = std::move(why),
                         .ended = what.ended,
                         .at = current_time()});
@@ -246,12 +246,10 @@ void supervisor::tick() {
   if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
   if (next_can_serve() && !active_ && now >= activate_after_) activate_next();
   finish_protects();
-  const std::int64_t now_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
-  if (watching_.load() || earliest_deadline_ns_.load() <= now_ns) {
+  if (watching_.load() || next_look_ns_.load() <= now.time_since_epoch() / 1ns) {
     parts_.completions.take_role();
     parts_.completions.poll();
-    if (!lose_liar()) check_deadlines(now_ns);
+    if (!lose_liar()) check_limits(now);
     if (parts_.completions.has_role()) check_progress(now);
     if (parts_.completions.has_role()) parts_.completions.leave_role();
   }

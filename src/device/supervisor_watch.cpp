@@ -1,5 +1,6 @@
-// How the device thread notices by itself that a worker is lost: deadlines, silence, marks that
-// cannot be, an alarm of the device.
+// How the device thread notices by itself that a worker is lost: run limits, silence, marks that
+// cannot be, an alarm of the device. And that a deadline has passed, for which none is.
+#include "device/operands.hpp"
 #include "device/supervisor.hpp"
 
 #include <fmt/format.h>
@@ -9,60 +10,100 @@
 #include <utility>
 
 namespace troupe {
-namespace {
 
 using namespace std::chrono_literals;
 
-// A request that has its answer is passed over by its worker as soon as that comes to it, unless it
-// was in a queue already, where it can hang like any other.
-constexpr std::chrono::nanoseconds withdrawal = 100ms;
-
-// Until when a request may be at the head of its lane: its worker hangs if it is there later.
-std::int64_t last_moment_ns(const record& r) {
-  if (!r.answered) return r.deadline_ns;
-  // A deadline may be as far away as time goes, in both directions.
-  const std::chrono::nanoseconds deadline(std::max<std::int64_t>(r.deadline_ns, 0));
-  return detail::deadline_after(supervisor::clock::time_point(deadline), withdrawal)
-             .time_since_epoch() /
-         1ns;
+// How often a request is looked at that is to be seen to begin: the limit, and what it is exceeded
+// by, are right to a part of it.
+std::chrono::nanoseconds supervisor::look_interval(std::chrono::nanoseconds limit) {
+  return std::max<std::chrono::nanoseconds>(limit / 32, 1ms);
 }
 
-}  // namespace
-
 // With the role; without it if a worker was lost.
-void supervisor::check_deadlines(std::int64_t now_ns) {
+void supervisor::check_limits(clock::time_point now) {
   reactor& completions = parts_.completions;
-  // Reset before looking: a deadline announced meanwhile lowers it again, and one that was not,
-  // because an earlier one stood there, is of a request that is taken up here.
-  earliest_deadline_ns_.store(no_deadline, std::memory_order_relaxed);
+  // Reset before looking: a look asked for meanwhile lowers it again, and one that was not, because
+  // an earlier one stood there, is at a request that is taken up here.
+  next_look_ns_.store(no_look, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   completions.walk();
-  std::int64_t earliest = no_deadline;
-  for (const std::uint16_t slot : completions.in_flight()) {
+  clock::time_point next = clock::time_point::max();
+  const std::vector<std::uint16_t> slots = completions.in_flight();
+  for (const std::uint16_t slot : slots) {
     const record& r = completions.at(slot);
     // The answer to one before may have ended it.
-    if (!r.in_flight || r.deadline_ns == 0 || r.withdrawn) continue;
-    const bool running = active_ && completions.started(r.lane) >= r.place;
-    const std::int64_t limit = last_moment_ns(r);
-    if (now_ns < limit) {
-      earliest = std::min(earliest, limit);
-    } else if (running) {
-      const auto deadline = clock::time_point(std::chrono::nanoseconds(r.deadline_ns));
+    if (!r.in_flight || r.withdrawn) continue;
+    if (r.deadline_ns != 0 && !r.answered) {
+      const clock::time_point deadline{std::chrono::nanoseconds(r.deadline_ns)};
+      if (now >= deadline) {
+        expire(slot);
+        if (!r.in_flight) continue;
+      } else {
+        next = std::min(next, deadline);
+      }
+    }
+    const std::chrono::nanoseconds limit(r.run_limit_ns);
+    if (const auto end = end_of_run(slots, r, now); !end) {
+      if (look_interval(limit) < watch_interval) next = std::min(next, now + look_interval(limit));
+    } else if (now < *end) {
+      next = std::min(next, *end);
+    } else {
+      loss what{.by_run_limit = true};
+      if (begun_together(r) == 1) what.culprit_ticket = r.ticket;
+      what.culprit_known = what.culprit_ticket.has_value();
       error why{.code = errc::device_fault,
-                .message = "hang: still running at its deadline, so its worker was ended"};
-      const loss what{.culprit_ticket = r.ticket, .from_outside = false, .culprit_known = true};
+                .message = fmt::format(
+                    "hang: it ran for longer than its run limit of {} ms, so its worker was ended",
+                    limit / 1ms)};
       completions.leave_role();
-      earliest_deadline_ns_.store(now_ns);  // the others' have not all been looked at
-      return lose_active({.what = what, .why = std::move(why), .at = deadline});
-    } else if (!r.answered) {
-      completions.answer_early(slot,
-                               {.code = errc::deadline_exceeded, .message = "before it was run"});
+      next_look_ns_.store(now.time_since_epoch() / 1ns);  // the others' have not all been looked at
+      return lose_active({.what = what, .why = std::move(why), .at = *end});
     }
   }
-  std::int64_t announced = earliest_deadline_ns_.load();
-  while (earliest < announced &&
-         !earliest_deadline_ns_.compare_exchange_weak(announced, earliest)) {
+  (void)bring_look_forward(next.time_since_epoch() / 1ns);
+}
+
+// With the role. The answer comes in time, and what runs ends by itself.
+void supervisor::expire(std::uint16_t slot) {
+  reactor& completions = parts_.completions;
+  const record& r = completions.at(slot);
+  const bool is_given = active_ && completions.given(r.lane) >= r.place;
+  completions.answer_early(slot,
+                           {.code = errc::deadline_exceeded,
+                            .message = is_given ? "its worker has it already, so it runs to its end"
+                                                : "before it was run"});
+}
+
+// With the role: how many share the mark that shows the end of the first of a lane. They may all
+// have begun, and which of them runs shows nowhere.
+std::uint64_t supervisor::begun_together(const record& r) const {
+  return parts_.completions.started(r.lane) - r.place + 1;
+}
+
+// With the role: when the time is over that a request may run; nothing for one that has not been
+// seen to. What an accelerator's queue has can still wait there for an earlier request.
+std::optional<supervisor::clock::time_point> supervisor::end_of_run(
+    std::span<const std::uint16_t> slots, const record& r, clock::time_point now) {
+  reactor& completions = parts_.completions;
+  if (!active_ || !completions.is_head(r)) return std::nullopt;
+  seen_run& run = runs_[r.lane];
+  const bool waits =
+      parts_.device_memory.on_device() && std::ranges::any_of(slots, [&](std::uint16_t slot) {
+        const record& other = completions.at(slot);
+        return other.in_flight && other.ticket < r.ticket &&
+               in_conflict(other.operands, r.operands);
+      });
+  if (waits) {
+    run.ticket.reset();
+    return std::nullopt;
   }
+  if (run.ticket != r.ticket) run = {.ticket = r.ticket, .since = now};
+  const std::chrono::nanoseconds limit(r.run_limit_ns);
+  const std::uint64_t together = begun_together(r);
+  const auto longest = std::chrono::nanoseconds::max();
+  const bool endless = together > static_cast<std::uint64_t>(longest / limit);
+  return detail::deadline_after(run.since,
+                                endless ? longest : limit * static_cast<std::int64_t>(together));
 }
 
 // With the role. Once all that may have caused a fault of the device have run again, and no worker
@@ -120,7 +161,7 @@ void supervisor::check_progress(clock::time_point now) {
     last_progress_at_ = now;
   } else if (now - last_progress_at_ >= parts_.config.silence_timeout) {
     completions.leave_role();
-    lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
+    lose_active({.what = {.doubtful = true},
                  .why = {.code = errc::device_fault,
                          .message = fmt::format("silence: no sign of life for {} ms",
                                                 parts_.config.silence_timeout / 1ms)},
@@ -146,9 +187,7 @@ void supervisor::end_debtors(clock::time_point now) {
   };
   if (next_ && now >= debt_is_due(*next_)) next_failed(silence());
   if (active_ && now >= debt_is_due(*active_)) {
-    lose_active({.what = {.culprit_ticket = std::nullopt, .from_outside = true},
-                 .why = silence(),
-                 .at = now});
+    lose_active({.what = {.doubtful = true}, .why = silence(), .at = now});
   }
 }
 

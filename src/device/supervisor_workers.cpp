@@ -42,14 +42,18 @@ void supervisor::next_failed(error why) {
   if (active_) {
     // A standby is a convenience: without one the next fault takes a little longer.
     failed_standbys_.push_back(now);
-    forget_old(failed_standbys_, now);
+    std::erase_if(failed_standbys_, [&](clock::time_point then) {
+      return now - then > parts_.config.restarts.window;
+    });
     const auto failures = static_cast<int>(failed_standbys_.size());
     if (failures <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
       next_start_ = now + backoff_after(failures);
     }
     return;
   }
-  if (is_permanent(why.code) || !note_restart(now)) return give_up(std::move(why));
+  if (is_permanent(why.code) || !note_loss(now, loss_history::cost::one)) {
+    return give_up(std::move(why));
+  }
   next_start_ = activate_after_;
 }
 
@@ -63,6 +67,7 @@ void supervisor::activate_next() {
   reactor& completions = parts_.completions;
   completions.take_role();
   completions.catch_up();  // all that was sent so far is handed over, in order
+  completions.poll();      // but what is known to read the undefined is answered
   std::vector<std::uint16_t> replay;
   std::vector<std::uint64_t> entries;
   for (const std::uint16_t slot : completions.in_flight()) {
@@ -92,6 +97,8 @@ void supervisor::activate_next() {
   }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
+  runs_.fill({});
+  put_on_trial(replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
@@ -107,19 +114,39 @@ void supervisor::activate_next() {
   next_start_ = now + longest_burial;
 }
 
-bool supervisor::note_restart(clock::time_point now) {
-  forget_old(restarts_, now);
-  const auto earlier = static_cast<std::int32_t>(restarts_.size());
-  if (earlier >= parts_.config.restarts.restarts) return false;
-  restarts_.push_back(now);
-  activate_after_ = earlier == 0 ? now : now + backoff_after(earlier);
+// False where there is to be no other worker.
+bool supervisor::note_loss(clock::time_point at, loss_history::cost of) {
+  const std::uint64_t answered =
+      parts_.completions.totals().answered.load(std::memory_order_relaxed);
+  const bool calm = std::exchange(answered_at_last_loss_, answered) != answered;
+  const auto earlier = losses_.note(at, of, budget(), calm);
+  if (!earlier) return false;
+  activate_after_ = *earlier == 0 ? at : at + backoff_after(*earlier);
   return true;
 }
 
-void supervisor::forget_old(std::deque<clock::time_point>& events, clock::time_point now) const {
-  // Not in order: a hang counts from its deadline, which may lie before the last loss.
-  std::erase_if(events,
-                [&](clock::time_point then) { return now - then > parts_.config.restarts.window; });
+// Where none has ever been ready, what keeps it from that is there to stay.
+std::int32_t supervisor::budget() const {
+  constexpr std::int32_t first_starts = 3;
+  const std::int32_t all = parts_.config.restarts.restarts;
+  return generation() == 0 ? std::min(all, first_starts) : all;
+}
+
+// With the role. After several losses that nobody is named for, one request tries the new worker
+// out: if that loses it, too, it was the one.
+void supervisor::put_on_trial(std::span<const std::uint16_t> replay) {
+  constexpr int several = 3;
+  next_on_trial_.store(false, std::memory_order_relaxed);
+  if (losses_.spent(current_time()) < several) return;
+  const auto first = std::ranges::find_if(replay, [this](std::uint16_t slot) {
+    return parts_.requests.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none &&
+           !is_lease(*parts_.completions.at(slot).type);
+  });
+  if (first == replay.end()) {
+    next_on_trial_.store(true, std::memory_order_relaxed);
+  } else {
+    parts_.requests.header(*first).alone.store(1, std::memory_order_relaxed);
+  }
 }
 
 supervisor::clock::duration supervisor::backoff_after(int failures) {

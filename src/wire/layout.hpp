@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 11;
+inline constexpr std::uint32_t protocol_version = 12;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -30,6 +30,7 @@ enum class end_mark : std::uint8_t {
   own,     ///< at once: somebody waits
   shared,  ///< with later ones: nobody waits for just this one
   aside,   ///< of a long one that more follow in its lane, which are not to wait for the mark
+  apart,   ///< at once, and the one before it has a mark, too: it shows when this one begins
 };
 
 /// What a request waits for, besides what its operands and its lane make it wait for.

@@ -14,7 +14,7 @@ constexpr std::uint64_t soon = 8;
 
 // Where the program has to know whether just this request has begun.
 bool is_told_apart(const job& j, bool alone) noexcept {
-  return alone || !j.what().repeatable || j.deadline_ns != 0 ||
+  return alone || !j.what().repeatable || j.mark == wire::end_mark::apart ||
          j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late;
 }
 

@@ -143,30 +143,25 @@ void history::strike(const fault_case& what) {
 }
 
 void history::injected(const fault_case& what, json_line& line) {
-  for (int tries = 0; tries < gpu_test::most_tries; ++tries) {
-    const any_tensor output = subject_.fresh_output();
-    const clock::time_point begin = clock::now();
-    auto request = ask(what, output, tries);
-    if (!request.wait_for(patience)) return amiss("an injected request never ended");
-    const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
-    auto outcome = request.get_result();
-    const errc code = outcome ? errc{} : outcome.error().code;
-    if (code == errc::deadline_exceeded) continue;  // not begun in time, so not run
-    line.add("code", outcome ? "success" : to_string(code)).add("error_ms", ms);
-    return judge(what, std::move(outcome), output);
-  }
-  amiss(fmt::format("{} never began within its deadline", what.name));
+  const any_tensor output = subject_.fresh_output();
+  const clock::time_point begin = clock::now();
+  auto request = ask(what, output);
+  if (!request.wait_for(patience)) return amiss("an injected request never ended");
+  const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+  auto outcome = request.get_result();
+  line.add("code", outcome ? "success" : to_string(outcome.error().code)).add("error_ms", ms);
+  judge(what, std::move(outcome), output);
 }
 
-future<void> history::ask(const fault_case& what, const any_tensor& output, int tries) {
+future<void> history::ask(const fault_case& what, const any_tensor& output) {
   if (what.way != way::deed) {
     return fault_lane_.ask(gpu_test::injection(what.kind, subject_.frozen(), output),
-                           gpu_test::options_of(what.kind, tries));
+                           gpu_test::options_of(what.kind));
   }
   const auto how = static_cast<deed>(what.detail);
-  // Only by its deadline can it be noticed, like a hang.
-  const auto options = how == deed::lost_completion ? gpu_test::options_of(fault::kind::hang, tries)
-                                                    : request_options{};
+  // Only by its run limit can it be noticed, like a hang.
+  const auto options =
+      how == deed::lost_completion ? gpu_test::options_of(fault::kind::hang) : request_options{};
   return fault_lane_.ask(
       misbehave{.what = how, .output = output, .number = static_cast<std::int64_t>(random_() >> 1)},
       options);

@@ -71,7 +71,7 @@ class history {
 
   void strike(const fault_case& what);
   void injected(const fault_case& what, json_line& line);
-  [[nodiscard]] future<void> ask(const fault_case& what, const any_tensor& output, int tries);
+  [[nodiscard]] future<void> ask(const fault_case& what, const any_tensor& output);
   void judge(const fault_case& what, result<void> outcome, const any_tensor& output);
   void start_badly(const fault_case& what);
   void strike_twice(const fault_case& what);

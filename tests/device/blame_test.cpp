@@ -79,8 +79,31 @@ TEST_P(Blame, LossOfAWorkerThatSomebodyElseReapsIsNobodysFault) {
   ::signal(SIGCHLD, before);
 }
 
-TEST_P(Blame, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
+TEST_P(Blame, KillsFromOutsideAreNotHeldAgainstWhatRan) {
   device gpu = system_.device(0, config());
+  settle(gpu, GetParam());
+  shared_flag flag(gpu);
+  auto output = gpu.tensor<float>({8}).value();
+  shared_flag begun(gpu);
+  auto held =
+      gpu.ask(hold{.flag = flag.tensor(), .output = output, .value = 1, .begun = begun.tensor()});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+    begun.reset();
+    const std::uint64_t before = gpu.generation();
+    kill_worker(gpu);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
+  }
+  flag.set();
+  const auto outcome = ended(std::move(held));
+  EXPECT_TRUE(outcome) << const_cast<result<void>&>(outcome).error().to_string();
+  EXPECT_EQ(gpu.ask(sum{.input = output}).get(), 8.0);
+}
+
+TEST_P(Blame, RequestThatRunsInTwoWorkersThatFallSilentIsPoisonous) {
+  device_config c = config();
+  c.silence_timeout = 300ms;
+  device gpu = system_.device(0, c);
   settle(gpu, GetParam());
   shared_flag flag(gpu);
   auto output = gpu.tensor<float>({8}).value();
@@ -91,7 +114,7 @@ TEST_P(Blame, RequestThatRunsInTwoKilledWorkersIsPoisonous) {
     ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
     begun.reset();
     const std::uint64_t before = gpu.generation();
-    kill_worker(gpu);
+    freeze_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() > before; }));
   }
   auto outcome = ended(std::move(held));

@@ -160,12 +160,23 @@ TEST_P(Continuation, OfAFaultMayWaitForTheNextWorker) {
 }
 
 TEST_P(Continuation, MayWaitForADeadline) {
+  in_continuations([&] {
+    shared_flag flag(gpu_);
+    const auto late = gpu_.ask(hold{.flag = flag.tensor()}, {.deadline = 50ms}).get_result();
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, errc::deadline_exceeded);
+    flag.set();
+    EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result());
+  });
+}
+
+TEST_P(Continuation, MayWaitForARunLimit) {
   if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive a hang";
   in_continuations([&] {
     shared_flag never(gpu_);
-    const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.deadline = 50ms}).get_result();
-    ASSERT_FALSE(late);
-    EXPECT_EQ(late.error().code, errc::device_fault);
+    const auto hung = gpu_.ask(hold{.flag = never.tensor()}, {.run_limit = 50ms}).get_result();
+    ASSERT_FALSE(hung);
+    EXPECT_EQ(hung.error().code, errc::device_fault);
   });
 }
 

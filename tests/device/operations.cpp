@@ -3,6 +3,9 @@
 #include "operations_cuda.hpp"
 #include "operations_queues.hpp"
 
+#include <troupe/ops/lane/marker.hpp>
+
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -132,6 +135,14 @@ errc refused(troupe::system& system, std::int32_t ordinal, const device_config& 
 }
 
 void kill_worker(const device& gpu) { ::kill(gpu.worker_pid().value(), SIGKILL); }
+
+void freeze_worker(const device& gpu) {
+  const pid_t worker = gpu.worker_pid().value();
+  ::kill(worker, SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(worker), &stopped, WSTOPPED | WNOWAIT);
+  gpu.tell(lane::marker{}).value();
+}
 
 std::optional<device> second_device(troupe::system& on, const device_config& config) {
   try {

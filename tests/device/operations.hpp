@@ -106,6 +106,10 @@ class few_descriptors {
 /// Kills the process that serves the device; throws where there is none.
 void kill_worker(const device& gpu);
 
+/// Has the device lose its worker without anybody to name for it, which costs budget: it stands
+/// still, with work to do. Takes some tenths of a second more than `silence_timeout`.
+void freeze_worker(const device& gpu);
+
 /// A device for tests: this program's operations, faults allowed, restarts without end or delay.
 [[nodiscard]] device_config permissive();
 

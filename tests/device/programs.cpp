@@ -48,8 +48,7 @@ int condemned() {
   config.isolation = isolation::thread;
   device gpu = system.device(0, config);
   if (!gpu.wait_until_ready()) return 1;
-  // Long enough that the request begins before it, however busy the machine is.
-  auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.deadline = 200ms}).get_result();
+  auto hung = gpu.ask(fault::inject{.what = fault::kind::hang}, {.run_limit = 20ms}).get_result();
   auto later = gpu.ask(lane::marker{}).get_result();
   const bool right = !hung && hung.error().code == errc::device_condemned && !later &&
                      later.error().code == errc::device_condemned &&
@@ -75,7 +74,7 @@ int after_condemnation() {
   auto output = std::make_unique<host_tensor<float>>(gpu->host_tensor<float>({count}).value());
   const float* const written = output->data();
   const auto hung =
-      gpu->ask(hold{.flag = flag->tensor(), .output = *output, .value = 7}, {.deadline = 200ms})
+      gpu->ask(hold{.flag = flag->tensor(), .output = *output, .value = 7}, {.run_limit = 20ms})
           .get_result();
   if (hung || hung.error().code != errc::device_condemned) return 2;
   std::atomic<bool> told_of_the_end = false;

@@ -201,6 +201,18 @@ TEST_P(Refusal, OfAMailboxThatCannotBe) {
   }
 }
 
+TEST_P(Refusal, OfARunLimitThatNothingCouldKeep) {
+  for (const auto limit : {0ms, -1ms}) {
+    const auto outcome = gpu_.ask(lane::marker{}, {.run_limit = limit}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::invalid_argument);
+    device_config config = this->config();
+    config.run_limit = limit;
+    EXPECT_EQ(refused(system_, 3, config), errc::invalid_argument);
+  }
+  expect_usable();
+}
+
 TEST_P(Refusal, OfOrdinalsThatNoDeviceHas) {
   for (const std::int32_t ordinal : {-1, 64}) {
     EXPECT_EQ(refused(system_, ordinal, config()), errc::invalid_argument) << ordinal;
@@ -238,7 +250,7 @@ TEST_P(Refusal, TheLongestPatienceIsNoLimit) {
   config.start_timeout = forever;
   config.silence_timeout = forever;
   device gpu = instead(config);
-  auto outcome = gpu.ask(lane::marker{}, {.deadline = forever}).get_result();
+  auto outcome = gpu.ask(lane::marker{}, {.deadline = forever, .run_limit = forever}).get_result();
   EXPECT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_TRUE(gpu.ask(lane::marker{}, {.deadline = forever}).wait_for(forever));
   EXPECT_TRUE(gpu.ask(lane::marker{}).timeout(forever).get_result());

@@ -1,7 +1,8 @@
-// How many workers a device may lose.
+// How many workers a device may lose, and what a loss costs.
 
 #include "device_under_fault.hpp"
 
+#include <troupe/ops/fault/inject.hpp>
 #include <troupe/ops/lane/marker.hpp>
 
 #include <gtest/gtest.h>
@@ -17,23 +18,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
+device_config with_budget(restart_budget budget) {
+  device_config c = permissive();
+  c.restarts = budget;
+  c.silence_timeout = 300ms;
+  return c;
+}
+
 TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
   troupe::system system;
-  device_config c = permissive();
-  c.restarts = {.restarts = 3, .window = 60s};
-  device gpu = system.device(0, c);
+  device gpu = system.device(0, with_budget({.restarts = 3, .window = 60s}));
   std::atomic<bool> told_of_the_end = false;
   gpu.watch_generation([&](std::optional<std::uint64_t> generation) {
     if (!generation) told_of_the_end = true;
   });
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
-    kill_worker(gpu);
+    freeze_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
   }
   shared_flag flag(gpu);
   auto pending = gpu.ask(hold{.flag = flag.tensor()});
-  kill_worker(gpu);
+  freeze_worker(gpu);
   auto outcome = ended(std::move(pending));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::device_stopped);
@@ -47,14 +53,43 @@ TEST(Budget, FourthFailureWithinTheWindowStopsTheDevice) {
 
 TEST(Budget, FailureAfterTheWindowRestartsAgain) {
   troupe::system system;
-  device_config c = permissive();
-  c.restarts = {.restarts = 1, .window = 100ms};
-  device gpu = system.device(0, c);
+  device gpu = system.device(0, with_budget({.restarts = 1, .window = 100ms}));
   for (std::uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(gpu.wait_until_ready());
+    freeze_worker(gpu);
+    ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
+    std::this_thread::sleep_for(110ms);  // the window itself
+  }
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+}
+
+TEST(Budget, WhatARequestIsNamedForCostsNothing) {
+  troupe::system system;
+  device gpu = system.device(0, with_budget({.restarts = 0}));
+  for (std::int64_t i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(gpu.wait_until_ready());
+    // No two are the same request.
+    const auto outcome =
+        ended(gpu.ask(fault::inject{.what = fault::kind::abort, .duration_ns = i}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_fault) << outcome.error().to_string();
+  }
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+}
+
+TEST(Budget, NeitherKillsFromOutsideNorHangsCostAnything) {
+  troupe::system system;
+  device gpu = system.device(0, with_budget({.restarts = 0}));
+  for (std::uint64_t i = 1; i <= 4; ++i) {
     ASSERT_TRUE(gpu.wait_until_ready());
     kill_worker(gpu);
     ASSERT_TRUE(eventually([&] { return gpu.generation() == i + 1; }));
-    std::this_thread::sleep_for(110ms);  // the window itself
+  }
+  for (int i = 0; i < 4; ++i) {
+    const auto outcome =
+        ended(gpu.ask(fault::inject{.what = fault::kind::hang}, {.run_limit = 30ms}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_fault) << outcome.error().to_string();
   }
   EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
 }

@@ -106,6 +106,7 @@ TEST(TaintOfTheHost, IsLeftByWhatRanWhenItsDeviceEnded) {
     troupe::system system;
     device_config config = permissive();
     config.restarts.restarts = 0;
+    config.silence_timeout = std::chrono::milliseconds(300);
     device gpu = system.device(0, config);
     ASSERT_TRUE(gpu.wait_until_ready());
     auto output = gpu.host_tensor<float>({8}).value();
@@ -121,7 +122,7 @@ TEST(TaintOfTheHost, IsLeftByWhatRanWhenItsDeviceEnded) {
     if (stopped) {
       gpu.stop();
     } else {
-      kill_worker(gpu);
+      freeze_worker(gpu);
     }
     EXPECT_FALSE(ended(std::move(held)));
     EXPECT_FALSE(ended(std::move(behind)));

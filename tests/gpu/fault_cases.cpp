@@ -182,8 +182,8 @@ fault::inject injection(fault::kind what, const any_tensor& frozen, const any_te
       .what = what, .target = what == kind::write_frozen ? frozen : any_tensor(), .output = output};
 }
 
-request_options options_of(fault::kind what, int earlier_tries) {
-  if (what == kind::hang) return {.deadline = hang_deadline * (1 << earlier_tries)};
+request_options options_of(fault::kind what) {
+  if (what == kind::hang) return {.run_limit = hang_limit};
   return {};
 }
 

@@ -70,17 +70,12 @@ struct fault_case {
   return what.library != nullptr ? what.library->name : fault::inject::name;
 }
 
-/// How a hang is noticed, where it has begun by then; see `options_of`.
-inline constexpr std::chrono::milliseconds hang_deadline{50};
-
-/// With the last of them a hang has some seconds to begin.
-inline constexpr int most_tries = 7;
+/// How a hang is noticed.
+inline constexpr std::chrono::milliseconds hang_limit{50};
 
 /// How to ask for such a fault with `output` as what it leaves undefined.
 [[nodiscard]] fault::inject injection(fault::kind what, const any_tensor& frozen,
                                       const any_tensor& output);
-/// A hang gets twice the time with each try: on a busy machine other requests may keep it from
-/// beginning for longer than `hang_deadline`.
-[[nodiscard]] request_options options_of(fault::kind what, int earlier_tries = 0);
+[[nodiscard]] request_options options_of(fault::kind what);
 
 }  // namespace troupe::gpu_test

@@ -147,20 +147,19 @@ void trials::start_load() {
   }
 }
 
-future<void> trials::ask(const library_actor& where, const any_tensor& output, int earlier_tries) {
+future<void> trials::ask(const library_actor& where, const any_tensor& output) {
   if (case_.way == way::library) {
     where.tell(fault::inject{.what = fault::kind::withdraw, .target = output}).value();
     return case_.library->ask(subject_.gpu(), where, output);
   }
-  return where.ask(injection(case_.kind, subject_.frozen(), output),
-                   options_of(case_.kind, earlier_tries));
+  return where.ask(injection(case_.kind, subject_.frozen(), output), options_of(case_.kind));
 }
 
-trials::injected trials::inject(const any_tensor& output, int earlier_tries) {
+trials::injected trials::inject(const any_tensor& output) {
   injected made;
   made.output = output;
   const library_actor& where = one_lane_ ? subject_.load().one_lane() : fault_lane_;
-  made.done = ask(where, output, earlier_tries).then([end = made.end](const result<void>& outcome) {
+  made.done = ask(where, output).then([end = made.end](const result<void>& outcome) {
     end->at = clock::now();
     if (!outcome) end->why = const_cast<result<void>&>(outcome).error();
   });
@@ -218,25 +217,13 @@ void trials::strike(trial_report& report) {
 }
 
 void trials::strike_by_request(trial_report& report) {
-  // A hang that the load's own requests kept waiting beyond its deadline is not run at all.
-  for (int tries = 0; tries < most_tries; ++tries) {
-    const any_tensor output = case_.library != nullptr ? subject_.own_memory(case_.library->type)
-                                                       : subject_.fresh_output();
-    struck_ = clock::now();
-    injected request = inject(output, tries);
-    (void)request.done.wait_for(patience);
-    const bool late = request.done.ready() && request.end->why &&
-                      request.end->why->code == errc::deadline_exceeded;
-    if (late) {
-      ++workers_allowed_;  // it may have been in a queue already, where it hangs all the same
-      continue;
-    }
-    await(report, request, case_.code);
-    report.error_ms = milliseconds(ended_ - struck_);
-    if (case_.ends_worker && !report.passed_as_done) output_ = request.output;
-    return;
-  }
-  miss(report, "never begun within its deadline");
+  const any_tensor output =
+      case_.library != nullptr ? subject_.own_memory(case_.library->type) : subject_.fresh_output();
+  struck_ = clock::now();
+  injected request = inject(output);
+  await(report, request, case_.code);
+  report.error_ms = milliseconds(ended_ - struck_);
+  if (case_.ends_worker && !report.passed_as_done) output_ = request.output;
 }
 
 void trials::strike_during_recovery(trial_report& report) {

@@ -64,9 +64,8 @@ class trials {
     any_tensor output;
   };
 
-  [[nodiscard]] future<void> ask(const library_actor& where, const any_tensor& output,
-                                 int earlier_tries);
-  [[nodiscard]] injected inject(const any_tensor& output, int earlier_tries = 0);
+  [[nodiscard]] future<void> ask(const library_actor& where, const any_tensor& output);
+  [[nodiscard]] injected inject(const any_tensor& output);
   void await(trial_report& report, injected& request, errc expected);
   void strike(trial_report& report);
   void strike_by_request(trial_report& report);

@@ -63,7 +63,6 @@ std::pair<std::string, bool> kill_workers(std::int64_t kills, std::uint64_t seed
       .add("succeeded", s.succeeded)
       .add("run_again", s.run_again)
       .add("aborted", s.aborted)
-      .add("poisonous", s.poisonous)
       .add("tainted", s.tainted)
       .add("found_no_room", s.found_no_room)
       .add("rests", s.rests)

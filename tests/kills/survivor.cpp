@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace troupe::kills {
@@ -135,10 +136,6 @@ void survivor::note(std::size_t place, const std::byte* reply, const error* fail
       r.how = outcome::aborted;
       ++seen_.aborted;
       break;
-    case errc::poisonous:
-      r.how = outcome::poisonous;
-      ++seen_.poisonous;
-      break;
     case errc::tainted_buffer:
       r.how = outcome::tainted;
       ++seen_.tainted;
@@ -216,7 +213,8 @@ void survivor::judge(const request& r) {
   const fate& f = fates_.of(r.what.number);
   const std::uint32_t begun = f.begun.load(std::memory_order_relaxed);
   const std::uint32_t ended = f.ended.load(std::memory_order_relaxed);
-  const std::uint32_t most = r.what.adds ? 1 : 2;
+  // A kill is held against nobody: what only overwrites is run again as often as it takes.
+  const std::uint32_t most = r.what.adds ? 1 : std::numeric_limits<std::uint32_t>::max();
   const auto fits = [&] {
     if (f.answers() != 1 || ended > begun) return false;
     switch (r.how) {
@@ -229,8 +227,6 @@ void survivor::judge(const request& r) {
       case outcome::aborted:
       case outcome::tainted:
         return r.what.adds && begun <= 1;
-      case outcome::poisonous:
-        return begun <= most;
     }
     return false;
   };

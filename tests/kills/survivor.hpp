@@ -16,7 +16,6 @@ struct sights {
   std::int64_t requests = 0;
   std::int64_t succeeded = 0;
   std::int64_t aborted = 0;
-  std::int64_t poisonous = 0;
   std::int64_t tainted = 0;
   std::int64_t found_no_room = 0;
   std::uint64_t run_again = 0;
@@ -52,7 +51,7 @@ class survivor {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class outcome : std::uint8_t { none, success, refused, aborted, poisonous, tainted };
+  enum class outcome : std::uint8_t { none, success, refused, aborted, tainted };
 
   struct request {
     program::drawn what;

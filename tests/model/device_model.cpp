@@ -7,6 +7,8 @@
 
 namespace troupe::model {
 
+using namespace std::chrono_literals;
+
 device_model::device_model(const limits& l)
     : limits_(l), queues_(l.queues), activate_after_(l.now) {}
 
@@ -95,8 +97,8 @@ void device_model::define(const asked& r) {
 
 // Callers. ---------------------------------------------------------------------------------------
 
-void device_model::sends(int id, const use_plan& what, std::optional<time> deadline) {
-  all_[id] = asked{.what = what, .deadline = deadline, .ticket = {}};
+void device_model::sends(int id, const use_plan& what, const time_limits& within) {
+  all_[id] = asked{.what = what, .within = within, .ticket = {}};
 }
 
 void device_model::is_sent(int id, std::uint64_t ticket) {
@@ -106,6 +108,7 @@ void device_model::is_sent(int id, std::uint64_t ticket) {
   if (kills_by_number_[r.what.number] >= 2) fail(id, "sent although in quarantine");
   if (reads_undefined(r, true)) fail(id, "sent although it reads what is undefined");
   r.ticket = ticket;
+  r.alone = std::exchange(next_alone_, false);
   ids_[ticket] = id;
 }
 
@@ -121,6 +124,9 @@ void device_model::is_answered(int id, errc code, time now) {
   ++ends_[code];
   if (r.answer) return fail(id, "a second answer");
   r.answer = code;
+  // It is known to read the undefined as the worker that had it is reaped: the next one has it
+  // still.
+  if (r.reaped && code == errc::tainted_buffer) r.over = r.withdrawn = true;
   const auto expect = [&](bool right, std::string_view otherwise) {
     if (!right) {
       fail(id,
@@ -154,7 +160,7 @@ void device_model::is_answered(int id, errc code, time now) {
   if (code == errc::tainted_buffer) {
     expect(done_well ? undefined : reads_undefined(r, true), "all is defined");
   } else if (code == errc::deadline_exceeded) {
-    expect(r.done == code || (!running && r.deadline && *r.deadline <= now), "not yet");
+    expect(r.done == code || (r.within.deadline && *r.within.deadline <= now), "not yet");
   } else if (code == errc::cancelled) {
     expect(r.done == code || (!running && r.cancelled), "nobody has cancelled it");
   } else if (stopped_ == code) {
@@ -181,7 +187,7 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
   if (r->answer) fail(id, "begins although it has its answer");
   if (r->begun) fail(id, "begins twice");
   if (r->done) fail(id, "begins although it has completed");
-  if (r->deadline && *r->deadline <= now) fail(id, "begins after its deadline");
+  if (r->within.deadline && *r->within.deadline <= now) fail(id, "begins after its deadline");
   if (r->alone != alone) fail(id, alone ? "begins alone" : "does not begin alone");
   for (const auto& [other, other_id] : ids_) {
     const asked& o = all_.at(other_id);
@@ -198,7 +204,10 @@ void device_model::begins(std::uint64_t ticket, bool alone, time now) {
 void device_model::completes(std::uint64_t ticket, errc code) {
   asked* r = by_ticket(ticket);
   if (r == nullptr) return fail(-1, "completes although there is no such request");
-  if (std::exchange(r->in_the_way, false)) return;
+  if (std::exchange(r->in_the_way, false)) {
+    r->withdrawn = r->kept;
+    return;
+  }
   r->done = code;
   if (r->answer && !r->held) r->over = true;
 }
@@ -230,7 +239,7 @@ void device_model::next_fails(errc code, time now) {
   if (active_ || stopped_) return;
   const bool permanent = code == errc::library_missing || code == errc::worker_not_found;
   if (permanent) return stops(code);
-  if (admit_restart(now)) return;
+  if (admit_restart(now, true)) return;
   stops(code == errc::device_unavailable && !ever_active_ ? code : errc::device_stopped);
 }
 
@@ -241,19 +250,50 @@ void device_model::is_activated(time now) {
   next_ = next::none;
   active_ = true;
   ever_active_ = true;
+  // What has its answer is not handed over, unless an earlier worker may still do it.
+  for (auto& [id, r] : all_) {
+    if (!r.answer || r.held || r.kept) continue;
+    r.over = true;
+    r.withdrawn = false;
+  }
+  // After several losses that nobody is named for, one request tries the new worker out.
+  next_alone_ = false;
+  if (spent(now) < 3) return;
+  for (const auto& [ticket, id] : ids_) {
+    asked& r = all_.at(id);
+    if (r.over || r.held || r.answer) continue;
+    r.alone = true;
+    return;
+  }
+  next_alone_ = true;
+}
+
+// When a request has cost a worker the others are looked at in the next turn.
+void device_model::check_limits(int id, asked& r, time now, time next_turn, bool lost) {
+  const auto look_at = [&](time when, const char* otherwise) {
+    if (when <= now && !lost) fail(id, otherwise);
+    if (when < next_turn && now < next_turn) fail(id, "nobody looks at it in time");
+  };
+  if (r.within.deadline && !r.answer) look_at(*r.within.deadline, "has no answer at its deadline");
+  if (!runs(*r.ticket)) {
+    r.seen.reset();
+    const auto often = std::max<std::chrono::nanoseconds>(r.within.run / 32, 1ms);
+    if (often < 100ms) look_at(now + often, "");
+    return;
+  }
+  if (!r.seen) r.seen = now;
+  look_at(*r.seen + r.within.run, "runs beyond its limit");
 }
 
 void device_model::turn_is_over(time now, time next_turn) {
   const bool lost = std::exchange(just_lost_, false);
   const bool failed = std::exchange(just_failed_, false);
-  for (const auto& [id, r] : all_) {
+  for (auto& [id, r] : all_) {
+    r.reaped = false;
     if (r.due && !r.answer) fail(id, fmt::format("{} is due", to_string(*r.due)));
     if (stopped_ && !r.answer) fail(id, "has no answer although the device has stopped");
     if (r.done && !r.answer && !r.held) fail(id, "has completed and has no answer");
-    if (r.answer || !r.deadline) continue;
-    // When one has cost a worker the others are looked at in the next turn.
-    if (*r.deadline <= now && !lost) fail(id, "has no answer at its deadline");
-    if (*r.deadline < next_turn && now < next_turn) fail(id, "nobody looks at it in time");
+    if (!stopped_ && r.ticket && !r.over) check_limits(id, r, now, next_turn, lost);
   }
   // One that fails as soon as it is started is tried again in the next turn.
   if (stopped_ || active_) return;

@@ -35,7 +35,11 @@ class device_model {
   [[nodiscard]] const std::string& wrong() const noexcept { return wrong_; }
 
   // Callers. `id` is the number of the request among all that were tried.
-  void sends(int id, const use_plan& what, std::optional<time> deadline);
+  struct time_limits {
+    std::optional<time> deadline;
+    std::chrono::nanoseconds run{};
+  };
+  void sends(int id, const use_plan& what, const time_limits& within);
   void is_sent(int id, std::uint64_t ticket);
   void cancels(int id);
   void stops(errc code);
@@ -77,17 +81,21 @@ class device_model {
  private:
   struct asked {
     use_plan what;
-    std::optional<time> deadline;
+    time_limits within;
     std::optional<std::uint64_t> ticket;
     bool cancelled = false;
     bool begun = false;            // by the worker in service, or in its queue
+    std::optional<time> seen{};    // to run, at the end of a turn, and since then
     bool in_the_way = false;       // over, but a queue has not come past it yet
+    bool kept = false;             // it is in the way of a killed worker's queue
+    bool reaped = false;           // in this turn, the killed worker that had it
     bool withdrawn = false;        // its end was known before this worker could come to it
     bool held = false;             // a killed worker had it, and may still do it
     std::optional<errc> done{};    // what the worker says
     std::optional<errc> answer{};  // what the caller got
     std::optional<errc> due{};     // what the caller must get
     bool over = false;             // nothing is left to do about it
+    bool noted_well = false;       // that it has ended well, at a loss
     bool accused = false;          // as the culprit
     bool interrupted = false;      // it has run in part, and is to run again
     int kills = 0;
@@ -107,15 +115,27 @@ class device_model {
     std::optional<std::uint64_t> named;
     std::vector<std::uint64_t> called{};
     bool from_outside = false;
+    bool doubtful = false;
+    bool by_run_limit = false;
     time at;
   };
   [[nodiscard]] std::optional<guilt> guilt_of(const sign& why, time now) const;
   [[nodiscard]] std::optional<guilt> worker_ends(const sign& why, time now);
   void settle(const guilt& whose);
+  [[nodiscard]] static bool is_explained(const guilt& whose) {
+    return whose.named || whose.from_outside || whose.by_run_limit;
+  }
   [[nodiscard]] bool is_first(std::uint64_t ticket, bool asked::* among) const;
-  void accuse(asked& r);
-  void judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
-  [[nodiscard]] bool admit_restart(time at);
+  [[nodiscard]] bool runs(std::uint64_t ticket) const;
+  void check_limits(int id, asked& r, time now, time next_turn, bool lost);
+  void accuse(asked& r, const guilt& whose);
+  /// \returns true where somebody is named
+  bool judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
+  [[nodiscard]] int budget() const;
+  [[nodiscard]] int spent(time now) const;
+  [[nodiscard]] bool note_well();
+  [[nodiscard]] bool admit_restart(time at, bool costs);
+  void refund(time at);
 
   limits limits_;
   bool queues_;
@@ -132,7 +152,14 @@ class device_model {
   bool just_failed_ = false;
   bool just_lost_ = false;
   std::optional<guilt> dying_;
-  std::vector<time> restarts_;
+  bool dying_costs_ = false;
+  struct loss {
+    time at;
+    bool costs;
+    bool calmed = false;
+  };
+  std::vector<loss> losses_;
+  bool next_alone_ = false;  // whatever is sent next
   time activate_after_;
   std::uint64_t run_again_ = 0;
   int silent_losses_ = 0;

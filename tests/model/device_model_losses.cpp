@@ -6,13 +6,6 @@
 #include <utility>
 
 namespace troupe::model {
-namespace {
-
-// What a request that has its answer is left to run beyond its deadline.
-constexpr std::chrono::nanoseconds grace = std::chrono::milliseconds(100);
-
-}  // namespace
-
 // The first of its lane that a worker had and has not completed: nothing behind it can have begun.
 bool device_model::is_first(std::uint64_t ticket, bool asked::* had) const {
   const asked& r = all_.at(ids_.at(ticket));
@@ -21,6 +14,16 @@ bool device_model::is_first(std::uint64_t ticket, bool asked::* had) const {
     const asked& o = all_.at(other.second);
     return other.first < ticket && o.what.lane == r.what.lane &&
            (o.in_the_way || (o.*had && !o.done && !o.over));
+  });
+}
+
+// In a queue it may be the first and wait for one of another queue.
+bool device_model::runs(std::uint64_t ticket) const {
+  if (!is_first(ticket, &asked::begun)) return false;
+  return !queues_ || std::ranges::none_of(ids_, [&](const auto& other) {
+    const asked& o = all_.at(other.second);
+    const bool is_there = o.withdrawn || (!o.over && !o.done);
+    return other.first < ticket && is_there && conflict(o.what, all_.at(ids_.at(ticket)).what);
   });
 }
 
@@ -34,9 +37,8 @@ std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time 
       for (const auto& [ticket, id] : ids_) {
         if (!all_.at(id).over && is_first(ticket, &asked::begun)) first.push_back(ticket);
       }
-      if (first.size() != 1)
-        return guilt{.named = {}, .called = {}, .from_outside = false, .at = now};
-      return guilt{.named = first.front(), .called = {}, .from_outside = false, .at = now};
+      if (first.size() != 1) return guilt{.named = {}, .called = {}, .at = now};
+      return guilt{.named = first.front(), .called = {}, .at = now};
     }
     case sign::sort::silence:
     case sign::sort::hang:
@@ -44,13 +46,11 @@ std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time 
   }
   for (const auto& [ticket, id] : ids_) {
     const asked& r = all_.at(id);
-    if (r.over || !r.deadline || !is_first(ticket, &asked::begun)) continue;
-    // One that began before it was known to read the undefined has its answer, and can hang.
-    if (*r.deadline + (r.answer ? grace : std::chrono::nanoseconds(0)) > now) continue;
-    return guilt{.named = ticket, .called = {}, .from_outside = false, .at = *r.deadline};
+    if (r.over || !r.seen || !runs(ticket) || *r.seen + r.within.run > now) continue;
+    return guilt{.named = ticket, .called = {}, .by_run_limit = true, .at = *r.seen + r.within.run};
   }
   if (why.what == sign::sort::hang) return std::nullopt;
-  return guilt{.named = {}, .called = {}, .from_outside = true, .at = now};
+  return guilt{.named = {}, .called = {}, .doubtful = true, .at = now};
 }
 
 std::optional<device_model::guilt> device_model::worker_ends(const sign& why, time now) {
@@ -64,6 +64,8 @@ std::optional<device_model::guilt> device_model::worker_ends(const sign& why, ti
   if (why.what == sign::sort::silence && !whose->named) ++silent_losses_;
   active_ = false;
   just_lost_ = true;
+  for (auto& [id, r] : all_)
+    r.seen.reset();
   return whose;
 }
 
@@ -72,8 +74,8 @@ void device_model::settle(const guilt& whose) {
   for (const auto& [ticket, id] : ids_) {
     if (!all_.at(id).over && !all_.at(id).done) left.push_back(ticket);
   }
-  judge(left, &asked::begun, whose);
-  if (!admit_restart(whose.at)) stops(errc::device_stopped);
+  const bool is_named = judge(left, &asked::begun, whose);
+  if (!admit_restart(whose.at, !is_named && !is_explained(whose))) stops(errc::device_stopped);
 }
 
 void device_model::worker_is_lost(const sign& why, time now) {
@@ -90,12 +92,17 @@ bool device_model::worker_is_killed(const sign& why, time now) {
   }
   for (auto& [id, r] : all_) {
     if (!r.over && !r.done && r.begun) r.held = true;
+    r.kept = r.in_the_way;
     r.begun = false;
   }
   // How it ends, and so who is to blame, is not known yet of one that is about to.
-  if (whose->named && why.what != sign::sort::end) accuse(*by_ticket(*whose->named));
+  if (whose->named && why.what != sign::sort::end) accuse(*by_ticket(*whose->named), *whose);
   dying_ = whose;
-  if (!admit_restart(whose->at)) stops(errc::device_stopped);
+  // How it has ended shows when it is reaped; where that decides, it is waited for.
+  const bool is_known = why.what != sign::sort::end && is_explained(*whose);
+  if (!is_known && spent(whose->at) >= budget()) fail(-1, "the end, and nobody knows why");
+  dying_costs_ = !is_known;
+  (void)admit_restart(whose->at, dying_costs_);
   return false;
 }
 
@@ -108,24 +115,28 @@ void device_model::worker_is_reaped() {
     if (r.held) had.push_back(&r);
     if (r.held && !r.done) left.push_back(ticket);
   }
-  judge(left, &asked::held, *dying_);
+  const bool is_named = judge(left, &asked::held, *dying_);
+  if (dying_costs_ && (is_named || is_explained(*dying_))) refund(dying_->at);
   for (asked* r : had) {
     r->held = false;
+    r->reaped = true;
     r->withdrawn = r->answer || r->due || r->done;
     if (r->answer || r->due) r->over = true;
   }
+  for (auto& [id, r] : all_)
+    r.kept = false;
   dying_.reset();
 }
 
-void device_model::accuse(asked& r) {
+void device_model::accuse(asked& r, const guilt& whose) {
   if (std::exchange(r.accused, true)) return;
-  ++kills_by_number_[r.what.number];
+  if (!whose.by_run_limit) ++kills_by_number_[r.what.number];
   taint(r);
   if (!r.answer) r.due = errc::device_fault;
 }
 
 // `left` are those whose end the worker has left open, `had` says which of them it had.
-void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* had,
+bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* had,
                          const guilt& whose) {
   std::vector<std::uint64_t> running;
   for (const std::uint64_t ticket : left) {
@@ -138,7 +149,8 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
     if (is_left && std::ranges::find(running, ticket) == running.end()) suspects.push_back(ticket);
   }
   std::optional<std::uint64_t> culprit = whose.named;
-  if (!culprit && !whose.from_outside && suspects.size() == 1) culprit = suspects.front();
+  const bool is_sure = !whose.from_outside && !whose.doubtful;
+  if (!culprit && is_sure && suspects.size() == 1) culprit = suspects.front();
 
   for (const std::uint64_t ticket : left) {
     asked& r = *by_ticket(ticket);
@@ -150,12 +162,12 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       r.due = code;
     };
     if (ticket == culprit) {
-      accuse(r);
+      accuse(r, whose);
       r.over = true;
     } else if (r.answer || r.due) {
       if (ran) taint(r);
       r.over = true;
-    } else if (suspected && !culprit && r.kills + 1 >= 2) {
+    } else if (suspected && !culprit && !whose.from_outside && r.kills + 1 >= 2) {
       end(errc::poisonous);
     } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
@@ -166,7 +178,7 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
         ++run_again_;
         r.interrupted = true;
       }
-      if (!culprit) {
+      if (!culprit && !whose.from_outside) {
         ++r.kills;
         r.alone = true;
       }
@@ -176,16 +188,52 @@ void device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
     by_ticket(ticket)->*had = false;
   for (auto& [id, r] : all_)
     r.in_the_way = false;
+  return culprit.has_value();
 }
 
-bool device_model::admit_restart(time at) {
-  std::erase_if(restarts_, [&](time then) { return at - then > limits_.budget.window; });
-  const auto earlier = restarts_.size();
-  if (static_cast<std::int64_t>(earlier) >= limits_.budget.restarts) return false;
-  restarts_.push_back(at);
+int device_model::spent(time now) const {
+  return static_cast<int>(std::ranges::count_if(losses_, [&](const loss& one) {
+    return one.costs && now - one.at <= limits_.budget.window;
+  }));
+}
+
+int device_model::budget() const {
+  return ever_active_ ? limits_.budget.restarts : std::min(limits_.budget.restarts, 3);
+}
+
+void device_model::refund(time at) {
+  const auto found =
+      std::ranges::find_if(losses_, [&](const loss& one) { return one.at == at && one.costs; });
+  if (found != losses_.end()) found->costs = false;
+}
+
+// True if a request has ended well since this was asked last: also one whose end is seen right now.
+bool device_model::note_well() {
+  bool any = false;
+  for (auto& [id, r] : all_) {
+    if (r.done != errc{} || r.held || r.answer.value_or(errc{}) != errc{} || r.noted_well) continue;
+    if (!r.answer && reads_undefined(r, false)) continue;
+    any = r.noted_well = true;
+  }
+  return any;
+}
+
+// `costs`: nobody is named, nor has anybody outside done it.
+bool device_model::admit_restart(time at, bool costs) {
+  const int spent_before = spent(at);
+  if (costs && spent_before >= budget()) return false;
+  if (note_well()) {
+    for (loss& one : losses_)
+      one.calmed = true;
+  }
+  const auto in_a_row = static_cast<int>(std::ranges::count_if(losses_, [&](const loss& one) {
+    return !one.calmed && at - one.at <= limits_.budget.window;
+  }));
+  losses_.push_back({.at = at, .costs = costs});
+  const int earlier = costs ? std::max(spent_before, in_a_row) : in_a_row;
   // The first is immediate.
   std::chrono::nanoseconds wait{0};
-  for (std::size_t i = 0; i < earlier; ++i) {
+  for (int i = 0; i < earlier; ++i) {
     wait = i == 0 ? limits_.wait.initial
                   : std::chrono::nanoseconds(static_cast<std::int64_t>(
                         static_cast<double>(wait.count()) * limits_.wait.factor));

@@ -39,11 +39,14 @@ class device_schedule {
                        .longest = 5ms * between(1, 20),
                        .factor = once_in(3) ? 1.0 : 2.0,
                        .jitter = 0};
+    if (once_in(2)) config_.run_limit = 20ms * between(1, 30);
     const bool own_memory = once_in(2);
-    note("{}{} slots, standby {}, budget {} in {} ms, backoff {} to {} ms, times {}",
-         own_memory ? "memory of its own, " : "", config_.mailbox_capacity, config_.standby,
-         config_.restarts.restarts, config_.restarts.window / 1ms, config_.backoff.initial / 1ms,
-         config_.backoff.longest / 1ms, config_.backoff.factor);
+    note(
+        "{}{} slots, standby {}, run limit {} ms, budget {} in {} ms, backoff {} to {} ms, times "
+        "{}",
+        own_memory ? "memory of its own, " : "", config_.mailbox_capacity, config_.standby,
+        config_.run_limit / 1ms, config_.restarts.restarts, config_.restarts.window / 1ms,
+        config_.backoff.initial / 1ms, config_.backoff.longest / 1ms, config_.backoff.factor);
     model_ = std::make_unique<device_model>(
         device_model::limits{config_.restarts, config_.backoff, around_.time, own_memory});
     around_.told = model_.get();
@@ -148,14 +151,16 @@ class device_schedule {
     add(request.writes, plan.writes);
     add(request.updates, plan.updates);
     request_options options;
-    std::optional<device_model::time> deadline;
+    device_model::time_limits within{.deadline = {}, .run = config_.run_limit};
     if (once_in(4)) {
       options.deadline = 5ms * between(1, 30);
-      deadline = around_.time + *options.deadline;
+      within.deadline = around_.time + *options.deadline;
     }
+    if (once_in(4)) within.run = *(options.run_limit = 5ms * between(1, 30));
     if (once_in(3)) options.stop = stops_.back().get_token();
-    model_->sends(id, plan, deadline);
+    model_->sends(id, plan, within);
     const auto answer = [this, id, number = plan.number](const std::byte* reply, error* failure) {
+      see_activation();
       if (failure != nullptr && failure->code == errc::device_fault) {
         guilty_.push_back(sent_[static_cast<std::size_t>(id)]);
       }
@@ -244,7 +249,7 @@ class device_schedule {
   }
 
   void see_activation() {
-    if (core_->watch().generation() == generation_) return;
+    if (!core_ || core_->watch().generation() == generation_) return;
     generation_ = core_->watch().generation();
     note("generation {}", generation_);
     model_->is_activated(around_.time);

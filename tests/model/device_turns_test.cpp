@@ -15,7 +15,12 @@ using namespace std::chrono_literals;
 
 class DeviceTurns : public ::testing::Test {
  protected:
-  void make(device_config config, bool own_memory = false) {
+  void make(const device_config& config, bool own_memory = false) {
+    make_unready(config, own_memory);
+    turn();
+    have_next_serve();
+  }
+  void make_unready(device_config config, bool own_memory = false) {
     config.mailbox_bytes = 4096;
     config.memory_limit_bytes = 64 << 20;
     config.backoff.jitter = 0;
@@ -30,8 +35,6 @@ class DeviceTurns : public ::testing::Test {
     core_ = device_core::create_with(std::move(backend), 0, config, host_, around_).value();
     buffer_ =
         any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
-    turn();
-    have_next_serve();
   }
   ~DeviceTurns() override {
     buffer_ = {};
@@ -44,15 +47,18 @@ class DeviceTurns : public ::testing::Test {
     turn();
     ASSERT_NE(around_.serving(), nullptr);
   }
+  // Where nothing runs there is nobody to name.
   void lose_worker() {
+    around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+    turn();
+  }
+  void kill_worker() {
     around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
     turn();
   }
   // Its answer is found under its lane.
-  void send(std::uint8_t lane, std::optional<std::chrono::nanoseconds> deadline, use request = {},
-            std::stop_token stop = {}) {
-    (void)core_->send(request_type_of<use>(), &request,
-                      {.deadline = deadline, .stop = std::move(stop)}, lane,
+  void send(std::uint8_t lane, const request_options& options = {}, use request = {}) {
+    (void)core_->send(request_type_of<use>(), &request, options, lane,
                       [this, lane](const std::byte*, error* failure) {
                         answers_[lane] = failure != nullptr ? failure->code : errc{};
                       });
@@ -69,8 +75,8 @@ class DeviceTurns : public ::testing::Test {
   }
   // Each has begun in a lane of its own, and the context is lost to one of them.
   void have_two_suspects() {
-    send(0, std::nullopt);
-    send(1, std::nullopt);
+    send(0);
+    send(1);
     have_it_begin({0, 1});
     around_.serving()->loses_its_context();
     turn();
@@ -99,6 +105,97 @@ TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
   around_.time += 100ms;
   lose_worker();
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
+}
+
+TEST_F(DeviceTurns, AWorkerThatIsKilledFromOutsideCostsNoBudgetAndLongerAndLongerWaits) {
+  make({.standby = false, .restarts = {.restarts = 0}, .backoff = {.initial = 10ms}});
+  for (const auto wait : {0ms, 10ms, 20ms}) {
+    kill_worker();
+    ASSERT_EQ(core_->watch().state(), device_state::recovering);
+    EXPECT_EQ(around_.next() != nullptr, wait == 0ms);
+    around_.time += wait;
+    turn();
+    have_next_serve();
+  }
+  // What has ended well in between begins anew.
+  send(0);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  kill_worker();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AKillFromOutsideIsNeverHeldAgainstWhatRan) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  send(0);
+  send(1);
+  for (int i = 0; i < 4; ++i) {
+    have_it_begin({0, 1});
+    kill_worker();
+    have_next_serve();
+  }
+  have_it_begin({0, 1});
+  for (const int lane : {0, 1})
+    around_.serving()->completes(lane, errc{});
+  turn();
+  EXPECT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(answer_of(1), errc{});
+}
+
+TEST_F(DeviceTurns, AWorkerThatARequestIsNamedForCostsNoBudget) {
+  make({.standby = false, .restarts = {.restarts = 0}, .backoff = {.initial = 0ms}});
+  for (std::int64_t number = 0; number < 3; ++number) {
+    send(0, {}, {.number = number});
+    have_it_begin({0});
+    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+    turn();
+    ASSERT_EQ(answer_of(0), errc::device_fault);
+    have_next_serve();
+  }
+}
+
+// That it was named shows only when it is reaped.
+TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
+  make({.standby = false, .restarts = {.restarts = 1}, .backoff = {.initial = 0ms}}, true);
+  for (std::int64_t number = 0; number < 3; ++number) {
+    send(0, {}, {.number = number});
+    have_it_begin({0});
+    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, true);
+    turn();
+    bury();
+    ASSERT_EQ(answer_of(0), errc::device_fault);
+    have_next_serve();
+  }
+  lose_worker();
+  have_next_serve();
+  lose_worker();
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+}
+
+TEST_F(DeviceTurns, AWorkerThatComesAfterSeveralWereLostBeginsWithOneRequest) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  for (int i = 0; i < 3; ++i) {
+    lose_worker();
+    have_next_serve();
+  }
+  for (std::uint8_t lane = 0; lane < 3; ++lane)
+    send(lane);
+  have_it_begin({0});
+  EXPECT_TRUE(around_.serving()->could_begin().empty());
+  around_.serving()->completes(0, errc{});
+  have_it_begin({1, 2});
+}
+
+TEST_F(DeviceTurns, ADeviceThatHasNeverHadAWorkerIsGivenUpSoon) {
+  make_unready({.standby = false, .backoff = {.initial = 0ms}});
+  for (int i = 0; i < 4; ++i) {
+    turn();
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::device_unavailable});
+    turn();
+  }
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_EQ(core_->watch().stop_reason().code, errc::device_unavailable);
 }
 
 TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
@@ -164,11 +261,78 @@ TEST_F(DeviceTurns, AStandbyIsStartedThoughTheLostWorkerDoesNotEnd) {
   EXPECT_EQ(around_.next(), standby);
 }
 
+TEST_F(DeviceTurns, AMissedDeadlineIsAnsweredAndWhatRunsGoesOn) {
+  make({.standby = false});
+  send(0, {.deadline = 10ms}, {.writes = {buffer_}});
+  have_it_begin({0});
+  around_.time += 10ms;
+  turn();
+  EXPECT_EQ(answer_of(0), errc::deadline_exceeded);
+  EXPECT_EQ(core_->watch().state(), device_state::ready);
+  send(1, {}, {.reads = {buffer_}});
+  have_it_begin({});
+  EXPECT_TRUE(around_.serving()->could_begin().empty()) << "it still writes what is read";
+  around_.serving()->completes(0, errc{});
+  have_it_begin({1});
+  around_.serving()->completes(1, errc{});
+  turn();
+  EXPECT_EQ(answer_of(1), errc{});
+}
+
+TEST_F(DeviceTurns, ARunLimitCountsFromWhenTheRequestIsSeenToRun) {
+  make({.standby = false});
+  send(0, {.run_limit = 10ms});
+  around_.time += 1s;
+  turn();
+  have_it_begin({0});
+  turn();
+  around_.time += 9ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::ready);
+  EXPECT_EQ(core_->watch().next_turn(), around_.time + 1ms);
+  around_.time += 1ms;
+  turn();
+  EXPECT_EQ(core_->watch().state(), device_state::recovering);
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+}
+
+TEST_F(DeviceTurns, WhatWaitsInAQueueForAnotherOneDoesNotRun) {
+  make({.standby = false}, true);
+  send(0, {}, {.writes = {buffer_}});
+  send(1, {.run_limit = 10ms}, {.reads = {buffer_}});
+  have_it_begin({0, 1});
+  turn();
+  around_.time += 1s;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::ready);
+  around_.serving()->completes(0, errc{});
+  turn();
+  around_.time += 9ms;
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::ready);
+  around_.time += 1ms;
+  turn();
+  EXPECT_EQ(core_->watch().state(), device_state::recovering);
+}
+
+TEST_F(DeviceTurns, TheRunLimitOfTheDeviceIsThatOfWhoSaysNothing) {
+  make({.standby = false, .run_limit = 1s});
+  send(0);
+  send(1, {.run_limit = std::chrono::nanoseconds::max()});
+  have_it_begin({0, 1});
+  turn();
+  around_.time += 1s;
+  turn();
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+  EXPECT_EQ(answer_of(1), std::nullopt) << "it is run again";
+}
+
 TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   make({.standby = false});
-  send(0, 10ms);
-  send(1, 20ms);
+  send(0, {.run_limit = 10ms});
+  send(1, {.deadline = 20ms});
   have_it_begin({0});
+  turn();
   const auto begin = around_.time;
   around_.time += 15ms;
   turn();
@@ -176,28 +340,12 @@ TEST_F(DeviceTurns, AHangHidesNobodysDeadline) {
   EXPECT_LE(core_->watch().next_turn(), begin + 20ms);
 }
 
-TEST_F(DeviceTurns, WhatIsCancelledAndHasADeadlineThatNeverComesIsNoHang) {
-  make({.standby = false}, true);
-  std::stop_source stop;
-  send(0, std::nullopt);
-  send(0, std::chrono::nanoseconds::max(), {}, stop.get_token());
-  have_it_begin({0});
-  turn();
-  stop.request_stop();
-  turn();
-  ASSERT_EQ(answer_of(0), errc::cancelled);
-  have_it_begin({0});  // it passes it over, behind the other in its queue
-  around_.serving()->completes(0, errc{});
-  around_.time += 200ms;
-  turn();
-  EXPECT_EQ(core_->watch().state(), device_state::ready);
-}
-
 TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhile) {
   make({.standby = false}, true);
-  send(0, 10ms);
-  send(1, std::nullopt);
+  send(0, {.run_limit = 10ms});
+  send(1);
   have_it_begin({0, 1});
+  turn();
   around_.time += 10ms;
   turn();
   EXPECT_EQ(answer_of(0), errc::device_fault);
@@ -208,8 +356,8 @@ TEST_F(DeviceTurns, NobodyElseIsBlamedWhereTheCulpritOfAHangHasCompletedMeanwhil
 
 TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt);
-  send(0, std::nullopt);
+  send(0);
+  send(0);
   have_it_begin({0, 0});
   around_.serving()->loses_its_context();
   turn();
@@ -234,7 +382,7 @@ TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
 
 TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(2, std::nullopt);
+  send(2);
   have_it_begin({2});
   around_.serving()->completes(2, errc{});
   turn();
@@ -271,8 +419,8 @@ TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
 
 TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt);
-  send(1, 10ms);
+  send(0);
+  send(1, {.deadline = 10ms});
   have_it_begin({0, 1});
   around_.serving()->loses_its_context();
   turn();
@@ -301,9 +449,9 @@ TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
 
 TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt);
+  send(0);
   have_it_begin({0});
-  lose_worker();
+  kill_worker();
   have_next_serve();
   have_it_begin({0});
   around_.serving()->completes(0, errc{});
@@ -315,9 +463,10 @@ TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
 
 TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   make({.standby = false, .backoff = {.initial = 0ms}}, true);
-  send(0, std::nullopt, {.writes = {buffer_}});
-  send(1, 10ms);
+  send(0, {}, {.writes = {buffer_}});
+  send(1, {.run_limit = 10ms});
   have_it_begin({0, 1});
+  turn();
   around_.time += 10ms;
   turn();
   have_next_serve();
@@ -327,13 +476,13 @@ TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
   have_it_begin({0});  // it comes past what an earlier worker has completed
   around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
   turn();
-  send(2, std::nullopt, {.reads = {buffer_}});
+  send(2, {}, {.reads = {buffer_}});
   EXPECT_EQ(answer_of(2), std::nullopt) << "what it reads is as it was written";
 }
 
 TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   make({.standby = false}, true);
-  send(0, 10ms, {.writes = {buffer_}});
+  send(0, {.deadline = 10ms}, {.writes = {buffer_}});
   have_it_begin({0});
   around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
   turn();
@@ -341,24 +490,25 @@ TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   turn();
   ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
   bury();
-  send(1, std::nullopt, {.reads = {buffer_}});
+  send(1, {}, {.reads = {buffer_}});
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);
 }
 
-// Given up between a worker's loss and its burial: its marks still say what it had begun.
+// Stopped between a worker's loss and its burial: its marks still say what it had begun.
 TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) {
-  make({.standby = false, .restarts = {.restarts = 0}}, true);
+  make({.standby = false}, true);
   const auto of_host = [&] {
     return any_tensor::owned(core_->allocate(memory_space::host, 4096).value(), dtype::u8, {4096});
   };
   const any_tensor begun = of_host();
   const any_tensor behind = of_host();
-  send(0, std::nullopt, {.writes = {begun}});
-  send(0, std::nullopt, {.writes = {behind}});
+  send(0, {}, {.writes = {begun}});
+  send(0, {}, {.writes = {behind}});
   have_it_begin({0, 0});  // both are in its queue
   around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
   turn();
-  ASSERT_EQ(core_->watch().state(), device_state::stopped);
+  ASSERT_EQ(core_->watch().state(), device_state::recovering);
+  core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
   EXPECT_NE(begun.buffer()->state & buffer_watched, 0U);
   EXPECT_EQ(behind.buffer()->state & buffer_watched, 0U);
 }
@@ -369,25 +519,6 @@ TEST_F(DeviceTurns, ADeviceThatIsGoneIsToldOfNoFaultsAnyMore) {
   lose_worker();
   ASSERT_EQ(core_->watch().state(), device_state::stopped);
   EXPECT_FALSE(source_->awaits_faults);
-}
-
-TEST_F(DeviceTurns, AHangThatIsOlderThanTheLastLossIsForgottenFirst) {
-  make({.standby = true, .restarts = {.restarts = 2, .window = 100ms}, .backoff = {.initial = 0ms}},
-       true);
-  around_.next()->becomes_ready();
-  turn();
-  send(0, 10ms);
-  around_.time += 15ms;
-  lose_worker();  // the standby gets what has expired, and it is answered in the same turn
-  ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
-  have_it_begin({0});
-  around_.time += 96ms;
-  turn();
-  ASSERT_EQ(core_->watch().state(), device_state::recovering) << "it hung in a queue";
-  have_next_serve();
-  around_.time += 1ms;
-  lose_worker();
-  EXPECT_NE(core_->watch().state(), device_state::stopped);
 }
 
 }  // namespace

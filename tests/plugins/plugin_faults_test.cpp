@@ -97,14 +97,14 @@ TEST_P(PluginFault, ThatIsAlwaysTheSameIsQuarantined) {
   EXPECT_EQ(gpu.health().restarts, 2u);
 }
 
-TEST_P(PluginFault, HangEndsAtItsDeadline) {
+TEST_P(PluginFault, HangEndsAtItsRunLimit) {
   device gpu = ready();
   shared_flag never(gpu);
   auto x = vector_of(gpu, {1});
   auto y = gpu.tensor<float>({1}).value();
   const auto begin = std::chrono::steady_clock::now();
   const auto hung =
-      ended(gpu.ask(trial::affine{.x = x, .y = y, .until = never.tensor()}, {.deadline = 100ms}));
+      ended(gpu.ask(trial::affine{.x = x, .y = y, .until = never.tensor()}, {.run_limit = 100ms}));
   ASSERT_FALSE(hung);
   EXPECT_EQ(hung.error().code, errc::device_fault) << hung.error().to_string();
   EXPECT_LT(std::chrono::steady_clock::now() - begin,

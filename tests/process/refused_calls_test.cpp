@@ -60,7 +60,7 @@ void use_a_device() {
     throw failure({.code = errc::timed_out, .message = "no standby"});
   }
   const auto hung = gpu.ask(fault::inject{.what = fault::kind::hang},
-                            {.deadline = std::chrono::milliseconds(100)});
+                            {.run_limit = std::chrono::milliseconds(100)});
   if (!hung.wait_for(std::chrono::seconds(20))) {
     throw failure({.code = errc::timed_out, .message = "a hang is not ended"});
   }

@@ -36,10 +36,9 @@ bereaved_request called(std::uint64_t ticket, bool was_answered = false, int kil
 std::vector<rule> rules() {
   using enum verdict;
   const loss crash{};
-  const loss outside{.culprit_ticket = std::nullopt, .from_outside = true};
-  const auto named = [](std::uint64_t ticket) {
-    return loss{.culprit_ticket = ticket, .from_outside = false};
-  };
+  const loss outside{.from_outside = true};
+  const loss silence{.doubtful = true};
+  const auto named = [](std::uint64_t ticket) { return loss{.culprit_ticket = ticket}; };
   return {
       {"nothing in flight, nothing to decide", crash, {}, {}},
       {"what has not begun is run by the next worker, safe or not",
@@ -79,7 +78,7 @@ std::vector<rule> rules() {
        {request(1, started, safe), request(2, started, safe)},
        {replay, replay}},
       {"but one that was in flight when it was named is known, though it has completed since",
-       loss{.culprit_ticket = 9, .from_outside = false, .culprit_known = true},
+       loss{.culprit_ticket = 9, .culprit_known = true},
        {request(1, started, safe, !answered, 1), request(2, started, !safe)},
        {replay, abort}},
       {"the second lost worker is the last that an unnamed suspect takes with it",
@@ -90,8 +89,16 @@ std::vector<rule> rules() {
        named(2),
        {request(1, started, safe, !answered, 1), request(2, started, safe)},
        {replay, culprit}},
-      {"ended from outside twice is suspicious too",
+      {"however often a worker is ended from outside, nobody is suspected for that",
        outside,
+       {request(1, started, safe, !answered, 1)},
+       {replay}},
+      {"one that ran alone as a worker fell silent need not have done it",
+       silence,
+       {request(1, started, safe)},
+       {replay}},
+      {"but falling silent twice is suspicious",
+       silence,
        {request(1, started, safe, !answered, 1)},
        {poisonous}},
       {"whoever was called is as suspect as who had begun, and runs again as it has not",
@@ -130,7 +137,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
           request(100 + ticket, coin(), coin(), random() % 4 == 0, static_cast<int>(random() % 2)));
       requests.back().called = random() % 4 == 0;
     }
-    loss what{.culprit_ticket = std::nullopt, .from_outside = coin()};
+    loss what{.from_outside = coin(), .doubtful = coin()};
     if (coin()) what.culprit_ticket = 100 + random() % 10;
     const std::vector<verdict> verdicts = judge(what, requests);
 
@@ -175,12 +182,25 @@ TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
   EXPECT_EQ(lost, poisonous_kills);
 }
 
+TEST(Loss, IsExplainedWhereSomebodyIsNamedForIt) {
+  const auto explained = [](const loss& what, const std::vector<bereaved_request>& requests) {
+    return is_explained(what, judge(what, requests));
+  };
+  EXPECT_FALSE(explained({}, {}));
+  EXPECT_FALSE(explained({}, {request(1, started, safe), request(2, started, safe)}));
+  EXPECT_FALSE(explained({.doubtful = true}, {request(1, started, safe)}));
+  EXPECT_TRUE(explained({}, {request(1, started, safe)})) << "it is the culprit";
+  EXPECT_TRUE(explained({.culprit_ticket = 9, .culprit_known = true}, {}));
+  EXPECT_TRUE(explained({.from_outside = true}, {request(1, started, safe)}));
+  EXPECT_TRUE(explained({.by_run_limit = true}, {}));
+}
+
 TEST(Suspects, AreThoseThatRunAgainUnlessTheCauseIsKnownOrTakenToBe) {
   using tickets = std::optional<std::vector<std::uint64_t>>;
   const auto suspects = [](const loss& what, const std::vector<bereaved_request>& requests) {
     return suspects_of(what, requests, judge(what, requests));
   };
-  const loss fault{.culprit_ticket = std::nullopt, .of_device = true};
+  const loss fault{.of_device = true};
   EXPECT_EQ(suspects(fault, {}), tickets(std::in_place));
   EXPECT_EQ(suspects(fault, {request(1, !started, safe)}), tickets(std::in_place));
   EXPECT_EQ(suspects(fault, {request(1, started, safe), request(2, !started, !safe),

@@ -99,16 +99,16 @@ TEST(Guide, ShowsDevicesWithAndWithoutAConfiguration) {
   EXPECT_EQ(own.ordinal(), 1);
 }
 
-TEST(Guide, ShowsADeadlineAndAStopToken) {
+TEST(Guide, ShowsTimeLimitsAndAStopToken) {
   troupe::system system;
   troupe::device gpu = system.device(0, {.standby = false});
   auto x = gpu.tensor<float>({4}, troupe::initial::zero).value();
   ASSERT_TRUE(gpu.wait_until_ready());
   const troupe::blas::scal request{.x = x, .alpha = 2.f};
   std::stop_source source;
-  // region: deadline
-  auto done = gpu.ask(request, {.deadline = 10s, .stop = source.get_token()});
-  // endregion: deadline
+  // region: limits
+  auto done = gpu.ask(request, {.deadline = 10s, .run_limit = 1min, .stop = source.get_token()});
+  // endregion: limits
   EXPECT_TRUE(done.get_result());
 }
 

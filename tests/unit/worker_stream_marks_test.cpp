@@ -155,12 +155,9 @@ TEST_F(WorkerStreamMarks, ComeWithARefusal) {
   EXPECT_EQ(code_of(refused), errc::library_error);
 }
 
-TEST_F(WorkerStreamMarks, ComeWithARequestThatHasADeadline) {
+TEST_F(WorkerStreamMarks, ComeBeforeAndAfterARequestThatIsSetApart) {
   stage_.tell({.number = 1}, 0);
-  const std::uint16_t slot = stage_.prepare({.number = 2});
-  stage_.requests->header(slot).mark = wire::end_mark::shared;
-  stage_.requests->header(slot).deadline_ns = std::int64_t{1} << 62;
-  stage_.requests->publish(slot, 0);
+  stage_.send_marked({.number = 2}, 0, wire::end_mark::apart);
   stage_.tell({.number = 3}, 0);
   EXPECT_EQ(marks_for(0, 3), 3);
 }

@@ -118,7 +118,7 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
         mix{.a = view(a), .b = view(b), .c = view(c), .salt = static_cast<std::int64_t>(i)});
     const auto lane = static_cast<std::uint8_t>(random() % lanes);
     const std::int64_t answer = run_mix(slice(a), slice(b), slice(c), i);
-    stage.requests->header(slot).mark = static_cast<wire::end_mark>(random() % 3);
+    stage.requests->header(slot).mark = static_cast<wire::end_mark>(random() % 4);
     stage.requests->publish(slot, lane);
     open.push_back({slot, lane, ++places[lane], answer});
   }

@@ -91,15 +91,22 @@ struct device_config {
   int lane_threads = 0;
   /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
-  /// Workers that may be replaced within a window; one more failure stops the device.
-  restart_budget restarts{};
-  /// The wait before the second and later replacements within the window; the first is immediate.
+  /// Workers that may be replaced within a window; one more failure stops the device. A loss that a
+  /// request is named for, or that comes from outside, costs nothing of it, nor does a run limit.
+  /// Before the first worker has been ready, starts may fail three times at most.
+  restart_budget restarts{.restarts = 20, .window = std::chrono::minutes(5)};
+  /// The wait before a replacement, by how many others cost budget within the window or followed
+  /// one another without a request that ended well; the first is immediate.
   troupe::backoff backoff{};
   /// A worker that has not become ready after this long has failed to start.
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
   /// A worker with work to do that makes no progress is asked for a sign of life; one that does not
   /// answer for this long is replaced.
   std::chrono::nanoseconds silence_timeout = std::chrono::seconds(1);
+  /// How long a request may run that says nothing else (`request_options::run_limit`). One that
+  /// runs longer is taken for a hang and ends with its worker. `max()` is no limit, as in
+  /// `isolation::thread`, where only what a request says counts.
+  std::chrono::nanoseconds run_limit = std::chrono::minutes(10);
   /// Allows `fault::inject` and `fault::spin_until`. For tests and demonstrations.
   bool fault_injection = false;
   /// Path of the worker executable; empty looks beside the library.

@@ -8,11 +8,17 @@ namespace troupe {
 
 /// How one request is to be treated.
 struct request_options {
-  /// From the moment of sending. A request that has not begun by then is not run
-  /// (`errc::deadline_exceeded`); one that is still running then is ended with its worker
-  /// (`errc::device_fault`). What a GPU's stream has already cannot be taken out of it: such a one
-  /// is answered in time, and runs all the same when its turn comes.
+  /// Until when the caller wants the answer, from the moment of sending. Then it has it: an answer
+  /// that came in time, or `errc::deadline_exceeded`. A request that has not begun by then is not
+  /// run. One that runs is left to end: it keeps its tensors, and what conflicts with it waits for
+  /// it. So does one that a GPU's stream has already, which runs when its turn comes.
   std::optional<std::chrono::nanoseconds> deadline{};
+  /// How long the request may run, from the moment it is seen to; `device_config::run_limit` where
+  /// none is given. One that runs longer hangs: it ends with its worker (`errc::device_fault`), at
+  /// most 1 ms or a 32nd of the limit late. `max()` is no limit. In `isolation::thread` nothing can
+  /// end it: the device is condemned.
+  /// \errors `invalid_argument` where it is not above zero
+  std::optional<std::chrono::nanoseconds> run_limit{};
   /// Cancels a request that has not begun: `errc::cancelled`. In a GPU's stream as above.
   std::stop_token stop{};
 };
