@@ -52,8 +52,8 @@ class program_thread final : private way_to_wait {
   // Of the thread while it runs, after which another one may have them in that place. Relaxed: only
   // for that one it makes a difference, and it sees what it wrote.
   std::atomic<const thread_duties*> duties_{nullptr};
-  // Continuations that wait, nested. Relaxed: the thread itself looks, or one that it has given what
-  // was next.
+  // Continuations that wait, nested. Relaxed: the thread itself looks, or one that it has given
+  // what was next.
   std::atomic<int> waits_{0};
 
   std::mutex mutex_;  // guards the rest

@@ -350,7 +350,7 @@ TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheEndOfItsSystem) {
 }
 
 // Nor does one that is not known to wait.
-TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoDeadline) {
+TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoRunLimit) {
   if (GetParam() == isolation::thread) GTEST_SKIP() << "a thread does not survive a hang";
   std::atomic<bool> go_on = false;
   std::atomic<int> blocked = 0;
@@ -362,7 +362,7 @@ TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoDeadline) {
   gpu_.watch_generation([&](std::optional<std::uint64_t>) { block(); });
   ASSERT_TRUE(eventually([&] { return blocked == 1; }));
   shared_flag never(gpu_);
-  const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.deadline = 50ms}).get_result();
+  const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.run_limit = 50ms}).get_result();
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, errc::device_fault);
   EXPECT_TRUE(gpu_.ask(lane::marker{}).get_result()) << "of the next worker";

@@ -214,10 +214,14 @@ void memory_source::on_fault(alarm raise) {
     return;
   }
   if (!management_ || watcher_.joinable()) return;
-  observer_ =
-      os::start_thread<std::jthread>([this](const std::stop_token& ending) { observe(ending); });
-  watcher_ =
-      os::start_thread<std::jthread>([this](const std::stop_token& ending) { watch(ending); });
+  try {
+    observer_ =
+        os::start_thread<std::jthread>([this](const std::stop_token& ending) { observe(ending); });
+    watcher_ =
+        os::start_thread<std::jthread>([this](const std::stop_token& ending) { watch(ending); });
+  } catch (const std::system_error&) {
+    // Where there is no thread for it, faults are heard of later, from the driver.
+  }
 }
 
 // While a fault is handled this question takes a hundred milliseconds and more: what was answered
