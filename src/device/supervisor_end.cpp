@@ -68,6 +68,7 @@ void supervisor::serve_again() {
   }
   is_let_go_.store(false, std::memory_order_relaxed);
   losses_.clear();
+  next_on_trial_.store(false, std::memory_order_relaxed);
   failed_standbys_.clear();
   lost_at_ = current_time();
   activate_after_ = lost_at_;

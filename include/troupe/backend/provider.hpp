@@ -74,8 +74,8 @@ class device_source {
   [[nodiscard]] virtual result<memory_level> level() = 0;
 
   /// Sets what is called soon after the device has met a fault, of whatever process, from a thread
-  /// of the backend's own. It must not be destroyed by that thread. Nothing, once and for all: the
-  /// backend need not look for faults any more.
+  /// of the backend's own. It must not be destroyed by that thread. Nothing: the
+  /// backend need not look for faults until it is set again.
   using alarm = unique_function<void()>;
   virtual void on_fault(alarm raise) = 0;
   /// True when no process but these has a context on the device. False when nobody can tell.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace troupe::cuda {
 namespace {
@@ -205,6 +206,9 @@ result<memory_level> memory_source::level() {
 }
 
 void memory_source::on_fault(alarm raise) {
+  // Those of before the device stopped, as they end: joined without the mutex, which they take.
+  std::jthread observer_before;
+  std::jthread watcher_before;
   const std::lock_guard lock(mutex_);
   alarm_ = std::move(raise);
   if (!alarm_) {
@@ -213,7 +217,10 @@ void memory_source::on_fault(alarm raise) {
     watcher_.request_stop();
     return;
   }
-  if (!management_ || watcher_.joinable()) return;
+  if (!management_) return;
+  if (watcher_.joinable() && !watcher_.get_stop_token().stop_requested()) return;
+  observer_before = std::move(observer_);
+  watcher_before = std::move(watcher_);
   try {
     observer_ =
         os::start_thread<std::jthread>([this](const std::stop_token& ending) { observe(ending); });
