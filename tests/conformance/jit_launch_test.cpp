@@ -2,7 +2,9 @@
 #include "jit_stage.hpp"
 
 #include <troupe/ops/jit/launch.hpp>
+#include <troupe/ops/memory/fill.hpp>
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,6 +42,16 @@ TEST(JitLaunch, OfTheCpuBackendSaysWhyThereIsNone) {
   EXPECT_NE(done.error().message.find("the CPU backend runs no kernels"), std::string::npos);
 }
 
+TEST(JitLaunch, IsSeenWhereItWritesBesideItsOperand) {
+  const auto write_one_more = [] {
+    jit_stage s;
+    const std::int64_t stride[] = {1};
+    const auto x = s.room<float>(3).as_strided({4}, stride).value();
+    s.gpu().library("memory").ask(memory::fill{.to = x, .value = 1}).get();
+  };
+  EXPECT_NONFATAL_FAILURE(write_one_more(), "wrote outside of its operand");
+}
+
 TEST(JitLaunch, EveryKernelOfTheseTestsCompiles) {
   jit_stage s;
   for (const auto& [text, names] :
@@ -67,7 +79,7 @@ void expect_sums(jit_stage& s, const std::string& type) {
     const auto b = numbers<T>(n, 77);
     const auto x = s.filled(a);
     const auto y = s.filled(b);
-    const auto z = s.gpu().tensor<T>({static_cast<std::int64_t>(n)}).value();
+    const auto z = s.room<T>(static_cast<std::int64_t>(n));
     s.run()(launch{.kernel = add,
                    .grid = blocks_for(static_cast<std::int64_t>(n), 256),
                    .block = {.x = 256},
@@ -125,7 +137,7 @@ TEST(JitLaunch, TakesStructsAndWhatTheyPointTo) {
   const auto apply = s.kernel(jit_kernels::structs, "apply");
   const auto x = s.filled(numbers<float>(100, 3));
   const auto table = s.filled(std::vector<float>{10, 20, 30});
-  const auto y = s.gpu().tensor<double>({100}).value();
+  const auto y = s.room<double>(100);
   const rule r{.factor = 1.5, .offset = -2, .step = 4, .table = table.data()};
   s.run()(launch{.kernel = apply,
                  .block = {.x = 128},
@@ -146,7 +158,7 @@ TEST(JitLaunch, AllowsMoreSharedMemoryThan48KiB) {
     const auto n = static_cast<std::size_t>(bytes) / sizeof(float);
     auto in = numbers<float>(n, 5);
     const auto x = s.filled(in);
-    const auto y = s.gpu().tensor<float>({static_cast<std::int64_t>(n)}).value();
+    const auto y = s.room<float>(static_cast<std::int64_t>(n));
     s.run()(launch{.kernel = reversed,
                    .block = {.x = 256},
                    .shared_bytes = bytes,
@@ -169,8 +181,8 @@ TEST(JitLaunch, RunsBlocksInClusters) {
   TROUPE_NEEDS_A_GPU(s);
   const auto ranks = s.kernel(jit_kernels::clusters, "ranks");
   for (const std::uint32_t size : {1u, 2u, 8u, 16u}) {
-    const auto rank = s.gpu().tensor<std::uint32_t>({32}).value();
-    const auto blocks = s.gpu().tensor<std::uint32_t>({32}).value();
+    const auto rank = s.room<std::uint32_t>(32);
+    const auto blocks = s.room<std::uint32_t>(32);
     s.run()(launch{.kernel = ranks,
                    .grid = {.x = 32},
                    .cluster = {.x = size},
@@ -189,8 +201,8 @@ TEST(JitLaunch, LetsTheBlocksOfAGridWaitForEachOther) {
   const auto total = s.kernel(jit_kernels::cooperative, "total");
   const auto in = numbers<std::int32_t>(5000, 9);
   const auto x = s.filled(in);
-  const auto part = s.gpu().tensor<std::int32_t>({64}).value();
-  const auto sum = s.gpu().tensor<std::int32_t>({1}).value();
+  const auto part = s.room<std::int32_t>(64);
+  const auto sum = s.room<std::int32_t>(1);
   launch r{.kernel = total,
            .grid = {.x = 64},
            .cooperative = true,
@@ -209,8 +221,8 @@ TEST(JitLaunch, BeginsBeforeTheOneInFrontHasEndedAndSeesWhatThatWrote) {
   TROUPE_NEEDS_A_GPU(s);
   const auto first = s.kernel(jit_kernels::programmatic, "slow_first");
   const auto second = s.kernel(jit_kernels::programmatic, "second");
-  const auto x = s.gpu().tensor<std::uint32_t>({1}).value();
-  const auto y = s.gpu().tensor<std::uint32_t>({1}).value();
+  const auto x = s.room<std::uint32_t>(1);
+  const auto y = s.room<std::uint32_t>(1);
   const auto lane = s.gpu().library("jit").on_new_lane();
   for (std::uint32_t i = 0; i < 200; ++i) {
     lane.tell(launch{.kernel = first, .arguments = {writes(x), i, std::int64_t{20'000}}}).value();
@@ -227,7 +239,7 @@ TEST(JitLaunch, IsNotAnsweredBeforeTheOneInFrontHasEndedThoughItNeverWaits) {
   const auto first = s.kernel(jit_kernels::programmatic, "slow_first");
   const auto second = s.kernel(jit_kernels::programmatic, "second_without_a_word");
   auto x = s.gpu().host_tensor<std::uint32_t>({1}).value();
-  const auto y = s.gpu().tensor<std::uint32_t>({1}).value();
+  const auto y = s.room<std::uint32_t>(1);
   const auto lane = s.gpu().library("jit").on_new_lane();
   for (std::uint32_t i = 1; i <= 200; ++i) {
     lane.tell(launch{.kernel = first, .arguments = {writes(x), i, std::int64_t{200'000}}}).value();
@@ -245,7 +257,7 @@ TEST(JitLaunch, CopiesTilesByTensorMaps) {
   constexpr std::int64_t columns = 64;
   const auto in = numbers<float>(rows * columns, 2);
   const auto x = s.filled(in).reshape({rows, columns}).value();
-  const auto out = s.gpu().tensor<float>({8, 16}).value();
+  const auto out = s.room<float>(8 * 16);
   for (const auto& [row, column] : {std::pair(0, 0), std::pair(5, 16), std::pair(36, 56)}) {
     s.run()(launch{.kernel = copy_tile,
                    .block = {.x = 64},

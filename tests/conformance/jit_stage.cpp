@@ -14,6 +14,11 @@ jit_stage::jit_stage() : runner_(make_runner()) {
   }
 }
 
+jit_stage::~jit_stage() {
+  for (const auto& expect_untouched : guards_)
+    expect_untouched();
+}
+
 std::string jit_stage::why_not() {
   if (gpu_->description().architecture.empty()) return "there is no GPU to run kernels";
   auto probe = compile("", {});

@@ -5,7 +5,11 @@
 #include <troupe/ops/jit/compiler.hpp>
 #include <troupe/ops/jit/kernel.hpp>
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +27,9 @@ namespace troupe::conformance {
 class jit_stage {
  public:
   jit_stage();
+  ~jit_stage();
+  jit_stage(const jit_stage&) = delete;
+  jit_stage& operator=(const jit_stage&) = delete;
 
   /// Why no kernel can be run here; "" where one can.
   [[nodiscard]] std::string why_not();
@@ -39,10 +46,27 @@ class jit_stage {
   /// A kernel of bytes that look like an image, for where nobody looks closer.
   [[nodiscard]] jit::kernel unread_kernel();
 
-  /// A device tensor with these elements.
+  /// A device tensor among guards that no kernel may write; the stage looks at them when it ends.
+  template <element T>
+  [[nodiscard]] tensor<T> room(std::int64_t count) {
+    constexpr std::int64_t guard = 256 / sizeof(T);
+    const auto whole = gpu().tensor<T>({count + 2 * guard}).value();
+    std::vector<T> poisoned(static_cast<std::size_t>(whole.count()));
+    std::memset(poisoned.data(), 0xFB, poisoned.size() * sizeof(T));
+    gpu().copy(std::span(poisoned), whole).get();
+    guards_.emplace_back([this, whole, poisoned] {
+      const std::vector<T> now = content(whole);
+      for (const std::size_t first : {std::size_t{0}, now.size() - guard}) {
+        EXPECT_EQ(std::memcmp(&now[first], &poisoned[first], guard * sizeof(T)), 0)
+            << "a kernel wrote outside of its operand";
+      }
+    });
+    return whole.slice(0, guard, guard + count).value();
+  }
+  /// One with these elements.
   template <element T>
   [[nodiscard]] tensor<T> filled(const std::vector<T>& with) {
-    auto made = gpu().tensor<T>({static_cast<std::int64_t>(with.size())}).value();
+    auto made = room<T>(static_cast<std::int64_t>(with.size()));
     gpu().copy(std::span(with), made).get();
     return made;
   }
@@ -58,6 +82,7 @@ class jit_stage {
   std::optional<system> system_;
   std::optional<device> gpu_;
   jit::compiler compiler_{{.disk_cache = false}};
+  std::vector<std::function<void()>> guards_;
 };
 
 /// The sources of the tests' kernels, and the names that they are compiled with. `needs_toolkit`

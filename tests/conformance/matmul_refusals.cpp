@@ -223,6 +223,46 @@ TEST(BlasltRefusals, WhatNarrowTypesNeed) {
       errc::layout_unsupported, "a must begin at a multiple of 16 bytes for fp8");
 }
 
+/// A vector that begins with the second of its elements.
+any_tensor second_of(scene& s, dtype type, std::int64_t n) {
+  return s.vector(type, n + 1).view.slice(0, 1, n + 1).value();
+}
+
+TEST(BlasltRefusals, VectorsOfNarrowTypesThatAreNotAligned) {
+  const auto refuse_vector = [](const matmul_case& what, const change& spoil,
+                                std::string_view text) {
+    refuse(what, spoil, errc::layout_unsupported, text);
+  };
+  refuse_vector(
+      {.types = i8_to_i8, .epilogue = epilogue::bias},
+      [](matmul& r, scene& s) { r.bias = second_of(s, f32, 48); },
+      "bias must begin at a multiple of 16 bytes for i8, its address ends in 4");
+  refuse_vector(
+      {.types = i8_to_i8, .epilogue = epilogue::relu_bias, .batch = 3},
+      [](matmul& r, scene& s) { r.bias = s.tensor(f32, {3, 48}, {50, 1}).view; },
+      "bias's distance in a batch must be a multiple of 16 bytes for i8");
+  refuse_vector(
+      {.types = fp8_to_bf16, .epilogue = epilogue::gelu_bias},
+      [](matmul& r, scene& s) { r.bias = second_of(s, bf16, 48); },
+      "bias must begin at a multiple of 16 bytes for fp8, its address ends in 2");
+  refuse_vector(
+      {.types = fp8_to_bf16, .epilogue = epilogue::drelu_bgrad},
+      [](matmul& r, scene& s) { r.bgrad = second_of(s, bf16, 48); },
+      "bgrad must begin at a multiple of 16 bytes for fp8, its address ends in 2");
+  refuse_vector(
+      {.types = fp8_to_bf16}, [](matmul& r, scene& s) { r.scale_b = second_of(s, f32, 1); },
+      "scale_b must begin at a multiple of 16 bytes, its address ends in 4");
+  refuse_vector(
+      {.types = fp8_to_fp8}, [](matmul& r, scene& s) { r.amax_d = second_of(s, f32, 1); },
+      "amax_d must begin at a multiple of 16 bytes, its address ends in 4");
+  refuse_vector(
+      {.types = fp8_to_bf16,
+       .scaling_a = scaling::outer_vector,
+       .scaling_b = scaling::outer_vector},
+      [](matmul& r, scene& s) { r.scale_a = second_of(s, f32, 32); },
+      "scale_a must begin at a multiple of 16 bytes, its address ends in 4");
+}
+
 TEST(BlasltRefusals, ScalesThatDoNotFit) {
   const auto one = [](scene& s) { return s.vector(f32, 1).view; };
   refuse(

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -87,22 +88,27 @@ class operand_of_plan {
       const number value = values[next++];
       conformance::store(precision_, at, value.real());
       if (complex_) conformance::store(precision_, at + size_of(precision_), value.imag());
-      // In pairs, the last number of an odd row has a neighbour.
-      const bool last = next % static_cast<std::size_t>(extents_.back()) == 0;
-      if (in_pairs_ && last) conformance::store(precision_, at + size_of(precision_), 0);
+      const std::int64_t n = extents_.back();
+      if (!whole_rows_ || static_cast<std::int64_t>(next) % n != 0) return;
+      for (std::int64_t behind = 1; behind <= in_place_row(n) - n; ++behind)
+        conformance::store(precision_, at + behind * size_of(precision_), 0);
     });
   }
 
-  /// What cuFFT does out of place: odd rows of real numbers are stored in pairs where there is room
-  /// for just one more.
-  void store_odd_rows_in_pairs(const planned& p) {
-    const std::int64_t n = extents_.back();
-    const bool among_axes = p.what.rank > 1 && lies_.embed[extents_.size() - 1] == n + 1;
-    const bool among_batch = p.as.batch > 1 && lies_.distance == n + 1;
-    in_pairs_ = !complex_ && n % 2 == 1 && lies_.stride == 1 && (among_axes || among_batch);
+  /// What cuFFT does out of place: rows of real numbers that are as far apart as in place are
+  /// stored with the room behind them.
+  void store_rows_as_in_place(const planned& p) {
+    const std::int64_t row = in_place_row(extents_.back());
+    const bool among_axes = p.what.rank > 1 && lies_.embed[extents_.size() - 1] == row;
+    const bool one_row = std::all_of(extents_.begin(), extents_.end() - 1,
+                                     [](std::int64_t extent) { return extent == 1; });
+    const bool among_batch = one_row && p.as.batch > 1 && lies_.distance == row;
+    whole_rows_ = !complex_ && lies_.stride == 1 && (among_axes || among_batch);
   }
 
  private:
+  static std::int64_t in_place_row(std::int64_t n) { return 2 * (n / 2 + 1); }
+
   void expect_documented(std::int64_t batch) const {
     const auto aligned = static_cast<std::uintptr_t>(2 * size_of(precision_));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first_) % aligned, 0u);
@@ -136,7 +142,7 @@ class operand_of_plan {
   std::vector<std::int64_t> extents_;
   dtype precision_;
   bool complex_;
-  bool in_pairs_ = false;
+  bool whole_rows_ = false;
   std::byte* first_;
 };
 
@@ -200,7 +206,7 @@ result<void> cufft_plan::run(std::byte* in, std::byte* out, fft::direction direc
   if (in == out) {
     expect_on_each_other(p);
   } else {
-    to.store_odd_rows_in_pairs(p);
+    to.store_rows_as_in_place(p);
   }
   std::memset(work, 0xAB, work_area);
   // All at once, as on a device: none is stored before the last one is loaded.

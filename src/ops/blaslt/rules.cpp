@@ -171,21 +171,23 @@ argument_checks& library_takes(argument_checks& check, const matmul& r) {
                      "for {}: {}",
                      name, unit, fp8 ? " bytes" : "", what, t.to_string());
                });
-    check.rule(
-        reinterpret_cast<std::uintptr_t>(t.address()) % static_cast<std::uintptr_t>(unit) == 0,
-        errc::layout_unsupported, [&] {
-          return fmt::format(
-              "{} must begin at a multiple of {} bytes for {}, its address "
-              "ends in {}",
-              name, unit, what,
-              reinterpret_cast<std::uintptr_t>(t.address()) % static_cast<std::uintptr_t>(unit));
-        });
+    begins_at_multiple(check, {name, t}, unit, what);
   };
   aligned("a", r.a, p.swapped ? p.right : p.left);
   aligned("b", r.b, p.swapped ? p.left : p.right);
   aligned("d", r.d, p.d);
   if (!r.c.null()) aligned("c", r.c, p.c);
   return check;
+}
+
+argument_checks& begins_at_multiple(argument_checks& check, const operand& t, std::int64_t bytes,
+                                    std::string_view by) {
+  const auto beyond = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(t.view.address()) %
+                                                static_cast<std::uintptr_t>(bytes));
+  return check.rule(beyond == 0, errc::layout_unsupported, [&] {
+    return fmt::format("{} must begin at a multiple of {} bytes{}{}, its address ends in {}",
+                       t.name, bytes, by.empty() ? "" : " for ", by, beyond);
+  });
 }
 
 argument_checks& writes_are_apart(argument_checks& check, const matmul& r) {

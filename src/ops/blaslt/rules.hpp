@@ -4,6 +4,9 @@
 
 #include <troupe/ops/blaslt/matmul.hpp>
 
+#include <cstdint>
+#include <string_view>
+
 /// Rules of a product with an epilogue, in the order in which they are checked: each may rely on
 /// those before it.
 namespace troupe::blaslt {
@@ -20,6 +23,9 @@ argument_checks& epilogue_fits(argument_checks& check, const matmul& r);
 argument_checks& scales_fit(argument_checks& check, const matmul& r);
 /// What cuBLASLt asks for beyond that. Source: cuBLAS documentation, cublasLtMatmul.
 argument_checks& library_takes(argument_checks& check, const matmul& r);
+/// The address of `t` is a multiple of `bytes`; `by` names what needs it, if not every request.
+argument_checks& begins_at_multiple(argument_checks& check, const operand& t, std::int64_t bytes,
+                                    std::string_view by = {});
 /// What is written shares no element with anything else.
 argument_checks& writes_are_apart(argument_checks& check, const matmul& r);
 

@@ -73,11 +73,14 @@ bool output_fits(const transform& t) noexcept {
 
 bool writes_behind_rows(const transform& t) noexcept {
   const auto last = t.axes.begin() + (t.rank - 1);
-  if (t.kind != fft::kind::c2r || last->n % 2 == 0) return false;
-  // The innermost rows alone are written in pairs, whichever dimension counts them.
-  const auto counts_rows = [&](const loop& one) { return one.n > 1 && one.out == last->n + 1; };
+  if (t.kind != fft::kind::c2r) return false;
+  const std::int64_t in_place = 2 * (last->n / 2 + 1);
+  // Rows alone are written so, whichever dimension counts them; of a batch of matrices it is none.
+  const auto counts_rows = [&](const loop& one) { return one.n > 1 && one.out == in_place; };
+  const bool one_row =
+      std::all_of(t.axes.begin(), last, [](const loop& one) { return one.n == 1; });
   return std::any_of(t.axes.begin(), last, counts_rows) ||
-         std::any_of(t.batch.begin(), t.batch.begin() + t.batches, counts_rows);
+         (one_row && std::any_of(t.batch.begin(), t.batch.begin() + t.batches, counts_rows));
 }
 
 std::optional<advanced_layout> advanced_layout_of(const transform& t) noexcept {
