@@ -81,6 +81,7 @@ class comparison {
   int finish() {
     report_.add({.name = "times as fast as CAF, geometric mean",
                  .value = std::exp(logarithms_ / std::max(rows_, 1)),
+                 .unit = "",
                  .target = at_least(2.5)});
     return report_.finish();
   }
