@@ -32,10 +32,10 @@ constexpr auto patience = std::chrono::microseconds(300);
 ///
 /// A thread that goes to sleep announces itself in `asleep_` and looks at `left_` again; whoever
 /// adds parts raises `left_` and then looks at `asleep_`. Both are seq_cst: one sees the other.
-class copy_pool::board final : public std::enable_shared_from_this<board>,
-                               private detail::stand_in {
+class copy_pool::board final : public std::enable_shared_from_this<board> {
  public:
-  explicit board(unsigned most) noexcept : most_(most) {}
+  board(unsigned most, hand_on continuations) noexcept
+      : most_(most), continuations_(std::move(continuations)) {}
 
   void add(std::shared_ptr<job> what, std::uint32_t parts);
   void end();
@@ -47,8 +47,6 @@ class copy_pool::board final : public std::enable_shared_from_this<board>,
     std::uint32_t next = 0;
   };
 
-  void thread_sleeps() noexcept override;
-  void thread_wakes() noexcept override;
   void run();
   [[nodiscard]] bool claim_part() noexcept;
   void do_claimed_part();
@@ -57,10 +55,10 @@ class copy_pool::board final : public std::enable_shared_from_this<board>,
   [[nodiscard]] std::unique_lock<std::mutex> hold();
 
   const unsigned most_;
+  hand_on continuations_;
   std::mutex mutex_;
   std::deque<entry> queue_;  // `next` of each is below `parts`
   std::deque<std::thread> threads_;
-  unsigned blocked_ = 0;  // threads that wait in a continuation of what they completed
   bool ending_ = false;
   alignas(64) std::atomic<std::uint64_t> left_{0};
   alignas(64) std::atomic<unsigned> asleep_{0};
@@ -83,10 +81,10 @@ void copy_pool::board::add(std::shared_ptr<job> what, std::uint32_t parts) {
   bool anybody = true;
   {
     const auto lock = hold();
-    while (threads_.size() < most_ + blocked_ && threads_.size() < parts + blocked_) {
+    while (threads_.size() < std::min(most_, parts)) {
       if (!start_thread()) break;
     }
-    anybody = threads_.size() > blocked_;
+    anybody = !threads_.empty();
     if (anybody) {
       queue_.push_back({.what = what, .parts = parts});
       left_.fetch_add(parts, std::memory_order_seq_cst);
@@ -126,6 +124,8 @@ void copy_pool::board::do_claimed_part() {
     }
   }
   what->do_part(part);
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  if (duties.has_put_off()) continuations_(duties.take_put_off());
 }
 
 bool copy_pool::board::is_ending() {
@@ -135,7 +135,7 @@ bool copy_pool::board::is_ending() {
 
 void copy_pool::board::run() {
   ::prctl(PR_SET_NAME, "troupe-copy");
-  detail::thread_duties::mine().work_with(this);
+  const detail::thread_duties::holding continuations;
   for (;;) {
     detail::spin_wait spin(patience, 1);
     bool has_part = claim_part();
@@ -154,18 +154,6 @@ void copy_pool::board::run() {
     }
     if (has_part) do_claimed_part();
   }
-}
-
-// A continuation of what this thread has completed waits: for another copy, it may be.
-void copy_pool::board::thread_sleeps() noexcept {
-  const auto lock = hold();
-  ++blocked_;
-  if (threads_.size() == blocked_ && left_.load(std::memory_order_relaxed) > 0) start_thread();
-}
-
-void copy_pool::board::thread_wakes() noexcept {
-  const auto lock = hold();
-  --blocked_;
 }
 
 // With the mutex. False where the system has no thread left.
@@ -196,8 +184,8 @@ void copy_pool::board::end() {
   }
 }
 
-copy_pool::copy_pool(unsigned threads)
-    : threads_(threads), board_(std::make_shared<board>(threads)) {}
+copy_pool::copy_pool(unsigned threads, hand_on continuations)
+    : threads_(threads), board_(std::make_shared<board>(threads, std::move(continuations))) {}
 
 copy_pool::~copy_pool() { board_->end(); }
 

@@ -2,6 +2,8 @@
 
 #include "core/thread_duties.hpp"
 
+#include <troupe/core/unique_function.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +26,11 @@ class copy_pool {
     ~job() = default;
   };
 
-  explicit copy_pool(unsigned threads);
+  /// Has what the program continues with run elsewhere, since it may wait for anything, for a copy
+  /// too. Called by a thread of the pool that has completed a future, while it still has the job.
+  using hand_on = unique_function<void(detail::continuation_queue)>;
+
+  copy_pool(unsigned threads, hand_on continuations);
   /// No job is left by then: jobs keep the owner of the pool alive. The last one may end the pool
   /// on one of its own threads.
   ~copy_pool();

@@ -150,7 +150,11 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   if (!memory) return std::move(memory).error();
   core->device_memory_ = *std::move(memory);
   core->device_memory_->set_home(core);
-  core->copiers_ = std::make_unique<copy_pool>(copy_threads(core->device_memory_->on_device()));
+  core->copiers_ =
+      std::make_unique<copy_pool>(copy_threads(core->device_memory_->on_device()),
+                                  [owner = core.get()](detail::continuation_queue continuations) {
+                                    owner->supervisor_->run_soon(std::move(continuations));
+                                  });
   core->device_memory_->on_frozen_unused(
       [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
         const auto clear = [](const detail::buffer_ref& b) {

@@ -133,6 +133,8 @@ class supervisor final {
 
   /// Runs `command` on the device thread. False when that has ended.
   bool execute(unique_function<void()> command);
+  /// Runs what another thread of the device's has put off, where it holds nobody up.
+  void run_soon(detail::continuation_queue continuations);
   /// Called on the device thread.
   [[nodiscard]] bool is_this_thread() const noexcept {
     return device_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();

@@ -89,6 +89,14 @@ void supervisor::drive() {
   }
 }
 
+void supervisor::run_soon(detail::continuation_queue continuations) {
+  if (program_) {
+    program_->run_soon(std::move(continuations));
+  } else {
+    detail::thread_duties::mine().run(std::move(continuations));
+  }
+}
+
 // Whoever gives the turns here runs them, too: nothing is half done.
 void supervisor::hand_over_continuations() {
   detail::thread_duties& duties = detail::thread_duties::mine();

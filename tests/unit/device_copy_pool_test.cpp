@@ -39,11 +39,14 @@ void wait_for(const std::atomic<int>& count, int expected) {
     std::this_thread::yield();
 }
 
+/// For jobs that complete no future.
+void nobody(detail::continuation_queue) {}
+
 TEST(CopyPool, DoesEachPartOnce) {
   constexpr std::uint32_t parts = 1000;
   std::vector<std::atomic<int>> done(parts);
   std::atomic<int> all{0};
-  copy_pool pool(4);
+  copy_pool pool(4, &nobody);
   for (int round = 1; round <= 20; ++round) {
     pool.add(job([&](std::uint32_t part) {
                done[part].fetch_add(1);
@@ -58,7 +61,7 @@ TEST(CopyPool, DoesEachPartOnce) {
 
 TEST(CopyPool, HasAllThreadsAtTheFirstJob) {
   std::atomic<int> at_work{0};
-  copy_pool pool(3);
+  copy_pool pool(3, &nobody);
   pool.add(job([&](std::uint32_t) {
              at_work.fetch_add(1);
              wait_for(at_work, 3);
@@ -70,7 +73,7 @@ TEST(CopyPool, HasAllThreadsAtTheFirstJob) {
 TEST(CopyPool, BeginsJobsInTheOrderInWhichTheyCame) {
   std::vector<int> order;
   std::atomic<int> done{0};
-  copy_pool pool(1);
+  copy_pool pool(1, &nobody);
   for (int i = 0; i < 100; ++i) {
     pool.add(job([&, i](std::uint32_t) {
                order.push_back(i);
@@ -85,7 +88,7 @@ TEST(CopyPool, BeginsJobsInTheOrderInWhichTheyCame) {
 
 TEST(CopyPool, TakesJobsFromItsOwnThreads) {
   std::atomic<int> done{0};
-  copy_pool pool(1);
+  copy_pool pool(1, &nobody);
   pool.add(job([&](std::uint32_t) { pool.add(job([&](std::uint32_t) { done.fetch_add(1); }), 5); }),
            1);
   wait_for(done, 5);
@@ -93,7 +96,7 @@ TEST(CopyPool, TakesJobsFromItsOwnThreads) {
 
 TEST(CopyPool, WakesForEachJobHoweverLongItHasSlept) {
   std::atomic<int> done{0};
-  copy_pool pool(2);
+  copy_pool pool(2, &nobody);
   for (int i = 1; i <= 200; ++i) {
     pool.add(job([&](std::uint32_t) { done.fetch_add(1); }), 1);
     wait_for(done, i);
@@ -102,25 +105,26 @@ TEST(CopyPool, WakesForEachJobHoweverLongItHasSlept) {
   }
 }
 
-// As a continuation of one copy waits for another one.
-TEST(CopyPool, GoesOnWhileItsOnlyThreadWaitsForAFuture) {
+TEST(CopyPool, HandsOnWhatTheProgramContinuesWith) {
   promise<void> source;
-  future<void> awaited = source.get_future();
-  std::atomic<int> done{0};
-  copy_pool pool(1);
-  pool.add(job([&](std::uint32_t) {
-             awaited.wait();
-             done.fetch_add(1);
-           }),
-           1);
+  std::atomic<int> continued{0};
+  std::atomic<int> handed_on{0};
+  future<void> done = source.get_future().then([&] { continued.fetch_add(1); });
+  copy_pool pool(1, [&](detail::continuation_queue continuations) {
+    handed_on.fetch_add(1);
+    EXPECT_EQ(continued.load(), 0);
+    std::thread([&] { detail::thread_duties::mine().run(std::move(continuations)); }).join();
+  });
   pool.add(job([&](std::uint32_t) { source.set_value(); }), 1);
-  wait_for(done, 1);
+  done.wait();
+  EXPECT_EQ(handed_on.load(), 1);
+  EXPECT_EQ(continued.load(), 1);
 }
 
 TEST(CopyPool, LetsGoOfAJobOnceItIsDone) {
   std::promise<void> go;
   std::atomic<int> done{0};
-  copy_pool pool(1);
+  copy_pool pool(1, &nobody);
   auto kept = std::make_shared<int>(0);
   const std::weak_ptr<int> held = kept;
   pool.add(job([&, kept = std::move(kept)](std::uint32_t) { done.fetch_add(1); }), 3);
@@ -130,7 +134,7 @@ TEST(CopyPool, LetsGoOfAJobOnceItIsDone) {
 }
 
 TEST(CopyPool, MayBeEndedByItsOwnLastJob) {
-  auto pool = std::make_shared<copy_pool>(2);
+  auto pool = std::make_shared<copy_pool>(2, &nobody);
   std::promise<void> added;
   std::promise<void> done;
   copy_pool& named = *pool;
@@ -150,7 +154,7 @@ TEST(CopyPool, CopiesInTheCallersThreadWhereNoneCanBeStarted) {
   EXPECT_EXIT(
       {
         int done = 0;
-        copy_pool pool(2);
+        copy_pool pool(2, &nobody);
         start_all_threads_there_are();
         pool.add(job([&](std::uint32_t) { ++done; }), 3);
         ::_exit(done);

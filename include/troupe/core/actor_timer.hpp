@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/core/message.hpp>
+#include <troupe/core/envelope.hpp>
 
 #include <atomic>
 #include <chrono>
