@@ -366,7 +366,7 @@ TEST_P(Memory, TensorThatIsNotGivenIsNotCopied) {
   }
 }
 
-TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
+TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopiesIn) {
   auto found = second_device(system_, config());
   if (!found) GTEST_SKIP() << "there is one GPU";
   device& other = *found;
@@ -380,8 +380,10 @@ TEST_P(Memory, StoppedDeviceNeitherFreezesNorCopies) {
   EXPECT_EQ(code(other.thaw(there).get_result()), errc::device_stopped);
   EXPECT_EQ(code(other.copy(std::span(std::as_const(values)), there).get_result()),
             errc::device_stopped);
-  EXPECT_EQ(code(other.copy(there, std::span(values)).get_result()), errc::device_stopped);
-  EXPECT_EQ(code(gpu_.copy(there, here).get_result()), errc::device_stopped);
+  // The program reaches the memory of a CPU device without it.
+  const errc out = on_gpu() ? errc::device_stopped : errc{};
+  EXPECT_EQ(code(other.copy(there, std::span(values)).get_result()), out);
+  EXPECT_EQ(code(gpu_.copy(there, here).get_result()), out);
   EXPECT_EQ(code(gpu_.copy(here, there).get_result()), errc::device_stopped);
   EXPECT_EQ(gpu_.ask(sum{.input = here}).get(), 0.0);
 }
