@@ -106,6 +106,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   r.interrupted = false;
   r.withdrawn = false;
   r.kills = 0;
+  r.outside_kills = 0;
   requests_->header(slot).mark =
       mark_for(static_cast<bool>(done), options.run_limit.has_value(), next);
   r.done = std::move(done);

@@ -77,7 +77,8 @@ struct alignas(64) record {
   std::int64_t deadline_ns = 0;
   std::int64_t run_limit_ns = 0;
   std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
-  std::uint8_t kills = 0;           ///< workers lost while it was running
+  std::uint8_t kills = 0;           ///< workers lost while it was running, with nobody named
+  std::uint8_t outside_kills = 0;   ///< workers killed from outside while it was running
   std::uint8_t lane = 0;
   bool in_flight = false;        ///< walked by the reactor and not completed
   bool answered : 1 = false;     ///< early: expired or cancelled, though it may run

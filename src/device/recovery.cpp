@@ -36,6 +36,9 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
     } else if (is_suspect(r) && !culprit && !what.culprit_known && !what.from_outside &&
                r.kills + 1 >= poisonous_kills) {
       verdicts.push_back(verdict::poisonous);
+    } else if (r.started && what.from_outside && !r.answered &&
+               r.outside_kills + 1 >= outside_kills) {
+      verdicts.push_back(verdict::too_often);
     } else if (!r.started) {
       verdicts.push_back(verdict::replay);
     } else {

@@ -56,14 +56,16 @@ struct bereaved_request {
   bool called = false;      ///< begun or not, its executor may have ended the process
   bool answered = false;    ///< expired or cancelled: nobody waits any more
   bool retry_safe = false;  ///< reads nothing that it writes
-  int kills = 0;            ///< workers lost before while it was running
+  int kills = 0;            ///< workers lost before while it was running, with nobody named
+  int outside_kills = 0;    ///< workers killed from outside before while it was running
 };
 
 enum class verdict : std::uint8_t {
   replay,     ///< run (again) by the next worker
   forget,     ///< answered already and never begun
   culprit,    ///< `errc::device_fault`; outputs tainted
-  abort,      ///< `errc::aborted`; outputs tainted
+  abort,      ///< not safe to run again; `errc::aborted`; outputs tainted
+  too_often,  ///< killed from outside again and again; `errc::aborted`; outputs tainted
   poisonous,  ///< `errc::poisonous`; outputs tainted
 };
 
@@ -84,5 +86,9 @@ enum class verdict : std::uint8_t {
 
 /// A request that has been running in this many lost workers is not run again.
 inline constexpr int poisonous_kills = 2;
+
+/// Nor is one that has been running in this many workers that were killed from outside. One that
+/// uses up the machine's memory would be run for ever otherwise.
+inline constexpr int outside_kills = 8;
 
 }  // namespace troupe

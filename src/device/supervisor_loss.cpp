@@ -217,6 +217,7 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const los
         // Next time nothing runs beside it, so that a second loss names who it was.
         parts_.requests.header(slot).alone.store(1, std::memory_order_relaxed);
       }
+      if (r.started && what.from_outside) ++r.outside_kills;
       replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
       return std::nullopt;
     case verdict::culprit:
@@ -236,6 +237,12 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const los
                       why.message,
                       safe_to_repeat(r.operands) ? "nobody knows which of its lane's requests ran"
                                                  : "it updates in place")};
+      break;
+    case verdict::too_often:
+      end = error{.code = errc::aborted,
+                  .message = fmt::format("it was running in {} workers that were killed from "
+                                         "outside, the last one so: {}",
+                                         r.outside_kills + 1, why.message)};
       break;
     case verdict::poisonous:
       end = error{.code = errc::poisonous,
@@ -269,7 +276,8 @@ bool supervisor::settle(const loss& what, const error& why) {
                         .called = r.called,
                         .answered = r.answered,
                         .retry_safe = known && safe_to_repeat(r.operands),
-                        .kills = r.kills});
+                        .kills = r.kills,
+                        .outside_kills = r.outside_kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
   seek_cause(what, why, completions.last_ended(), requests, verdicts);
@@ -430,7 +438,8 @@ void supervisor::bury() {
                         .called = r.called,
                         .answered = r.answered,
                         .retry_safe = known && safe_to_repeat(r.operands),
-                        .kills = r.kills});
+                        .kills = r.kills,
+                        .outside_kills = r.outside_kills});
   }
   const std::vector<verdict> verdicts = judge(what, requests);
   seek_cause(what, why, dying_->ended_before, requests, verdicts);

@@ -359,8 +359,9 @@ TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoRunLimit) {
     EXPECT_TRUE(eventually([&] { return go_on.load(); }, 20s));
   };
   auto done = gpu_.ask(lane::marker{}).then(block);
-  gpu_.watch_generation([&](std::optional<std::uint64_t>) { block(); });
+  // Else the wait below may find it completed, and run its continuation itself.
   ASSERT_TRUE(eventually([&] { return blocked == 1; }));
+  gpu_.watch_generation([&](std::optional<std::uint64_t>) { block(); });
   shared_flag never(gpu_);
   const auto late = gpu_.ask(hold{.flag = never.tensor()}, {.run_limit = 50ms}).get_result();
   ASSERT_FALSE(late);

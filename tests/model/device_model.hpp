@@ -99,6 +99,7 @@ class device_model {
     bool accused = false;          // as the culprit
     bool interrupted = false;      // it has run in part, and is to run again
     int kills = 0;
+    int outside_kills = 0;
     bool alone = false;
   };
 

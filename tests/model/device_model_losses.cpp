@@ -169,6 +169,8 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       r.over = true;
     } else if (suspected && !culprit && !whose.from_outside && r.kills + 1 >= 2) {
       end(errc::poisonous);
+    } else if (ran && whose.from_outside && r.outside_kills + 1 >= 8) {
+      end(errc::aborted);
     } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
     } else if (reads_undefined(r, true)) {
@@ -177,6 +179,7 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       if (ran) {
         ++run_again_;
         r.interrupted = true;
+        if (whose.from_outside) ++r.outside_kills;
       }
       if (!culprit && !whose.from_outside) {
         ++r.kills;
