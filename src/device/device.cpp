@@ -240,6 +240,13 @@ const device_description& device::description() const noexcept { return core_->d
 device_health device::health() const { return core_->watch().health(); }
 std::uint64_t device::generation() const noexcept { return core_->watch().generation(); }
 device_statistics device::statistics() const { return core_->statistics(); }
+std::vector<quarantined_request> device::quarantine() const {
+  return core_->completions().quarantine().list();
+}
+bool device::forgive(const quarantined_request& one) {
+  return core_->completions().quarantine().forgive(one.id);
+}
+void device::forgive_all() { core_->completions().quarantine().forgive_all(); }
 std::optional<pid_t> device::worker_pid() const noexcept { return core_->watch().worker_pid(); }
 
 void device::watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher) {

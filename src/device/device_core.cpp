@@ -173,8 +173,8 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
-  core->completions_ =
-      reactor::create(core->requests_, wakes, core->device_memory_, core->host_memory_);
+  core->completions_ = reactor::create(core->requests_, wakes, core->device_memory_,
+                                       core->host_memory_, core->config_.quarantine);
   core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
     self->complete_error(slot, failure);
   });

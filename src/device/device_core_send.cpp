@@ -91,6 +91,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   }
   const std::uint16_t slot = *taken;
   unsent_slot unsent(*this, slot);
+  completions_->at(slot).is_exempt = !options.quarantine;
   if (auto filled = fill(slot, type, request, until, full, held); !filled) {
     unsent.give_back();
     return refuse(std::move(filled).error());
@@ -250,13 +251,21 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   header.payload_bytes = static_cast<std::uint32_t>(*bytes);
   header.revoked.store(0, std::memory_order_relaxed);
   header.held.store(held, std::memory_order_relaxed);
-  if (supervisor_->has_quarantine() && supervisor_->quarantined(requests_->digest(slot))) {
-    return error{.code = errc::poisonous,
-                 .message = fmt::format("quarantined: it has ended {} workers", poisonous_kills)};
+  quarantine_book& quarantine = completions_->quarantine();
+  r.on_trial = false;
+  r.identity = 0;
+  if (quarantine.counts()) [[unlikely]] {
+    quarantine.recognise(r, requests_->digest(slot));
+    if (auto admitted = quarantine.admit(r, supervisor_->current_time()); !admitted) {
+      return admitted;
+    }
+    quarantine.note_writes(r);
   }
   if (operands.watched()) [[unlikely]]
     completions_->taints().announce(slot);
-  const bool alone = supervisor_->next_on_trial() && !is_lease(type) && supervisor_->take_trial();
+  const bool is_first =
+      supervisor_->next_on_trial() && !is_lease(type) && supervisor_->take_trial();
+  const bool alone = r.on_trial || is_first;
   header.alone.store(alone ? 1 : 0, std::memory_order_relaxed);
   return {};
 }

@@ -49,14 +49,15 @@ bool passed(clock::time_point deadline) noexcept {
 reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
                                 std::shared_ptr<os::unique_fd> device_wakes,
                                 std::shared_ptr<memory_pool> device_memory,
-                                std::shared_ptr<memory_pool> host_memory) {
+                                std::shared_ptr<memory_pool> host_memory,
+                                std::chrono::nanoseconds quarantine) {
   return handle(new reactor(std::move(requests), std::move(device_wakes), std::move(device_memory),
-                            std::move(host_memory)));
+                            std::move(host_memory), quarantine));
 }
 
 reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
                  std::shared_ptr<memory_pool> device_memory,
-                 std::shared_ptr<memory_pool> host_memory)
+                 std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine)
     : mailbox_(std::move(requests)),
       device_wakes_(std::move(device_wakes)),
       requests_(*mailbox_),
@@ -64,6 +65,7 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
       records_(std::make_unique<record[]>(requests_.capacity())),
       taints_({records_.get(), requests_.capacity()}, std::move(device_memory),
               std::move(host_memory)),
+      quarantine_(quarantine),
       lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
       freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
   set_waits(wire::wait_lazy);
@@ -441,6 +443,8 @@ void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, sl
 inline void reactor::note_answered(record& r, bool failed) {
   r.answered = true;
   if (r.stop) r.stop.reset();
+  if (r.on_trial) [[unlikely]]
+    quarantine_.end_trial(r, !failed);
   // Only the role counts, so nothing can come between the load and the store.
   auto& count = failed ? counts_.failed : counts_.answered;
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -458,6 +462,12 @@ inline void reactor::free_slot(std::uint16_t slot) {
 void reactor::give_back_freed() noexcept {
   if (freed_count_ == 0) return;
   requests_.give_back_slots({freed_.get(), std::exchange(freed_count_, 0)});
+}
+
+std::string reactor::text_of(std::uint16_t slot) {
+  error named;
+  complete_error_(slot, named);
+  return std::move(named.request);
 }
 
 void reactor::answer_early(std::uint16_t slot, error why) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/mailbox.hpp"
+#include "device/quarantine_book.hpp"
 #include "device/record.hpp"
 #include "device/taint_watch.hpp"
 #include "os/fork_count.hpp"
@@ -62,7 +63,8 @@ class reactor final : public completion_driver {
   [[nodiscard]] static handle create(std::shared_ptr<mailbox> requests,
                                      std::shared_ptr<os::unique_fd> device_wakes,
                                      std::shared_ptr<memory_pool> device_memory,
-                                     std::shared_ptr<memory_pool> host_memory);
+                                     std::shared_ptr<memory_pool> host_memory,
+                                     std::chrono::nanoseconds quarantine);
   void retain() noexcept override { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept override;
 
@@ -95,6 +97,7 @@ class reactor final : public completion_driver {
   [[nodiscard]] record& at(std::uint16_t slot) noexcept { return records_[slot]; }
   [[nodiscard]] const counts& totals() const noexcept { return counts_; }
   [[nodiscard]] taint_watch& taints() noexcept { return taints_; }
+  [[nodiscard]] quarantine_book& quarantine() noexcept { return quarantine_; }
 
   // With the role:
 
@@ -128,6 +131,9 @@ class reactor final : public completion_driver {
 
   /// The request that ended last with the current worker in each lane, for a message.
   [[nodiscard]] std::string last_ended() const;
+
+  /// A request as errors show it.
+  [[nodiscard]] std::string text_of(std::uint16_t slot);
 
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
@@ -170,7 +176,8 @@ class reactor final : public completion_driver {
 
  private:
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
-          std::shared_ptr<memory_pool> device_memory, std::shared_ptr<memory_pool> host_memory);
+          std::shared_ptr<memory_pool> device_memory, std::shared_ptr<memory_pool> host_memory,
+          std::chrono::nanoseconds quarantine);
   ~reactor() override;
 
   struct lane {
@@ -216,6 +223,7 @@ class reactor final : public completion_driver {
   const std::chrono::steady_clock::duration spins_;  // of a thread that waits, before it sleeps
   std::unique_ptr<record[]> records_;
   taint_watch taints_;
+  quarantine_book quarantine_;
   // The role. Who has it gives it up and then looks who waits; who waits says so in one of the next
   // three and then looks whether somebody has it: seq_cst, or a fence between, on both sides, so
   // one of the two sees the other.

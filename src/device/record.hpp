@@ -76,10 +76,13 @@ struct alignas(64) record {
   std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
   std::int64_t deadline_ns = 0;
   std::int64_t run_limit_ns = 0;
+  std::uint64_t identity = 0;       ///< what the quarantine knows it by; 0: nothing
   std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
   std::uint8_t kills = 0;           ///< workers lost while it was running, with nobody named
   std::uint8_t outside_kills = 0;   ///< workers killed from outside while it was running
   std::uint8_t lane = 0;
+  bool on_trial = false;         ///< it was in quarantine, and its end decides
+  bool is_exempt = false;        ///< from quarantine
   bool in_flight = false;        ///< walked by the reactor and not completed
   bool answered : 1 = false;     ///< early: expired or cancelled, though it may run
   bool started : 1 = false;      ///< at the moment its worker was lost

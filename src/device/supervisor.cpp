@@ -292,10 +292,4 @@ error supervisor::why_unknown(const request_type& type) const {
   return error{.code = errc::unsupported, .message = "this worker does not know the operation"};
 }
 
-bool supervisor::quarantined(std::uint64_t digest) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = kills_by_digest_.find(digest);
-  return found != kills_by_digest_.end() && found->second >= poisonous_kills;
-}
-
 }  // namespace troupe

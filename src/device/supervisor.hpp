@@ -24,7 +24,6 @@
 #include <mutex>
 #include <random>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -180,12 +179,6 @@ class supervisor final {
   /// Why the worker in service does not know a request.
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
-  /// True if these bytes have ended two workers; asked for each request sent.
-  [[nodiscard]] bool quarantined(std::uint64_t digest) const;
-  [[nodiscard]] bool has_quarantine() const noexcept {
-    return has_quarantine_.load(std::memory_order_relaxed);
-  }
-
  private:
   struct pending_protect {
     std::shared_ptr<promise<void>> done;
@@ -251,12 +244,16 @@ class supervisor final {
   [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,
                                             const error& why, bool culprit_named);
   [[nodiscard]] bool settle(const loss& what, const error& why);
+  void note_fault(std::uint16_t slot);
   void seek_cause(const loss& what, const error& why, const std::string& ended_before,
                   std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
   void look_for_cause();
+
+  // A lost worker is not reaped yet: supervisor_burial.cpp.
   void hold_back(const sign_of_loss& sign);
   void forget_ended();
   void bury();
+  void note_begun();
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
@@ -264,7 +261,6 @@ class supervisor final {
   void heed_faults();
   void condemn(error why);
   void leave_behind();
-  void note_begun();
   void fail_everything(const error& why);
   void end_all();
 
@@ -286,12 +282,11 @@ class supervisor final {
   // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
   std::atomic<std::int64_t> next_look_ns_;
   std::atomic<bool> watching_{false};
-  std::atomic<bool> is_let_go_{false};       // relaxed: nothing goes with it
-  std::atomic<bool> next_on_trial_{false};   // the next request that is sent runs alone
-  std::atomic<bool> has_quarantine_{false};  // never reset; one that is sent in that moment runs
+  std::atomic<bool> is_let_go_{false};            // relaxed: nothing goes with it
+  std::atomic<bool> next_on_trial_{false};        // the next request that is sent runs alone
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
-  mutable std::mutex mutex_;  // guards the next eleven
+  mutable std::mutex mutex_;  // guards the next ten
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
@@ -300,7 +295,6 @@ class supervisor final {
   news_of_life life_;
   device_health health_;
   std::optional<error> stop_reason_;
-  std::unordered_map<std::uint64_t, int> kills_by_digest_;
   std::vector<worker::missing_library> missing_;  // in the worker in service
 
   // The device thread's own.

@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace troupe::test {
 namespace {
@@ -202,6 +204,41 @@ TEST_P(Blame, RequestThatKeepsCrashingIsRefusedTheThirdTime) {
   }
   EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
   EXPECT_EQ(gpu.generation(), 3u);
+  const auto refused = gpu.quarantine();
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(refused.front().request.find("fault.inject"), std::string::npos);
+  EXPECT_TRUE(gpu.forgive(refused.front()));
+  EXPECT_EQ(ended(gpu.ask(fault::inject{.what = fault::kind::abort})).error().code,
+            errc::device_fault);
+}
+
+TEST_P(Blame, WhatTwoBadInputsHaveDoneIsNotHeldAgainstTheNext) {
+  device gpu = system_.device(0, config());
+  auto input = gpu.tensor<float>({8}).value();
+  const auto ask = [&] {
+    settle(gpu, GetParam());
+    return ended(gpu.ask(fault::inject{.what = fault::kind::abort, .target = input}));
+  };
+  for (int batch = 0; batch < 3; ++batch) {
+    const std::vector<float> values(8, static_cast<float>(batch));
+    gpu.copy(std::span(values), input).get();
+    EXPECT_EQ(ask().error().code, errc::device_fault) << batch;
+  }
+  EXPECT_EQ(ask().error().code, errc::device_fault);
+  EXPECT_EQ(ask().error().code, errc::poisonous) << "twice the same, on the same input";
+}
+
+// The program writes it in place, so nobody knows what it was each time.
+TEST_P(Blame, WhoReadsMemoryOfTheHostIsNeverTheSame) {
+  device gpu = system_.device(0, config());
+  auto input = gpu.host_tensor<float>({8}).value();
+  for (int i = 0; i < 3; ++i) {
+    settle(gpu, GetParam());
+    const auto outcome = ended(gpu.ask(fault::inject{.what = fault::kind::abort, .target = input}));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::device_fault);
+  }
+  EXPECT_TRUE(gpu.quarantine().empty());
 }
 
 }  // namespace

@@ -101,14 +101,21 @@ void device_model::sends(int id, const use_plan& what, const time_limits& within
   all_[id] = asked{.what = what, .within = within, .ticket = {}};
 }
 
-void device_model::is_sent(int id, std::uint64_t ticket) {
+void device_model::is_sent(int id, std::uint64_t ticket, time now) {
   asked& r = all_[id];
   if (stopped_) fail(id, "sent although the device has stopped");
   if (r.answer) fail(id, "sent although it was refused");
-  if (kills_by_number_[r.what.number] >= 2) fail(id, "sent although in quarantine");
+  if (counts_) recognise(r);
+  if (refused(r, now)) fail(id, "sent although in quarantine");
   if (reads_undefined(r, true)) fail(id, "sent although it reads what is undefined");
   r.ticket = ticket;
   r.alone = std::exchange(next_alone_, false);
+  if (counts_) {
+    const auto found = quarantine_.find(*r.identity);
+    r.on_trial = found != quarantine_.end() && found->second.faults >= 2;
+    if (r.on_trial) r.alone = found->second.on_trial = true;
+    note_writes(r);
+  }
   ids_[ticket] = id;
 }
 
@@ -127,6 +134,12 @@ void device_model::is_answered(int id, errc code, time now) {
   // It is known to read the undefined as the worker that had it is reaped: the next one has it
   // still.
   if (r.reaped && code == errc::tainted_buffer) r.over = r.withdrawn = true;
+  if (r.on_trial) {
+    if (const auto tried = quarantine_.find(*r.identity); tried != quarantine_.end()) {
+      tried->second.on_trial = false;
+      if (code == errc{}) quarantine_.erase(tried);
+    }
+  }
   const auto expect = [&](bool right, std::string_view otherwise) {
     if (!right) {
       fail(id,
@@ -143,7 +156,8 @@ void device_model::is_answered(int id, errc code, time now) {
     r.over = true;
     if (stopped_) return expect(code == *stopped_, "the device has stopped");
     if (code == errc::poisonous) {
-      return expect(kills_by_number_[r.what.number] >= 2, "not in quarantine");
+      if (counts_) recognise(r);
+      return expect(refused(r, now), "not in quarantine");
     }
     if (code == errc::tainted_buffer) return expect(reads_undefined(r, true), "all is defined");
     return expect(code == errc::mailbox_full, "refused for no reason");

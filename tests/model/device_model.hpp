@@ -28,6 +28,7 @@ class device_model {
     backoff wait;
     time now;
     bool queues = false;  ///< its workers have them
+    std::chrono::nanoseconds quarantine = std::chrono::minutes(1);
   };
   explicit device_model(const limits& l);
 
@@ -40,7 +41,7 @@ class device_model {
     std::chrono::nanoseconds run{};
   };
   void sends(int id, const use_plan& what, const time_limits& within);
-  void is_sent(int id, std::uint64_t ticket);
+  void is_sent(int id, std::uint64_t ticket, time now);
   void cancels(int id);
   void stops(errc code);
   void is_answered(int id, errc code, time now);
@@ -61,7 +62,7 @@ class device_model {
   /// It was killed, and its queues may go on for a while; then it is reaped.
   /// \returns true where they cannot
   bool worker_is_killed(const sign& why, time now);
-  void worker_is_reaped();
+  void worker_is_reaped(time now);
 
   // The next one.
   void worker_starts(time now);
@@ -101,6 +102,9 @@ class device_model {
     int kills = 0;
     int outside_kills = 0;
     bool alone = false;
+    std::optional<std::vector<std::int64_t>>
+        identity{};  // its number, and the content that it reads
+    bool on_trial = false;
   };
 
   void fail(int id, const std::string& what);
@@ -130,6 +134,10 @@ class device_model {
   [[nodiscard]] bool runs(std::uint64_t ticket) const;
   void check_limits(int id, asked& r, time now, time next_turn, bool lost);
   void accuse(asked& r, const guilt& whose);
+  void recognise(asked& r) const;
+  void note_writes(const asked& r);
+  void begin_to_count();
+  [[nodiscard]] bool refused(const asked& r, time now) const;
   /// \returns true where somebody is named
   bool judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
   [[nodiscard]] int budget() const;
@@ -145,7 +153,16 @@ class device_model {
   std::map<std::uint64_t, int> ids_;  // by ticket: the order of all
   // Who has left a cell undefined, and nobody has overwritten it since.
   std::array<std::array<std::set<std::uint64_t>, cells>, buffers> undefined_;
-  std::map<std::int64_t, int> kills_by_number_;
+  struct suspect {
+    int faults = 0;
+    time until;
+    std::chrono::nanoseconds term;
+    bool on_trial = false;
+  };
+  std::map<std::vector<std::int64_t>, suspect> quarantine_;
+  bool counts_ = false;  // the content of buffers: from the first that was named for a loss
+  std::array<std::int64_t, buffers> content_{};
+  time now_;
   std::optional<errc> stopped_;
   bool active_ = false;
   bool ever_active_ = false;

@@ -55,7 +55,8 @@ std::optional<device_model::guilt> device_model::guilt_of(const sign& why, time 
 
 std::optional<device_model::guilt> device_model::worker_ends(const sign& why, time now) {
   if (stopped_ || !active_) return std::nullopt;
-  if (dying_) worker_is_reaped();
+  now_ = now;
+  if (dying_) worker_is_reaped(now);
   auto whose = guilt_of(why, now);
   if (!whose) {
     fail(-1, "a worker is ended for no reason");
@@ -106,7 +107,8 @@ bool device_model::worker_is_killed(const sign& why, time now) {
   return false;
 }
 
-void device_model::worker_is_reaped() {
+void device_model::worker_is_reaped(time now) {
+  now_ = now;
   if (stopped_ || !dying_) return;
   std::vector<std::uint64_t> left;
   std::vector<asked*> had;
@@ -128,9 +130,51 @@ void device_model::worker_is_reaped() {
   dying_.reset();
 }
 
+void device_model::recognise(asked& r) const {
+  r.identity = {r.what.number};
+  for (const auto* read : {&r.what.reads, &r.what.updates}) {
+    for (const place& p : *read)
+      r.identity->push_back(content_[static_cast<std::size_t>(p.buffer)]);
+  }
+}
+
+void device_model::note_writes(const asked& r) {
+  for (const auto* written : {&r.what.writes, &r.what.updates}) {
+    for (const place& p : *written)
+      ++content_[static_cast<std::size_t>(p.buffer)];
+  }
+}
+
+// What is in flight says which content each of it has found.
+void device_model::begin_to_count() {
+  if (std::exchange(counts_, true)) return;
+  for (const auto& [ticket, id] : ids_) {
+    asked& r = all_.at(id);
+    if (r.over && !r.withdrawn && !r.in_the_way) continue;
+    recognise(r);
+    note_writes(r);
+  }
+}
+
+bool device_model::refused(const asked& r, time now) const {
+  if (!r.identity) return false;
+  const auto found = quarantine_.find(*r.identity);
+  if (found == quarantine_.end() || found->second.faults < 2) return false;
+  return now < found->second.until || found->second.on_trial;
+}
+
 void device_model::accuse(asked& r, const guilt& whose) {
   if (std::exchange(r.accused, true)) return;
-  if (!whose.by_run_limit) ++kills_by_number_[r.what.number];
+  if (!whose.by_run_limit) {
+    begin_to_count();
+    if (limits_.quarantine > std::chrono::nanoseconds(0)) {
+      suspect& s = quarantine_[*r.identity];
+      s.until = now_;
+      if (++s.faults == 2) s.term = limits_.quarantine;
+      if (s.faults > 2) s.term *= 2;
+      if (s.faults >= 2) s.until = now_ + s.term;
+    }
+  }
   taint(r);
   if (!r.answer) r.due = errc::device_fault;
 }
@@ -152,6 +196,10 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
   const bool is_sure = !whose.from_outside && !whose.doubtful;
   if (!culprit && is_sure && suspects.size() == 1) culprit = suspects.front();
 
+  if (culprit && !whose.by_run_limit && std::ranges::find(left, *culprit) != left.end() &&
+      !by_ticket(*culprit)->accused) {
+    begin_to_count();
+  }
   for (const std::uint64_t ticket : left) {
     asked& r = *by_ticket(ticket);
     const bool ran = std::ranges::find(running, ticket) != running.end();

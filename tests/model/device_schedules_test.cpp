@@ -40,6 +40,7 @@ class device_schedule {
                        .factor = once_in(3) ? 1.0 : 2.0,
                        .jitter = 0};
     if (once_in(2)) config_.run_limit = 20ms * between(1, 30);
+    config_.quarantine = once_in(8) ? 0ms : 20ms * between(1, 20);
     const bool own_memory = once_in(2);
     note(
         "{}{} slots, standby {}, run limit {} ms, budget {} in {} ms, backoff {} to {} ms, times "
@@ -47,8 +48,8 @@ class device_schedule {
         own_memory ? "memory of its own, " : "", config_.mailbox_capacity, config_.standby,
         config_.run_limit / 1ms, config_.restarts.restarts, config_.restarts.window / 1ms,
         config_.backoff.initial / 1ms, config_.backoff.longest / 1ms, config_.backoff.factor);
-    model_ = std::make_unique<device_model>(
-        device_model::limits{config_.restarts, config_.backoff, around_.time, own_memory});
+    model_ = std::make_unique<device_model>(device_model::limits{
+        config_.restarts, config_.backoff, around_.time, own_memory, config_.quarantine});
     around_.told = model_.get();
     chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
     if (own_memory) {
@@ -119,7 +120,7 @@ class device_schedule {
 
   void send() {
     use_plan plan;
-    if (!guilty_.empty() && once_in(4)) {
+    if (!guilty_.empty() && once_in(2)) {
       plan = guilty_[static_cast<std::size_t>(below(static_cast<int>(guilty_.size())))];
     } else if (!sent_.empty() && once_in(8)) {
       plan = sent_[static_cast<std::size_t>(below(static_cast<int>(sent_.size())))];
@@ -178,7 +179,7 @@ class device_schedule {
                                   static_cast<std::uint8_t>(plan.lane), answer)
                            .has_value();
     note("{} is {}: {}", id, taken ? "sent" : "refused", text_of(plan));
-    if (taken) model_->is_sent(id, tickets_++);
+    if (taken) model_->is_sent(id, tickets_++, around_.time);
   }
 
   static std::string text_of(const use_plan& p) {

@@ -263,7 +263,7 @@ os::exit_report simulated_worker::end() noexcept {
     const bool served = serves();
     is_over_ = true;
     if (killed_) {
-      around_.told->worker_is_reaped();
+      around_.told->worker_is_reaped(around_.time);
     } else if (served) {
       around_.told->worker_is_lost(sign(), around_.time);
     }

@@ -35,8 +35,8 @@ class DeviceReactor : public testing::Test {
       return memory_pool::create({.space = space, .limit_bytes = 1 << 16, .granule_bytes = 4096})
           .value();
     };
-    reactor_ =
-        reactor::create(requests_, wakes_, pool(memory_space::device), pool(memory_space::host));
+    reactor_ = reactor::create(requests_, wakes_, pool(memory_space::device),
+                               pool(memory_space::host), std::chrono::minutes(1));
     reactor_->on_failure([](std::uint16_t, error&) {});
     segment_pages_ =
         os::map(os::create_shared_memory("segment", wire::worker_segment_bytes(capacity)).value(),

@@ -33,7 +33,7 @@ enum class errc : std::uint16_t {
   mailbox_full,       ///< bounded mailbox or request ring at capacity
   cancelled,          ///< the caller's stop token
   timed_out,          ///< the caller's patience ended; the work itself may go on
-  deadline_exceeded,  ///< the request's own deadline passed; it was not run, or was ended
+  deadline_exceeded,  ///< the deadline passed; what had begun runs to its end
   no_reply,           ///< the receiver dropped the request, or waits for its own answer
   actor_stopped,      ///< the receiver has stopped
   handler_failed,     ///< a handler ended with an exception

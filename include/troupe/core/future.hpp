@@ -197,9 +197,9 @@ class [[nodiscard]] future {
   /// `f` runs on the completing thread, inside the completing call, or at once if this future is
   /// ready; but not inside another continuation: then after that one, or when that one waits for a
   /// future. So a chain of any length needs no more of the stack than one. A device's answer
-  /// continues on its device thread, or on whichever thread waits for the device; that a time limit
-  /// has passed, on a thread for it. `f` may wait, for the same device as well; what comes behind
-  /// it is late by as much.
+  /// continues on the device's thread for them, or on whichever thread waits for the device; that a
+  /// time limit has passed, on a thread for it. `f` may wait, for the same device as well; what
+  /// comes behind it is late by as much.
   template <class F>
   auto then(F&& f);
 

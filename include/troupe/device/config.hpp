@@ -107,6 +107,9 @@ struct device_config {
   /// runs longer is taken for a hang and ends with its worker. `max()` is no limit, as in
   /// `isolation::thread`, where only what a request says counts.
   std::chrono::nanoseconds run_limit = std::chrono::minutes(10);
+  /// How long a request is refused that has ended two workers, in the same bytes and reading the
+  /// same (`device::quarantine`). Each fault after that doubles it, up to an hour. Zero: never.
+  std::chrono::nanoseconds quarantine = std::chrono::minutes(1);
   /// Allows `fault::inject` and `fault::spin_until`. For tests and demonstrations.
   bool fault_injection = false;
   /// Path of the worker executable; empty looks beside the library.

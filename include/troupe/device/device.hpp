@@ -18,6 +18,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace troupe {
 
@@ -159,6 +160,13 @@ class TROUPE_EXPORT device {
   /// 0 before the first worker was ready, then one more with each.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
+  /// The requests that are in quarantine.
+  [[nodiscard]] std::vector<quarantined_request> quarantine() const;
+  /// Forgets all faults of a request: it may be sent again. False where it was not in quarantine
+  /// any more.
+  bool forgive(const quarantined_request& one);
+  /// The same for all requests.
+  void forgive_all();
   /// The process that serves it now; nothing while there is none and in `isolation::thread`.
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept;
 

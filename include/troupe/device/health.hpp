@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace troupe {
 
@@ -34,6 +35,16 @@ struct device_health {
   std::uint64_t unexplained_faults = 0;
   /// From the first sign of the last fault until the next worker had the mailbox; 0 before any.
   std::chrono::nanoseconds last_failover{};
+};
+
+/// A request that is refused (`errc::poisonous`), because the same one has ended workers.
+struct quarantined_request {
+  std::uint64_t id = 0;   ///< for `device::forgive`
+  std::string request{};  ///< as errors show it
+  int faults = 0;         ///< workers that it was named for
+  std::chrono::steady_clock::time_point since{};
+  /// Then it is let through again, by itself: if it ends well, all is forgotten.
+  std::chrono::steady_clock::time_point until{};
 };
 
 /// Counts since the device was made. Every request sent is answered, failed or in flight.

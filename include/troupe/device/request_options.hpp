@@ -19,6 +19,9 @@ struct request_options {
   /// end it: the device is condemned.
   /// \errors `invalid_argument` where it is not above zero
   std::optional<std::chrono::nanoseconds> run_limit{};
+  /// False: this request is never refused for what the same one has done before, and what it does
+  /// is not counted (`device_config::quarantine`).
+  bool quarantine = true;
   /// Cancels a request that has not begun: `errc::cancelled`. In a GPU's stream as above.
   std::stop_token stop{};
 };
