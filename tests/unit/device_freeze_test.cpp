@@ -13,7 +13,10 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -181,8 +184,15 @@ TEST_F(DeviceFreeze, IsRefusedWhereTheSystemHasNoRoomForIt) {
                                    .memory_limit_bytes = granule,
                                    .lane_threads = 1});
   const auto t = mine.tensor<float>({1024}, initial::undefined, placement::own).value();
-  // What a thread allocates first would take a mapping, too.
+  // What a thread allocates first would take a mapping, too: also that of the continuations.
   EXPECT_EQ(code(scale(mine, t)), errc{});
+  const auto has_allocated = std::make_shared<std::atomic<bool>>(false);
+  mine.watch_generation([has_allocated](std::optional<std::uint64_t>) {
+    const std::vector<std::byte> first(256);
+    *has_allocated = true;
+    has_allocated->notify_one();
+  });
+  has_allocated->wait(false);
   {
     const all_mappings taken;
     const auto outcome = mine.freeze(t).get_result();
