@@ -347,6 +347,21 @@ TEST(BlasGemm, OfI8WrapsModuloTwoToTheThirtyTwo) {
   }
 }
 
+// An odd sum above 2^24 is none of f32's numbers.
+TEST(BlasGemm, OfI8IsExact) {
+  for (const std::int64_t terms : {1040, 1041, 2081, 9999}) {
+    scene s;
+    s.name(std::to_string(terms));
+    auto& a = s.tensor(dtype::i8, {1, terms}, {terms, 1});
+    auto& b = s.tensor(dtype::i8, {terms, 1}, {1, 1});
+    auto& c = s.tensor(dtype::i32, {1, 1}, {1, 1});
+    s.fill(a, 127);
+    s.fill(b, 127);
+    s.run(blas::gemm{.a = a.view, .b = b.view, .c = c.view});
+    EXPECT_EQ(s.elements_now(c)[0].real(), static_cast<double>(terms * 127 * 127)) << s.note();
+  }
+}
+
 TEST(BlasGemm, DeterministicGivesTheSameBitsEachTime) {
   for (const dtype type : {dtype::f32, dtype::f64, dtype::c64, dtype::c128, dtype::f16}) {
     scene s;

@@ -346,6 +346,21 @@ TEST(BlasltMatmul, SaturatesNarrowResults) {
   }
 }
 
+// An odd sum above 2^24 is none of f32's numbers.
+TEST(BlasltMatmul, AddsIntegersExactly) {
+  constexpr combination types = combinations[8];
+  static_assert(types.computed == arithmetic::i32);
+  for (const std::int64_t k : {1040, 1044, 2084, 9988}) {
+    matmul_under_test one({.types = types, .k = k});
+    one.s.fill(*one.a, number(127));
+    one.s.fill(*one.b, number(127));
+    one.request.alpha = 1;
+    if (!one.s.run_if_offered(one.request)) return;
+    for (const number& x : one.s.elements_now(*one.d))
+      ASSERT_EQ(x.real(), static_cast<double>(k * 127 * 127)) << one.s.note();
+  }
+}
+
 TEST(BlasltMatmul, AddsIntegersModulo2To32) {
   constexpr combination types = combinations[8];
   static_assert(types.computed == arithmetic::i32);

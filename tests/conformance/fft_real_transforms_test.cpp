@@ -274,6 +274,13 @@ TEST(FftRealTransforms, RefuseWhatTheyCannotDo) {
                     .out = on_it.as_strided({4, 6}, std::vector<std::int64_t>{6, 1}).value()},
            errc::aliasing, "out is written and shares elements with in");
 
+  // In place but for its complex rows, which lie on each other.
+  const any_tensor pairs = complex({2, 2});
+  const any_tensor real_pairs = fft::real_rows(pairs, 2).value();
+  s.refuse(fft::c2r{.in = pairs.as_strided({2, 2}, std::vector<std::int64_t>{1, 1}).value(),
+                    .out = real_pairs.as_strided({2, 2}, std::vector<std::int64_t>{2, 1}).value()},
+           errc::aliasing, "out is written and shares elements with in");
+
   EXPECT_EQ(fft::real_rows(rows, 8).error().code, errc::shape_mismatch);
   EXPECT_EQ(fft::real_rows(real({4, 4}), 6).error().code, errc::type_mismatch);
   EXPECT_EQ(fft::real_rows(rows.transpose(), 6).error().code, errc::layout_unsupported);

@@ -173,6 +173,21 @@ TEST(BlasltRefusals, OperandsOfTheEpilogueThatAreMissingOrTooMany) {
       epilogue::relu_aux,
       [](matmul& r, scene& s) { r.aux = s.tensor(f32, {32, 16}, {16, 1}).view; },
       errc::type_mismatch, "aux is f32 but must be one of u8");
+  const auto refuse_in_a_batch = [](epilogue e, const change& spoil, std::string_view text) {
+    refuse({.types = f32_all, .epilogue = e, .batch = 3}, spoil, errc::layout_unsupported, text);
+  };
+  refuse_in_a_batch(
+      epilogue::gelu_aux,
+      [](matmul& r, scene& s) { r.aux = s.tensor(f32, {3, 32, 48}, {32 * 48 + 1, 48, 1}).view; },
+      "distance in a batch multiples of 8");
+  refuse_in_a_batch(
+      epilogue::dgelu,
+      [](matmul& r, scene& s) { r.aux = s.tensor(f32, {3, 32, 48}, {32 * 48 + 4, 48, 1}).view; },
+      "distance in a batch multiples of 8");
+  refuse_in_a_batch(
+      epilogue::relu_aux,
+      [](matmul& r, scene& s) { r.aux = s.tensor(u8, {3, 32, 16}, {32 * 16 + 8, 16, 1}).view; },
+      "distance in a batch multiples of 16");
 }
 
 TEST(BlasltRefusals, EpiloguesThatTheTypesDoNotHave) {

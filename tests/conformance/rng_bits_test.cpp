@@ -145,6 +145,21 @@ TEST(RngBits, SobolPointsFillTheirIntervals) {
   EXPECT_EQ(first, (std::vector<std::uint32_t>{0, 0x80000000, 0xC0000000, 0x40000000}));
 }
 
+TEST(RngBits, ReachTheEndOfAStreamAndNotBeyond) {
+  scene s;
+  const auto to = s.vector(dtype::u32, 4).view;
+  const auto ends = [&](generator_type type, std::int64_t offset) {
+    return rng::bits{.to = to, .from = {.type = type, .offset = offset}}.validate();
+  };
+  for (const auto& [type, end] : {std::pair{generator_type::philox4x32_10, std::int64_t{1} << 62},
+                                  std::pair{generator_type::sobol32, std::int64_t{1} << 32}}) {
+    EXPECT_TRUE(ends(type, end - 4)) << to_string(type);
+    const auto beyond = ends(type, end - 3);
+    ASSERT_FALSE(beyond) << to_string(type);
+    EXPECT_EQ(beyond.error().code, errc::size_overflow);
+  }
+}
+
 TEST(RngBits, RefuseWhatTheyCannotDo) {
   scene s;
   const auto to = s.vector(dtype::u32, 4).view;

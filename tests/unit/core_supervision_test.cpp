@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,13 +18,17 @@ namespace {
 using namespace supervised;
 using testing::test_kit;
 TEST(Supervision, DefaultDeciderFollowsTheKindOfError) {
-  EXPECT_EQ(default_decider({.code = errc::device_fault}), directive::restart);
-  EXPECT_EQ(default_decider({.code = errc::out_of_memory}), directive::resume);
-  EXPECT_EQ(default_decider({.code = errc::device_condemned}), directive::stop);
-  EXPECT_EQ(default_decider({.code = errc::device_unavailable}), directive::stop);
-  EXPECT_EQ(default_decider({.code = errc::handler_failed}), directive::restart);
-  EXPECT_EQ(default_decider({.code = errc::shape_mismatch}), directive::restart);
-  EXPECT_EQ(default_decider({.code = errc::actor_stopped}), directive::restart);
+  const std::set<errc> stops{errc::poisonous,          errc::device_stopped,
+                             errc::device_unavailable, errc::device_condemned,
+                             errc::worker_not_found,   errc::version_mismatch,
+                             errc::library_missing};
+  for (auto code = errc::invalid_argument; code <= errc::system_error;
+       code = static_cast<errc>(static_cast<std::uint16_t>(code) + 1)) {
+    const directive expected = code == errc::out_of_memory ? directive::resume
+                               : stops.contains(code)      ? directive::stop
+                                                           : directive::restart;
+    EXPECT_EQ(default_decider({.code = code}), expected) << to_string(code);
+  }
 }
 
 TEST(Supervision, RestartKeepsTheMailboxAndTheAddressAndAnswersTheFailingMessage) {

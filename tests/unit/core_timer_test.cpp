@@ -205,6 +205,14 @@ TEST(Timers, RingInAForkedProcessWhateverThoseOfTheFirstOneDo) {
     EXPECT_EXIT(rings(), ::testing::ExitedWithCode(0), "");
 }
 
+TEST(Timers, TheFirstAfterAnIdleTimeRings) {
+  for (int i = 0; i < 5; ++i) {
+    promise<int> never;
+    ASSERT_TRUE(never.get_future().timeout(1ms).wait_for(20s));
+    std::this_thread::sleep_for(5ms);  // meanwhile their thread goes to sleep for good
+  }
+}
+
 // On the thread of the timers it would wait for ever.
 TEST(Timers, RingWhileTheContinuationOfOneWaitsForAnother) {
   promise<int> never;

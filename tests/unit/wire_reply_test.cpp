@@ -58,6 +58,15 @@ TEST(WireReply, AnUnknownCodeIsAViolationNeverASuccess) {
   }
 }
 
+TEST(WireReply, EveryCodeThereIsIsRead) {
+  for (std::uint16_t code = 1; code <= static_cast<std::uint16_t>(errc::system_error); ++code) {
+    wire::reply_slot slot;
+    wire::write_failure(slot, 1, {.code = static_cast<errc>(code)});
+    ASSERT_TRUE(wire::read_failure(slot)) << code;
+    EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+  }
+}
+
 TEST(WireReply, WhateverASlotSaysIsReadWithinIt) {
   std::mt19937 random(5);
   for (int i = 0; i < 20'000; ++i) {

@@ -56,6 +56,23 @@ TEST_F(WorkerInbox, ReadsTheReplayListBeforeTheRing) {
   EXPECT_EQ(inbox.poll(), 0u);
 }
 
+TEST_F(WorkerInbox, ReadsNoMoreOfTheReplayListThanThereIs) {
+  std::vector<std::uint64_t> all;
+  for (std::uint32_t i = 0; i < stage::capacity; ++i) {
+    stage_.send({.number = 1}, 0);
+    all.push_back(stage_.requests->entry(i));
+  }
+  stage_.requests->activate(1, all, stage::capacity);
+  const_cast<wire::mailbox_header*>(stage_.requests->shared())->active.replay_count =
+      stage::capacity + 100;
+  worker::inbox inbox = open();
+  inbox.begin();
+  std::uint32_t seen = 0;
+  while (inbox.has_more() && seen <= stage::capacity)
+    EXPECT_EQ(inbox.poll(), all[seen++ % all.size()]);
+  EXPECT_EQ(seen, stage::capacity);
+}
+
 TEST_F(WorkerInbox, SeesAnEntryOnlyOnceItIsThere) {
   stage_.requests->activate(1, {}, 0);
   worker::inbox inbox = open();
@@ -215,7 +232,14 @@ TEST_F(WorkerInbox, RefusesAPayloadOutsideTheHeap) {
     header.spill_offset = offset;
     ASSERT_TRUE(read(inbox, stage_.requests->entry(0)));
     EXPECT_EQ(job_.refused->code, errc::protocol_violation);
+    // Garbage that was read there after all has the same code.
+    EXPECT_NE(job_.refused->message.find("of a heap of"), std::string::npos)
+        << job_.refused->message;
   }
+  header.spill_offset = stage_.requests->heap_bytes() - 1'000;
+  ASSERT_TRUE(read(inbox, stage_.requests->entry(0)));
+  EXPECT_EQ(job_.refused->message.find("of a heap of"), std::string::npos)
+      << "up to the last byte it is the heap: " << job_.refused->message;
   header.payload_bytes = 0xffff'ffff;
   header.spill_offset = 0;
   EXPECT_EQ(read(inbox, stage_.requests->entry(0))->code, errc::protocol_violation);

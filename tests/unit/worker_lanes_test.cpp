@@ -1,3 +1,4 @@
+#include "under_sanitizers.hpp"
 #include "worker_stage.hpp"
 
 #include <gtest/gtest.h>
@@ -232,6 +233,18 @@ TEST_F(WorkerLanes, AFailingRequestFailsAloneWhateverItDoes) {
   EXPECT_EQ(code_of(failed), errc::numerical);
   EXPECT_EQ(code_of(invalid), errc::invalid_argument);
   EXPECT_EQ(stage_.reply(good).code, 0);
+}
+
+TEST_F(WorkerLanes, HaveAWorkspaceAgainWhereALargerOneCouldNotBeHad) {
+  if (test::under_sanitizers) GTEST_SKIP() << "they end a program that asks for so much";
+  const std::uint16_t first = stage_.send({.number = asks_for_little}, 0);
+  const std::uint16_t too_large = stage_.send({.number = asks_for_too_much}, 0);
+  const std::uint16_t smaller = stage_.send({.number = asks_for_little}, 0);
+  stage_.start(1);
+  stage_.await(0, 3);
+  EXPECT_EQ(stage_.reply(first).code, 0);
+  EXPECT_EQ(code_of(too_large), errc::out_of_memory);
+  EXPECT_EQ(stage_.reply(smaller).code, 0);
 }
 
 TEST_F(WorkerLanes, TakeUpNothingMoreOnceTheyAreToStop) {

@@ -160,6 +160,32 @@ TEST_F(WorkerStreamLanes, AFailingRequestFailsAloneWhateverItDoes) {
   EXPECT_EQ(losses_, 0);
 }
 
+// What an accelerator may make a failure of has its success written before it runs.
+TEST_F(WorkerStreamLanes, WhatFailsLateKeepsNothingOfAFailureInItsSlot) {
+  stage_.operations.insert(
+      {.type = &request_type_of<step>(), .run = &enqueue_step, .fails_late = true});
+  start();
+  std::vector<std::uint16_t> slots;
+  for (int i = 0; i < 256; ++i)
+    slots.push_back(stage_.send({.number = does_not_converge}, 0));
+  stage_.await(0, slots.size());
+  for (const std::uint16_t slot : slots) {
+    ASSERT_EQ(code_of(slot), errc::numerical);
+    stage_.requests->give_back_slot(slot);
+  }
+  for (std::uint64_t i = 0; i < slots.size(); ++i) {
+    const std::uint16_t slot = stage_.send({.number = 7}, 0);
+    stage_.await(0, slots.size() + i + 1);
+    const wire::reply_slot& reply = stage_.reply(slot);
+    std::int64_t value = 0;
+    std::memcpy(&value, reply.bytes, sizeof(value));
+    ASSERT_EQ(reply.code, 0);
+    ASSERT_EQ(reply.ticket, slots.size() + i);
+    ASSERT_EQ(reply.reply_bytes, sizeof(value));
+    ASSERT_EQ(value, 70);
+  }
+}
+
 TEST_F(WorkerStreamLanes, AFailureIsNotAnsweredBeforeWhatWasSentEarlier) {
   start();
   stage_.send({.number = 0, .hold = true}, 0);
