@@ -89,6 +89,6 @@ inline constexpr int poisonous_kills = 2;
 
 /// Nor is one that has been running in this many workers that were killed from outside. One that
 /// uses up the machine's memory would be run for ever otherwise.
-inline constexpr int outside_kills = 8;
+inline constexpr int outside_kills = 16;
 
 }  // namespace troupe

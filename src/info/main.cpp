@@ -205,15 +205,18 @@ std::vector<section> everything() {
                                                })}};
 }
 
+// Looked up before anything is printed: a child process would print what is in a buffer, too.
 void show() {
+  const std::vector<section> all = everything();
   fmt::print("Troupe {}\n", TROUPE_VERSION);
-  for (const section& one : everything())
+  for (const section& one : all)
     fmt::print("{}", as_text(one));
 }
 
 void show_json() {
+  const std::vector<section> all = everything();
   fmt::print("{{\n  \"version\": \"{}\"", TROUPE_VERSION);
-  for (const section& one : everything())
+  for (const section& one : all)
     fmt::print(",\n{}", as_json(one));
   fmt::print("\n}}\n");
 }

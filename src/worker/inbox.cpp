@@ -101,7 +101,8 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   to.ticket = header.ticket;
   to.deadline_ns = header.deadline_ns;
   to.memory_version = header.memory_version;
-  to.held = header.held.load(std::memory_order_relaxed);
+  // Acquire: where the program has opened it already, what it stored for it is visible.
+  to.held = header.held.load(std::memory_order_acquire);
   to.mark = header.mark;
   to.refused.reset();
 

@@ -41,13 +41,23 @@ std::vector<std::int64_t> widened_strides(const any_tensor& view, std::int64_t u
   std::ranges::sort(inner_first, {},
                     [&](int d) { return std::tuple(view.stride(d), view.extent(d), d); });
   std::vector<std::int64_t> made(view.strides().begin(), view.strides().end());
+  // Several gaps multiply: of many dimensions the memory would not be had.
+  constexpr double most_growth = 100;
+  double growth = 1;
   for (std::size_t i = 1; i < inner_first.size(); ++i) {
     const int within = inner_first[i - 1];
     const auto place = static_cast<std::size_t>(inner_first[i]);
     const std::int64_t step = std::max<std::int64_t>(view.stride(within), 1);
     const std::int64_t steps = (made[place] + step - 1) / step;
-    made[place] = std::max<std::int64_t>(made[static_cast<std::size_t>(within)], 1) *
-                  (steps + unit * gaps[random() % std::size(gaps)]);
+    std::int64_t gap = unit * gaps[random() % std::size(gaps)];
+    const double wider =
+        static_cast<double>(steps + gap) / static_cast<double>(std::max<std::int64_t>(steps, 1));
+    if (growth * wider > most_growth) {
+      gap = 0;
+    } else {
+      growth *= wider;
+    }
+    made[place] = std::max<std::int64_t>(made[static_cast<std::size_t>(within)], 1) * (steps + gap);
   }
   return made;
 }

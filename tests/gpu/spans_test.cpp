@@ -1,6 +1,8 @@
 // Copies of a program's own memory on a device of queues, whose memory is its own, like a GPU's: so
 // that a crew of threads fills and empties staging memory, unless the machine has one processor.
 
+#include "under_sanitizers.hpp"
+
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/ops/blas/level1_reductions.hpp>
@@ -129,7 +131,7 @@ TEST_F(Spans, ComeBackWhileWorkersAreKilled) {
   std::atomic<bool> done{false};
   std::jthread killer([&] {
     while (!done.load()) {
-      std::this_thread::sleep_for(40ms);
+      std::this_thread::sleep_for(test::under_sanitizers ? 400ms : 40ms);
       if (const auto pid = gpu_.worker_pid()) ::kill(*pid, SIGKILL);
     }
   });

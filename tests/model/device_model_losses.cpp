@@ -217,7 +217,7 @@ bool device_model::judge(const std::vector<std::uint64_t>& left, bool asked::* h
       r.over = true;
     } else if (suspected && !culprit && !whose.from_outside && r.kills + 1 >= 2) {
       end(errc::poisonous);
-    } else if (ran && whose.from_outside && r.outside_kills + 1 >= 8) {
+    } else if (ran && whose.from_outside && r.outside_kills + 1 >= 16) {
       end(errc::aborted);
     } else if (ran && !safe_to_repeat(r.what)) {
       end(errc::aborted);
