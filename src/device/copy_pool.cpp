@@ -37,7 +37,7 @@ class copy_pool::board final : public std::enable_shared_from_this<board> {
   board(unsigned most, hand_on continuations) noexcept
       : most_(most), continuations_(std::move(continuations)) {}
 
-  void add(std::shared_ptr<job> what, std::uint32_t parts);
+  void add(const std::shared_ptr<job>& what, std::uint32_t parts);
   void end();
 
  private:
@@ -77,7 +77,7 @@ std::unique_lock<std::mutex> copy_pool::board::hold() {
   return lock;
 }
 
-void copy_pool::board::add(std::shared_ptr<job> what, std::uint32_t parts) {
+void copy_pool::board::add(const std::shared_ptr<job>& what, std::uint32_t parts) {
   bool anybody = true;
   {
     const auto lock = hold();
@@ -189,8 +189,8 @@ copy_pool::copy_pool(unsigned threads, hand_on continuations)
 
 copy_pool::~copy_pool() { board_->end(); }
 
-void copy_pool::add(std::shared_ptr<job> what, std::uint32_t parts) {
-  board_->add(std::move(what), parts);
+void copy_pool::add(const std::shared_ptr<job>& what, std::uint32_t parts) {
+  board_->add(what, parts);
 }
 
 }  // namespace troupe

@@ -41,7 +41,7 @@ class copy_pool {
 
   /// Has the parts done, after those of earlier jobs have begun. Done by the caller where there is
   /// no thread and none can be started.
-  void add(std::shared_ptr<job> what, std::uint32_t parts);
+  void add(const std::shared_ptr<job>& what, std::uint32_t parts);
 
  private:
   class board;

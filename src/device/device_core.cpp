@@ -262,7 +262,7 @@ device_core::library_lanes with_name(std::string_view library,
 
 device_core::library_lanes device_core::lanes_of(std::string_view library) {
   // There may be any number of names. What follows from the name is the same for the same name.
-  constexpr std::size_t most_kept = 2 * wire::max_lanes;
+  constexpr auto most_kept = std::size_t{2} * wire::max_lanes;
   const int wanted = config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1;
   // In a forked process, where nothing is sent, whoever had the lock may not be there.
   if (completions_->is_copy()) return new_lanes_of(library, wanted);

@@ -183,8 +183,11 @@ error supervisor::stop_reason() const {
 }
 
 void supervisor::tell_of_life(news_of_life told) {
-  const std::lock_guard lock(mutex_);
-  life_ = std::move(told);
+  execute([this, held = std::move(told)]() mutable {
+    life_ = std::move(held);
+    // One that cannot start has stopped before it could be told of.
+    if (state() == device_state::stopped) life_.has_stopped(stop_reason(), is_let_go());
+  });
 }
 
 void supervisor::watch(generation_watcher watcher) {

@@ -90,7 +90,7 @@ class supervisor final {
 
   /// What hears of its end, with the reason and whether it was told to stop, and with nothing of
   /// its restart. Called on the device thread: waits for nothing. Set once, before anybody else
-  /// knows the device.
+  /// knows the device; one that has stopped by then is told of at once.
   struct news_of_life {
     unique_function<void(const error& why, bool by_request)> has_stopped;
     unique_function<void()> is_restarted;
@@ -286,18 +286,18 @@ class supervisor final {
   std::atomic<bool> next_on_trial_{false};        // the next request that is sent runs alone
   std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
 
-  mutable std::mutex mutex_;  // guards the next ten
+  mutable std::mutex mutex_;  // guards the next nine
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
   unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more
   std::vector<std::shared_ptr<generation_watcher>> watchers_;
-  news_of_life life_;
   device_health health_;
   std::optional<error> stop_reason_;
   std::vector<worker::missing_library> missing_;  // in the worker in service
 
   // The device thread's own.
+  news_of_life life_;
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
   std::optional<dying_worker> dying_;
