@@ -286,7 +286,9 @@ TEST_P(Continuation, MayWaitForTheOneBehindIt) {
     future<int> heard = said.get_future();
     shared_flag flag(gpu_);
     auto held = gpu_.ask(hold{.flag = flag.tensor()});
-    auto one = gpu_.ask(lane::marker{}).then([&] { return heard.get(); });
+    shared_flag attached(gpu_);
+    auto one = gpu_.ask(hold{.flag = attached.tensor()}).then([&] { return heard.get(); });
+    attached.set();
     auto other = gpu_.ask(lane::marker{}).then([&] { said.set_value(7); });
     flag.set();
     EXPECT_EQ(one.get(), 7);
@@ -314,10 +316,13 @@ TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheStopOfItsDevice) {
     promise<int> said;
     future<int> heard = said.get_future();
     std::atomic<bool> waits = false;
-    auto done = gpu_.ask(lane::marker{}).then([&](const result<void>&) {
+    // One that is completed before would be run here, and wait here.
+    shared_flag attached(gpu_);
+    auto done = gpu_.ask(hold{.flag = attached.tensor()}).then([&](const result<void>&) {
       waits = true;
       return heard.get();
     });
+    attached.set();
     ASSERT_TRUE(eventually([&] { return waits.load(); }));
     gpu_.stop();
     EXPECT_FALSE(done.ready());
@@ -339,10 +344,12 @@ TEST_P(Continuation, ThatWaitsDoesNotHoldUpTheEndOfItsSystem) {
   {
     troupe::system system;
     device gpu = system.device(0, config());
-    done = gpu.ask(lane::marker{}).then([&](const result<void>&) {
+    shared_flag attached(gpu);
+    done = gpu.ask(hold{.flag = attached.tensor()}).then([&](const result<void>&) {
       waits = true;
       return heard.get();
     });
+    attached.set();
     ASSERT_TRUE(eventually([&] { return waits.load(); }));
   }
   said.set_value(7);
@@ -358,7 +365,9 @@ TEST_P(Continuation, OrWatcherThatTakesItsTimeHoldsUpNoRunLimit) {
     ++blocked;
     EXPECT_TRUE(eventually([&] { return go_on.load(); }, 20s));
   };
-  auto done = gpu_.ask(lane::marker{}).then(block);
+  shared_flag attached(gpu_);
+  auto done = gpu_.ask(hold{.flag = attached.tensor()}).then(block);
+  attached.set();
   // Else the wait below may find it completed, and run its continuation itself.
   ASSERT_TRUE(eventually([&] { return blocked == 1; }));
   gpu_.watch_generation([&](std::optional<std::uint64_t>) { block(); });
