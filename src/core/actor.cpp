@@ -103,10 +103,6 @@ ask_limit limit_of(const ask_options& options, actor_cell& cell) {
   return {options.deadline - now, options.deadline};
 }
 
-std::unique_ptr<error> current_failure() noexcept {
-  return std::make_unique<error>(current_exception_error());
-}
-
 error cancelled_error() {
   return error{.code = errc::cancelled, .message = "the caller asked to stop"};
 }

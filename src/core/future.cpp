@@ -6,28 +6,11 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <exception>
-#include <new>
-
 namespace troupe {
 
 namespace detail {
 
 constinit thread_local ambient_turn ambient;
-
-error current_exception_error() noexcept {
-  try {
-    throw;
-  } catch (const failure& f) {
-    return f.error();
-  } catch (const std::bad_alloc&) {
-    return error{.code = errc::out_of_memory, .message = "host memory is exhausted"};
-  } catch (const std::exception& e) {
-    return error{.code = errc::handler_failed, .message = e.what()};
-  } catch (...) {
-    return error{.code = errc::handler_failed, .message = "an exception of unknown type"};
-  }
-}
 
 error abandoned_promise_error() {
   error none{.code = errc::no_reply, .message = "the receiver dropped the request"};

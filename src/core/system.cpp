@@ -10,19 +10,19 @@ system_service::~system_service() = default;
 
 namespace {
 
-std::shared_ptr<detail::system_core> make_core(const system_config& config) {
+std::shared_ptr<detail::system_core> make_core(system_config config) {
   std::shared_ptr<timer_service> timers = timer_service::of_process();
   // Restarts and the shutdown rely on it, where nobody could be told. Before the pool, which would
   // have to be ended again.
   timers->start();
-  return std::make_shared<detail::system_core>(
-      config, std::move(timers),
-      std::make_shared<detail::pool_dispatcher>(config.threads, config.throughput));
+  auto pool = std::make_shared<detail::pool_dispatcher>(config.threads, config.throughput);
+  return std::make_shared<detail::system_core>(std::move(config), std::move(timers),
+                                               std::move(pool));
 }
 
 }  // namespace
 
-system::system(system_config config) : system(make_core(config)) {}
+system::system(system_config config) : system(make_core(std::move(config))) {}
 
 system::system(std::shared_ptr<detail::system_core> core) noexcept : core_(std::move(core)) {
   core_->set_owner(this);

@@ -28,7 +28,7 @@ class root_actor final : public actor {
 
 system_core::system_core(system_config config, std::shared_ptr<timer_service> timers,
                          std::shared_ptr<turn_dispatcher> pool)
-    : config_(config), timers_(std::move(timers)), pool_(std::move(pool)) {}
+    : config_(std::move(config)), timers_(std::move(timers)), pool_(std::move(pool)) {}
 
 void system_core::open() {
   auto* cell = new actor_cell(shared_from_this(), nullptr,

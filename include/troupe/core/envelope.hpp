@@ -41,7 +41,9 @@ TROUPE_EXPORT void adopt(actor_cell& cell, turn_task& begun) noexcept;
 TROUPE_EXPORT void finish(actor_cell& cell, turn_task& ended,
                           std::unique_ptr<error> failed) noexcept;
 TROUPE_EXPORT turn_home& home_of(actor_cell& cell) noexcept;
-[[nodiscard]] TROUPE_EXPORT std::unique_ptr<error> current_failure() noexcept;
+[[nodiscard]] inline std::unique_ptr<error> current_failure() noexcept {
+  return std::make_unique<error>(current_exception_error());
+}
 
 /// Runs a coroutine handler. Keeps its message, which the handler may have taken by reference.
 template <class Envelope, class R>

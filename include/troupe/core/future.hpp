@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <concepts>
+#include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -19,7 +21,21 @@ class future;
 namespace detail {
 
 /// The error that stands for the exception in flight: a `failure`'s own, else `handler_failed`.
-[[nodiscard]] TROUPE_EXPORT error current_exception_error() noexcept;
+/// Inline, so that the C++ runtime that caught the exception rethrows it: a program that links
+/// libstdc++ statically has one of its own, and another's knows of no exception.
+[[nodiscard]] inline error current_exception_error() noexcept {
+  try {
+    throw;
+  } catch (const failure& f) {
+    return f.error();
+  } catch (const std::bad_alloc&) {
+    return error{.code = errc::out_of_memory, .message = "host memory is exhausted"};
+  } catch (const std::exception& e) {
+    return error{.code = errc::handler_failed, .message = e.what()};
+  } catch (...) {
+    return error{.code = errc::handler_failed, .message = "an exception of unknown type"};
+  }
+}
 
 [[nodiscard]] TROUPE_EXPORT error abandoned_promise_error();
 [[nodiscard]] TROUPE_EXPORT error no_future_error();
