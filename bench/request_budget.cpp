@@ -37,10 +37,9 @@ struct end_of_batch {
   static constexpr std::string_view name = "budget.end_of_batch";
   using reply = void;
 
-  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): what a request has
-  void describe(field_visitor& /*fields*/) {}
-  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): what a request has
-  [[nodiscard]] result<void> validate() const { return {}; }
+  static void describe(description<end_of_batch>& d) {
+    d.about("Tells the program that the worker has come to it.");
+  }
 };
 
 result<void> run(const end_of_batch& /*request*/, lane_context& /*lane*/) {

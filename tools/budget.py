@@ -46,9 +46,8 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
     (r"^src/device/supervisor[a-z_]*\.cpp$", "", TURNS),
     (r"^src/device/reactor\.", r"::in_flight\b", TURNS),
     (r"^bench/", "", CALLER),
-    (r"^src/ops/", "describe", "describe"),
-    (r"^include/troupe/ops/(?!request\.hpp)", r"^(?!.*validate)", CALLER),
-    (r"^(src|include/troupe)/ops/(?!request\.hpp)", "", "validate"),
+    (r"^include/troupe/ops/", "", CALLER),
+    (r"^src/(ops|request)/", "", "validate"),
     (r"^src/wire/hash\.hpp$|^src/device/valid_requests\.", "", "recognise"),
     (r"^src/device/device_core_send\.", r"::check\b", "recognise"),
     (r"^src/wire/encode\.cpp$", "", "encode"),
@@ -67,7 +66,6 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
     (r"^src/worker/outbox\.|^src/wire/reply\.", "", "complete"),
     (r"^src/worker/|^include/troupe/worker/", "", "dispatch"),
 ]]
-DESCRIBES = {PROGRAM: "encode", WORKER: "decode"}
 
 
 def count(program, kind, folder):
@@ -143,7 +141,7 @@ def frames_of(program, addresses):
     return frames
 
 
-def stage_of(library, frames, side):
+def stage_of(library, frames):
     """What an instruction is for; None for what has no meaning by itself."""
     if "/lib/troupe/" in library:  # a backend, with the vendor's library in it
         return EXECUTOR
@@ -152,7 +150,7 @@ def stage_of(library, frames, side):
             continue
         for file, name, stage in STAGES:
             if file.search(path) and name.search(function):
-                return DESCRIBES[side] if stage == "describe" else stage
+                return stage
     return None
 
 
@@ -168,7 +166,7 @@ def stages_of(profile, frames):
     stages = collections.Counter()
     pending = collections.Counter()  # (object, function) -> what its callers are to be charged with
     for place, cost in profile.costs.items():
-        stage = stage_of(place[0], known(place), side)
+        stage = stage_of(place[0], known(place))
         if stage:
             stages[side, stage] += cost
         else:
@@ -187,7 +185,7 @@ def stages_of(profile, frames):
                 stages[side, "rest"] += cost
                 continue
             for place, weight in callers[function]:
-                stage = stage_of(place[0], known(place), side)
+                stage = stage_of(place[0], known(place))
                 if stage:
                     stages[side, stage] += cost * weight / weights
                 else:

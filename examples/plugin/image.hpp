@@ -1,7 +1,7 @@
 #pragma once
 
 // region: requests
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Operations on images of f32[height, width] in any layout: what program and workers know of them.
 namespace image {
@@ -14,8 +14,7 @@ struct blur {
   troupe::any_tensor x{};
   troupe::any_tensor y{};
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<blur>& d);
 };
 
 /// An operation with a mistake in it: it writes where nothing is, and y it never writes.
@@ -25,8 +24,7 @@ struct faulty {
 
   troupe::any_tensor y{};
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<faulty>& d);
 };
 
 }  // namespace image

@@ -12,7 +12,7 @@ using troupe::lane_context;
 using troupe::result;
 
 // region: executors
-// An executor trusts its request: `validate` has run in the worker, too.
+// An executor trusts its request: it has been checked in the worker, too.
 result<void> run_blur(const blur& r, lane_context&) {
   const std::int64_t height = r.x.extent(0);
   const std::int64_t width = r.x.extent(1);

@@ -70,7 +70,7 @@ bool can_read_without_worker(device_core& core) noexcept {
 
 future<bool> copy_without_worker(const std::shared_ptr<device_core>& core, const any_tensor& from,
                                  const any_tensor& to) {
-  if (auto valid = memory::copy{.from = from, .to = to}.validate(); !valid) {
+  if (auto valid = validate(memory::copy{.from = from, .to = to}); !valid) {
     return make_failed_future<bool>(std::move(valid).error());
   }
   auto told = std::make_shared<promise<bool>>();

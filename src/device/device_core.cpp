@@ -2,6 +2,7 @@
 
 #include "os/event.hpp"
 #include "os/limits.hpp"
+#include "request/description_text.hpp"
 #include "wire/codec.hpp"
 #include "wire/control.hpp"
 
@@ -227,7 +228,7 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
       wire::address_range{host_memory_->base(), host_memory_->bytes()}};
   std::vector<wire::operand> operands;
   const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
-  failure.request = decoded ? wire::print(*r.type, at) : std::string(r.type->name);
+  failure.request = decoded ? print(*r.type, at) : std::string(r.type->name);
   r.type->destroy(at);
 }
 

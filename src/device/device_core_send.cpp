@@ -4,6 +4,7 @@
 #include "core/thread_duties.hpp"
 #include "device/device_core.hpp"
 #include "device/operands.hpp"
+#include "request/description_text.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   const auto refuse = [&](error why) -> result<std::uint16_t> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
-    if (why.request.empty()) why.request = wire::print(type, request);
+    if (why.request.empty()) why.request = print(type, request);
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (done) {
       error copy = why;

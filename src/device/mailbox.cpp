@@ -15,7 +15,7 @@ constexpr std::uint16_t no_slot = 0xffff;
 constexpr std::uint64_t heap_granule_bytes = 1024;
 constexpr std::uint64_t entries_per_line = wire::cache_line / sizeof(std::uint64_t);
 
-wire::mailbox_geometry layout(std::uint32_t capacity, std::uint64_t heap_bytes) {
+wire::mailbox_geometry geometry_of(std::uint32_t capacity, std::uint64_t heap_bytes) {
   const auto aligned = [](std::uint64_t offset) {
     return (offset + wire::cache_line - 1) / wire::cache_line * wire::cache_line;
   };
@@ -34,7 +34,7 @@ wire::mailbox_geometry layout(std::uint32_t capacity, std::uint64_t heap_bytes) 
 }  // namespace
 
 result<std::unique_ptr<mailbox>> mailbox::create(std::uint32_t capacity, std::uint64_t heap_bytes) {
-  const wire::mailbox_geometry plan = layout(capacity, heap_bytes);
+  const wire::mailbox_geometry plan = geometry_of(capacity, heap_bytes);
   auto made = os::create_memory_written_here("troupe-mailbox", plan.total_bytes);
   if (!made) return std::move(made).error();
 

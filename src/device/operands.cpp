@@ -2,7 +2,7 @@
 
 #include "wire/byte_ranges.hpp"
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <fmt/format.h>
 
@@ -54,8 +54,8 @@ constexpr auto uses = [](access) { return true; };
 
 }  // namespace
 
-result<wire::operand_source::place> outgoing_operands::locate(std::string_view field, any_tensor& t,
-                                                              access role) {
+result<wire::operand_source::place> outgoing_operands::locate(std::string_view field,
+                                                              const any_tensor& t, access role) {
   const detail::buffer_ref& buffer = t.buffer();
   const bool on_device = buffer && buffer->owner == &device_memory_;
   if (!on_device && (!buffer || buffer->owner != &host_memory_)) {

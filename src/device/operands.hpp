@@ -17,7 +17,8 @@ class outgoing_operands final : public wire::operand_source {
       : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
 
   /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order.
-  [[nodiscard]] result<place> locate(std::string_view field, any_tensor& t, access role) override;
+  [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
+                                     access role) override;
 
   /// A buffer is among them of which something is undefined, or may become so.
   [[nodiscard]] bool watched() const noexcept { return watched_; }

@@ -6,7 +6,7 @@
 #include <troupe/device/library_actor.hpp>
 #include <troupe/memory/buffer.hpp>
 #include <troupe/ops/lane/lend.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <array>
 #include <atomic>

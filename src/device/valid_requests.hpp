@@ -2,7 +2,7 @@
 
 #include "wire/hash.hpp"
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <array>
 #include <atomic>

@@ -7,6 +7,7 @@
 #include "info/look_up.hpp"
 #include "info/machine.hpp"
 #include "info/plugins.hpp"
+#include "info/requests.hpp"
 #include "info/vendor_libraries.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +27,9 @@ constexpr const char* usage =
     "usage: troupe info [--json]  the machine, devices, driver, plugins and libraries, and what "
     "is\n"
     "                             missing\n"
+    "       troupe requests [--json] [LIBRARY|REQUEST]\n"
+    "                             what can be asked; of one request, all that it takes\n"
+    "       troupe requests --index  all of it as one page of Markdown\n"
     "       troupe version        the version of Troupe\n";
 
 // In one line: what failed, as the vendor calls it, and the reason.
@@ -224,20 +228,31 @@ void show_json() {
 }  // namespace
 }  // namespace troupe::info
 
+static int wrong_usage() {
+  fmt::print(stderr, "{}", troupe::info::usage);
+  return 2;
+}
+
 int main(int argc, char** argv) {
-  const std::string_view command = argc >= 2 ? argv[1] : "";
-  const bool json = argc == 3 && std::string_view(argv[2]) == "--json";
-  if (command == "info" && json) {
-    troupe::info::show_json();
-  } else if (command == "info" && argc == 2) {
-    troupe::info::show();
-  } else if ((command == "version" || command == "--version") && argc == 2) {
+  std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
+  const bool json = std::erase(words, "--json") == 1;
+  const std::string_view command = words.empty() ? "" : words.front();
+  if (command == "requests" && words.size() == 2 && words.back() == "--index") {
+    troupe::info::show_index();
+    return 0;
+  }
+  if (command == "requests" && words.size() <= 2) {
+    return troupe::info::show_requests(words.size() == 2 ? words.back() : "", json);
+  }
+  if (words.size() > 1 || (json && command != "info")) return wrong_usage();
+  if (command == "info") {
+    json ? troupe::info::show_json() : troupe::info::show();
+  } else if (command == "version" || command == "--version") {
     fmt::print("{}\n", TROUPE_VERSION);
-  } else if ((command == "help" || command == "--help" || command == "-h") && argc == 2) {
+  } else if (command == "help" || command == "--help" || command == "-h") {
     fmt::print("{}", troupe::info::usage);
   } else {
-    fmt::print(stderr, "{}", troupe::info::usage);
-    return 2;
+    return wrong_usage();
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <array>
 #include <cstddef>
@@ -9,15 +9,18 @@
 #include <string>
 #include <vector>
 
-/// How a request's fields become bytes and back. Little-endian, fields in the order of `describe`,
-/// unaligned. A tensor is {buffer id, type, rank, space, present, offset, extents, strides}; a list
-/// or a text is its length and its elements. The reader trusts nothing: every length, type, rank,
-/// enumerator, range and alignment is checked before it is used.
+/// How a request's fields become bytes and back. Little-endian, unaligned: tensors and what varies
+/// in length in the order of the description, then the values as they lie in the request. A tensor
+/// is {buffer id, type, rank, space, present, offset, extents, strides}; a list or a text is its
+/// length and its elements. The reader trusts nothing: every length, type, rank, enumerator, range
+/// and alignment is checked before it is used.
 namespace troupe::wire {
 
 /// Tensors that one list of a request may hold. A null tensor takes one byte on the wire and many
 /// in memory, so the length of the bytes alone bounds too little.
 inline constexpr std::uint64_t max_list_tensors = 65'536;
+/// Groups that one list may hold: likewise.
+inline constexpr std::uint64_t max_list_groups = 65'536;
 
 /// Where a tensor that is there has its parts, in bytes after the one that holds its rank plus one.
 /// Its extents follow, then its strides.
@@ -63,7 +66,7 @@ class operand_source {
     std::uint64_t offset = 0;  ///< of the view's first element
   };
   /// Called once for each tensor that is not null.
-  [[nodiscard]] virtual result<place> locate(std::string_view field, any_tensor& t,
+  [[nodiscard]] virtual result<place> locate(std::string_view field, const any_tensor& t,
                                              access role) = 0;
 
  protected:
@@ -84,8 +87,5 @@ class operand_source {
 [[nodiscard]] result<void> decode(const request_type& type, void* r,
                                   std::span<const std::byte> bytes, const address_ranges& ranges,
                                   std::vector<operand>& operands);
-
-/// The request with its numbers, for messages: `blas.gemm a=<f32>[2, 3] … alpha=1`.
-[[nodiscard]] std::string print(const request_type& type, const void* r);
 
 }  // namespace troupe::wire

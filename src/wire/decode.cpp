@@ -1,3 +1,4 @@
+#include "request/description_table.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
@@ -9,46 +10,27 @@
 namespace troupe::wire {
 namespace {
 
-class decoder final : public field_visitor {
+class decoder {
  public:
   decoder(std::span<const std::byte> bytes, const address_ranges& ranges,
           std::vector<operand>& operands) noexcept
       : bytes_(bytes), ranges_(ranges), operands_(operands) {}
 
-  void value(std::string_view name, scalar& v) override {
-    static_assert(std::is_trivially_copyable_v<scalar>);
-    std::byte raw[sizeof(scalar)];
-    if (!take(name, raw, sizeof(raw))) return;
-    if (static_cast<std::uint8_t>(raw[0]) > static_cast<std::uint8_t>(scalar::kind::complex)) {
-      return fail(name, fmt::format("scalar of kind {}", static_cast<int>(raw[0])));
-    }
-    std::memcpy(static_cast<void*>(&v), raw, sizeof(raw));
-  }
-  void value(std::string_view name, std::int64_t& v) override { take(name, &v, sizeof(v)); }
-  void value(std::string_view name, double& v) override { take(name, &v, sizeof(v)); }
-  void value(std::string_view name, bool& v) override {
-    std::uint8_t byte = 0;
-    if (!take(name, &byte, sizeof(byte))) return;
-    if (byte > 1) return fail(name, fmt::format("bool of value {}", byte));
-    v = byte == 1;
-  }
-  void value(std::string_view name, std::string& v) override {
-    if (const auto size = length(name, 1)) {
-      v.resize(*size);
-      take(name, v.data(), *size);
-    }
-  }
-  void value(std::string_view name, std::vector<std::int64_t>& v) override {
-    if (const auto size = length(name, sizeof(std::int64_t))) {
-      v.resize(*size);
-      take(name, v.data(), *size * sizeof(std::int64_t));
-    }
-  }
-  void value(std::string_view name, std::vector<scalar>& v) override {
-    if (const auto size = length(name, sizeof(scalar))) {
-      v.resize(*size);
-      for (scalar& one : v)
-        value(name, one);
+  void fields(const description_table& t, void* request) {
+    for (const wire_part& part : t.wire) {
+      switch (part.what) {
+        case wire_part::sort::tensor:
+          tensor(t.details[part.field].name, value_at<any_tensor>(request, part.offset));
+          break;
+        case wire_part::sort::values:
+          values(t, part, static_cast<std::byte*>(request) + part.offset);
+          break;
+        case wire_part::sort::varying:
+          varying(t, part.field, request);
+          break;
+      }
+      if (failure_) [[unlikely]]
+        return;
     }
   }
 
@@ -61,7 +43,78 @@ class decoder final : public field_visitor {
   }
 
  private:
-  void tensor(std::string_view name, any_tensor& t, access) override {
+  void values(const description_table& t, const wire_part& part, std::byte* to) {
+    const std::byte* const from = claim(t.name, part.bytes);
+    if (from == nullptr) return;
+    for (std::size_t i = part.first_check; i != part.last_check; ++i) {
+      const byte_check& check = t.byte_checks[i];
+      const auto is = static_cast<std::uint8_t>(from[check.at]);
+      if (is > check.most) [[unlikely]] {
+        return fail(t.details[check.field].name, fmt::format("{} of 0 to {}", is, check.most));
+      }
+    }
+    std::memcpy(to, from, part.bytes);
+  }
+  void varying(const description_table& t, std::size_t i, void* request) {
+    const field& f = t.fields[i];
+    const std::string_view name = t.details[i].name;
+    switch (f.kind) {
+      case field_kind::tensors:
+        return tensors(name, value_at<std::vector<any_tensor>>(request, f.offset));
+      case field_kind::text:
+        return list(name, value_at<std::string>(request, f.offset));
+      case field_kind::integers:
+        return list(name, value_at<std::vector<std::int64_t>>(request, f.offset));
+      case field_kind::scalars:
+        return scalars(name, value_at<std::vector<scalar>>(request, f.offset));
+      case field_kind::groups:
+        return groups(name, t.lists[static_cast<std::size_t>(f.groups)],
+                      static_cast<std::byte*>(request) + f.offset);
+      default:
+        return;
+    }
+  }
+  template <class List>
+  void list(std::string_view name, List& to) {
+    constexpr std::size_t element = sizeof(typename List::value_type);
+    if (const auto size = length(name, element)) {
+      to.resize(*size);
+      take(name, to.data(), *size * element);
+    }
+  }
+  void scalars(std::string_view name, std::vector<scalar>& to) {
+    static_assert(std::is_trivially_copyable_v<scalar>);
+    const auto size = length(name, sizeof(scalar));
+    if (!size) return;
+    to.resize(*size);
+    for (scalar& one : to) {
+      std::byte raw[sizeof(scalar)];
+      if (!take(name, raw, sizeof(raw))) return;
+      if (static_cast<std::uint8_t>(raw[0]) > static_cast<std::uint8_t>(scalar::kind::complex)) {
+        return fail(name, fmt::format("scalar of kind {}", static_cast<int>(raw[0])));
+      }
+      std::memcpy(static_cast<void*>(&one), raw, sizeof(raw));
+    }
+  }
+  void tensors(std::string_view name, std::vector<any_tensor>& to) {
+    const auto size = length(name, 1);
+    if (!size) return;
+    if (*size > max_list_tensors) return fail(name, fmt::format("{} tensors", *size));
+    to.resize(*size);
+    for (any_tensor& t : to)
+      tensor(name, t);
+  }
+  void groups(std::string_view name, const group_list& list, void* to) {
+    // A group takes a byte at least, so the bytes left bound their number.
+    const auto size = length(name, 1);
+    if (!size) return;
+    if (*size > max_list_groups) return fail(name, fmt::format("{} groups", *size));
+    list.type->resize(to, *size);
+    std::byte* one = list.type->data(to);
+    for (std::size_t i = 0; i < *size && !failure_; ++i, one += list.type->stride)
+      fields(*list.of, one);
+  }
+  void tensor(std::string_view name, any_tensor& t) {
     std::uint8_t present = 0;
     if (!take(name, &present, sizeof(present)) || present == 0) return;
     const int rank = present - 1;
@@ -125,21 +178,6 @@ class decoder final : public field_visitor {
     used.end = offset + bytes;
     operands_.push_back(used);
   }
-  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
-    if (const auto size = length(name, 1)) {
-      if (*size > max_list_tensors) return fail(name, fmt::format("{} tensors", *size));
-      list.resize(*size);
-      for (any_tensor& t : list)
-        tensor(name, t, role);
-    }
-  }
-  void choice(std::string_view name, std::uint32_t& v, std::uint32_t last) override {
-    std::uint32_t read = 0;
-    if (!take(name, &read, sizeof(read))) return;
-    if (read > last) return fail(name, fmt::format("choice {} of 0 to {}", read, last));
-    v = read;
-  }
-
   bool take(std::string_view name, void* to, std::size_t bytes) {
     const std::byte* const at = claim(name, bytes);
     if (at != nullptr && bytes != 0) std::memcpy(to, at, bytes);
@@ -185,27 +223,37 @@ class decoder final : public field_visitor {
 };
 
 // Roles may depend on fields that come after the tensor (a beta of zero), so they are read once
-// all fields are there. Null tensors have no operand and are skipped in both walks.
-class role_reader final : public field_visitor {
+// all fields are there. Null tensors have no operand.
+class role_reader {
  public:
   explicit role_reader(std::vector<operand>& operands) noexcept : operands_(operands) {}
-  void value(std::string_view, scalar&) override {}
-  void value(std::string_view, std::int64_t&) override {}
-  void value(std::string_view, double&) override {}
-  void value(std::string_view, bool&) override {}
-  void value(std::string_view, std::string&) override {}
-  void value(std::string_view, std::vector<std::int64_t>&) override {}
-  void value(std::string_view, std::vector<scalar>&) override {}
+
+  void fields(const description_table& t, const void* request) noexcept {
+    for (const wire_part& part : t.wire) {
+      if (part.what == wire_part::sort::values) continue;
+      const field& f = t.fields[part.field];
+      if (f.kind == field_kind::tensor) {
+        tensor(value_at<any_tensor>(request, f.offset), role_of(t, f, request));
+      } else if (f.kind == field_kind::tensors) {
+        for (const any_tensor& one : value_at<std::vector<any_tensor>>(request, f.offset))
+          tensor(one, role_of(t, f, request));
+      } else if (f.kind == field_kind::groups) {
+        groups(t.lists[static_cast<std::size_t>(f.groups)],
+               static_cast<const std::byte*>(request) + f.offset);
+      }
+    }
+  }
 
  private:
-  void tensor(std::string_view, any_tensor& t, access role) override {
+  void tensor(const any_tensor& t, access role) noexcept {
     if (!t.null() && next_ < operands_.size()) operands_[next_++].role = role;
   }
-  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
-    for (any_tensor& t : list)
-      tensor(name, t, role);
+  void groups(const group_list& list, const void* at) noexcept {
+    void* const all = const_cast<void*>(at);  // only looked at
+    const std::byte* one = list.type->data(all);
+    for (std::size_t left = list.type->size(all); left > 0; --left, one += list.type->stride)
+      fields(*list.of, one);
   }
-  void choice(std::string_view, std::uint32_t&, std::uint32_t) override {}
 
   std::vector<operand>& operands_;
   std::size_t next_ = 0;
@@ -217,11 +265,11 @@ result<void> decode(const request_type& type, void* r, std::span<const std::byte
                     const address_ranges& ranges, std::vector<operand>& operands) {
   operands.clear();
   decoder in(bytes, ranges, operands);
-  type.describe(r, in);
+  in.fields(*type.fields, r);
   auto outcome = std::move(in).outcome();
   if (outcome && !operands.empty()) {
     role_reader roles(operands);
-    type.describe(r, roles);
+    roles.fields(*type.fields, r);
   }
   return outcome;
 }

@@ -1,3 +1,4 @@
+#include "request/description_table.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>
@@ -9,27 +10,28 @@
 namespace troupe::wire {
 namespace {
 
-class encoder final : public field_visitor {
+class encoder {
  public:
   encoder(std::span<std::byte> room, operand_source& operands) noexcept
       : room_(room), operands_(operands) {}
 
-  void value(std::string_view, scalar& v) override { put(v); }
-  void value(std::string_view, std::int64_t& v) override { put(v); }
-  void value(std::string_view, double& v) override { put(v); }
-  void value(std::string_view, bool& v) override { put(static_cast<std::uint8_t>(v)); }
-  void value(std::string_view, std::string& v) override {
-    put(static_cast<std::uint64_t>(v.size()));
-    put_bytes(v.data(), v.size());
-  }
-  void value(std::string_view, std::vector<std::int64_t>& v) override {
-    put(static_cast<std::uint64_t>(v.size()));
-    put_bytes(v.data(), v.size() * sizeof(std::int64_t));
-  }
-  void value(std::string_view, std::vector<scalar>& v) override {
-    put(static_cast<std::uint64_t>(v.size()));
-    for (const scalar& one : v)
-      put(one);
+  void fields(const description_table& t, const void* request) {
+    for (const wire_part& part : t.wire) {
+      switch (part.what) {
+        case wire_part::sort::tensor:
+          tensor(t.details[part.field].name, value_at<any_tensor>(request, part.offset),
+                 role_of(t, t.fields[part.field], request));
+          break;
+        case wire_part::sort::values:
+          put_bytes(static_cast<const std::byte*>(request) + part.offset, part.bytes);
+          break;
+        case wire_part::sort::varying:
+          varying(t, part.field, request);
+          break;
+      }
+      if (failure_) [[unlikely]]
+        return;
+    }
   }
 
   [[nodiscard]] result<std::size_t> outcome() && {
@@ -38,12 +40,28 @@ class encoder final : public field_visitor {
   }
 
  private:
-  void tensor(std::string_view name, any_tensor& t, access role) override {
-    if (failure_) return;
-    if (t.null()) {
-      put(std::uint8_t{0});
-      return;
+  void varying(const description_table& t, std::size_t i, const void* request) {
+    const field& f = t.fields[i];
+    switch (f.kind) {
+      case field_kind::tensors:
+        return tensors(t.details[i].name, value_at<std::vector<any_tensor>>(request, f.offset),
+                       role_of(t, f, request));
+      case field_kind::text:
+        return list(value_at<std::string>(request, f.offset));
+      case field_kind::integers:
+        return list(value_at<std::vector<std::int64_t>>(request, f.offset));
+      case field_kind::scalars:
+        return list(value_at<std::vector<scalar>>(request, f.offset));
+      case field_kind::groups:
+        return groups(t.lists[static_cast<std::size_t>(f.groups)],
+                      static_cast<const std::byte*>(request) + f.offset);
+      default:
+        return;
     }
+  }
+
+  void tensor(std::string_view name, const any_tensor& t, access role) {
+    if (t.null()) return put(std::uint8_t{0});
     auto place = operands_.locate(name, t, role);
     if (!place) {
       failure_ = std::move(place).error();
@@ -67,30 +85,36 @@ class encoder final : public field_visitor {
       std::memcpy(at + tensor_layout::strides(rank) + step, &stride, sizeof(stride));
     }
   }
-  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
-    if (failure_) return;
-    if (list.size() > max_list_tensors) {
+  void tensors(std::string_view name, const std::vector<any_tensor>& all, access role) {
+    if (all.size() > max_list_tensors) {
       failure_ = error{.code = errc::size_overflow,
                        .message = fmt::format("{} holds {} tensors, at most {} can be sent", name,
-                                              list.size(), max_list_tensors)};
+                                              all.size(), max_list_tensors)};
       return;
     }
-    put(static_cast<std::uint64_t>(list.size()));
-    for (any_tensor& t : list)
+    put(static_cast<std::uint64_t>(all.size()));
+    for (const any_tensor& t : all) {
       tensor(name, t, role);
-  }
-  void choice(std::string_view name, std::uint32_t& v, std::uint32_t last) override {
-    if (v > last && !failure_) {
-      failure_ =
-          error{.code = errc::invalid_argument,
-                .message = fmt::format("{} is {}, but its values are 0 to {}", name, v, last)};
+      if (failure_) return;
     }
-    put(v);
+  }
+  void groups(const group_list& list, const void* at) {
+    void* const all = const_cast<void*>(at);  // only looked at
+    const std::size_t count = list.type->size(all);
+    put(static_cast<std::uint64_t>(count));
+    const std::byte* one = list.type->data(all);
+    for (std::size_t i = 0; i < count && !failure_; ++i, one += list.type->stride)
+      fields(*list.of, one);
+  }
+  template <class List>
+  void list(const List& all) noexcept {
+    put(static_cast<std::uint64_t>(all.size()));
+    put_bytes(all.data(), all.size() * sizeof(typename List::value_type));
   }
 
   template <class T>
   void put(const T& v) noexcept {
-    if (std::byte* const at = claim(sizeof(v))) std::memcpy(at, &v, sizeof(v));
+    put_bytes(&v, sizeof(v));
   }
   void put_bytes(const void* from, std::size_t bytes) noexcept {
     std::byte* const at = claim(bytes);
@@ -114,7 +138,7 @@ class encoder final : public field_visitor {
 result<std::size_t> encode(const request_type& type, const void* r, std::span<std::byte> room,
                            operand_source& operands) {
   encoder out(room, operands);
-  type.show(r, out);
+  out.fields(*type.fields, r);
   return std::move(out).outcome();
 }
 

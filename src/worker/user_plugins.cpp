@@ -14,7 +14,7 @@ namespace troupe::worker {
 namespace {
 
 // Who has brought an operation, for messages.
-using origins = std::map<std::uint64_t, std::string>;
+using origins = std::map<std::string_view, std::string>;
 
 result<void> check_name(const operation& one, const operation_table& taken, const origins& from) {
   const std::string_view name = one.type->name;
@@ -29,10 +29,12 @@ result<void> check_name(const operation& one, const operation_table& taken, cons
   if (is_own_library(library)) {
     return refuse(fmt::format("library {} is Troupe's own; give yours another name", library));
   }
-  const operation* const there = taken.find(one.type->id);
-  if (there == nullptr) return {};
-  const auto origin = from.find(one.type->id);
-  return refuse(fmt::format("that name is taken, by \"{}\" of {}", there->type->name,
+  // By name: another type of that name has another id if its fields differ.
+  const bool is_taken = std::ranges::any_of(
+      taken.all(), [&](const operation& there) { return there.type->name == name; });
+  if (!is_taken) return {};
+  const auto origin = from.find(name);
+  return refuse(fmt::format("that name is taken, by {}",
                             origin != from.end() ? "plugin " + origin->second : "this program"));
 }
 
@@ -103,7 +105,7 @@ result<std::vector<warm_up_lane*>> load_user_plugins(std::span<const std::string
         return of_plugin(std::move(free).error());
       }
       operations.insert(one);
-      from.emplace(one.type->id, file);
+      from.emplace(one.type->name, file);
     }
     if (auto* warm_up = plugin->find<warm_up_lane>("troupe_backend_warm_up")) {
       warm_ups.push_back(warm_up);

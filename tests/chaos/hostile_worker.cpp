@@ -250,17 +250,13 @@ result<void> run(const misbehave& r, lane_context& where) {
 
 }  // namespace
 
-void misbehave::describe(field_visitor& fields) {
-  fields.option("what", what, last_deed);
-  fields.writes("output", output);
-  fields.value("number", number);
-}
-
-result<void> misbehave::validate() const {
-  if (output.null() || output.type() != dtype::f32 || !output.packed()) {
-    return error{.code = errc::type_mismatch, .message = "output must be packed f32"};
-  }
-  return {};
+void misbehave::describe(description<misbehave>& d) {
+  d.about("Has a worker do something wrong.");
+  d.value("what", &misbehave::what, "what it does");
+  d.writes("output", &misbehave::output, {}, "tensor that is undefined after a fault");
+  d.value("number", &misbehave::number, "seed of random numbers");
+  d.layouts(layout::packed, {&misbehave::output});
+  d.same_type({&misbehave::output}, {dtype::f32});
 }
 
 void add_hostile_operations(operation_table& operations) {

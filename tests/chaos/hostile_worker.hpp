@@ -2,7 +2,7 @@
 
 #include "bad_start.hpp"
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <atomic>
@@ -44,8 +44,7 @@ struct misbehave {
   any_tensor output{};      ///< f32, packed; written by the request, and undefined after a fault
   std::int64_t number = 0;  ///< of random numbers
 
-  void describe(field_visitor& fields);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<misbehave>& d);
 };
 
 /// For `worker_entry` and `device_config::own_operations`. In a worker whose start is to go wrong,

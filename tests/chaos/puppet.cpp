@@ -142,10 +142,9 @@ puppet::request puppet::read(std::uint64_t entry) {
   const auto* const header = reinterpret_cast<const wire::slot_header*>(slot);
   r.ticket = header->ticket;
   if (header->operation == request_type_of<question>().id) {
-    std::uint32_t what = 0;
-    std::memcpy(&r.number, slot + sizeof(wire::slot_header), sizeof(r.number));
-    std::memcpy(&what, slot + sizeof(wire::slot_header) + sizeof(r.number), sizeof(what));
-    r.what = static_cast<trick>(what);
+    // Values travel in the order in which they lie in the request.
+    std::memcpy(&r.what, slot + sizeof(wire::slot_header), sizeof(r.what));
+    std::memcpy(&r.number, slot + sizeof(wire::slot_header) + sizeof(r.what), sizeof(r.number));
   }
   return r;
 }

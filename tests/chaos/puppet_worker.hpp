@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <cstdint>
@@ -48,11 +48,11 @@ struct question {
   trick what = trick::none;
   std::int64_t number = 0;
 
-  void describe(field_visitor& fields) {
-    fields.value("number", number);
-    fields.option("what", what, last_trick);
+  static void describe(description<question>& d) {
+    d.about("Asks a puppet to do something, and any other worker to answer.");
+    d.value("number", &question::number, "which of several ways");
+    d.value("what", &question::what, "what a puppet does");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 [[nodiscard]] constexpr std::int64_t answer_to(std::int64_t number) noexcept { return number + 42; }
 

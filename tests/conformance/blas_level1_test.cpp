@@ -161,22 +161,13 @@ TEST(BlasLevel1, RefusesWhatItCannotDo) {
   const auto x = vector(dtype::f32, 5);
   s.refuse(blas::axpy{.x = x}, errc::invalid_argument, "y is not given");
   s.refuse(blas::axpy{.x = x, .y = vector(dtype::f32, 4)}, errc::shape_mismatch,
-           "y is [4] but x is [5]");
+           "y has 4 elements, but n is 5 because x is [5]");
   s.refuse(blas::axpy{.x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch, "y is f64");
-  s.refuse(blas::axpy{.x = x, .y = x}, errc::aliasing, "y is written and shares elements with x");
   s.refuse(blas::axpy{.x = x, .y = vector(dtype::f32, 5), .alpha = number(0, 1)},
-           errc::invalid_argument, "alpha has an imaginary part");
+           errc::invalid_argument, "alpha is 0+1i, but x is f32: it must be real");
   s.refuse(blas::axpy{.x = vector(dtype::f32, 5, 0), .y = x}, errc::layout_unsupported,
            "x must have a stride of at least 1");
-  s.refuse(blas::axpy{.x = s.matrix_of(dtype::f32, 2, 2, layout::row).view, .y = x},
-           errc::shape_mismatch, "x must have 1 dimensions");
-  s.refuse(blas::scal{.x = vector(dtype::i32, 3)}, errc::type_mismatch, "x is i32");
-  s.refuse(blas::scal{.x = x, .alpha = number(1, 1)}, errc::invalid_argument, "alpha");
-  s.refuse(blas::copy{.x = vector(dtype::f16, 5), .y = vector(dtype::f16, 5)}, errc::type_mismatch,
-           "x is f16");
-  s.refuse(blas::copy{.x = x, .y = x}, errc::aliasing);
-  s.refuse(blas::copy{.x = x, .y = vector(dtype::f32, 2)}, errc::shape_mismatch);
-  s.refuse(blas::swap{.x = x, .y = x}, errc::aliasing);
+  s.refuse(blas::scal{.x = x, .alpha = number(1, 1)}, errc::invalid_argument, "alpha is 1+1i");
   s.refuse(blas::swap{.x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch);
   std::byte place{};
   const std::int64_t back[] = {-1};

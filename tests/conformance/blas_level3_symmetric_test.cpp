@@ -290,22 +290,19 @@ TEST(BlasSymmetric, RefuseWhatTheyCannotDo) {
   const auto b = tensor(f32, 3, 5);
   const auto c = tensor(f32, 3, 5);
   s.refuse(blas::symm{.a = tensor(f32, 5, 5), .b = b, .c = c}, errc::shape_mismatch,
-           "a is [5, 5] but what multiplies b is [3, 3]");
+           "b has 3 rows, but m is 5 because a is [5, 5]");
   s.refuse(blas::symm{.a = a, .b = b, .c = tensor(f32, 3, 5, layout::column)},
            errc::layout_unsupported, "b and c must both be row-major or both column-major");
-  s.refuse(blas::symm{.a = a, .b = b, .c = b}, errc::aliasing, "c is written");
-  s.refuse(blas::symm{.a = tensor(f32, 3, 4), .b = b, .c = c}, errc::shape_mismatch, "square");
-  s.refuse(blas::hemm{.a = a, .b = b, .c = c}, errc::type_mismatch, "a is f32");
+  s.refuse(blas::symm{.a = tensor(f32, 3, 4), .b = b, .c = c}, errc::shape_mismatch,
+           "a has 4 columns, but m is 3");
   s.refuse(
       blas::hemm{
           .a = tensor(c64, 3, 3, layout::column), .b = tensor(c64, 3, 5), .c = tensor(c64, 3, 5)},
       errc::layout_unsupported, "a and b must both");
-  s.refuse(blas::syrk{.a = b, .c = tensor(f32, 5, 5)}, errc::shape_mismatch,
-           "c is [5, 5] but the product is [3, 3]");
-  s.refuse(blas::syrk{.a = a, .c = a}, errc::aliasing, "c is written");
-  s.refuse(blas::syrk{.a = b, .c = a, .beta = number(0, 1)}, errc::invalid_argument, "beta has");
+  s.refuse(blas::syrk{.a = b, .c = a, .beta = number(0, 1)}, errc::invalid_argument,
+           "beta is 0+1i, but c is f32: it must be real");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5), .c = tensor(c64, 3, 3), .alpha = number(1, 1)},
-           errc::invalid_argument, "alpha must be real");
+           errc::invalid_argument, "alpha is 1+1i, it must be real");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5, layout::column), .c = tensor(c64, 3, 3)},
            errc::layout_unsupported, "a must be in the same order as c");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5), .c = tensor(c64, 3, 3), .op_a = blas::op::conjugate},
@@ -316,12 +313,11 @@ TEST(BlasSymmetric, RefuseWhatTheyCannotDo) {
                        .b = tensor(c64, 3, 5),
                        .c = tensor(c64, 3, 3),
                        .beta = number(1, 1)},
-           errc::invalid_argument, "beta must be real");
-  s.refuse(blas::her2k{.a = b, .b = b, .c = a}, errc::type_mismatch, "c is f32");
+           errc::invalid_argument, "beta is 1+1i, it must be real");
   s.refuse(blas::syrk{.a = tensor(dtype::f64, 3, 5),
                       .c = tensor(dtype::f64, 3, 3),
                       .math = blas::math_mode::bf16x9},
-           errc::invalid_argument, "math is bf16x9");
+           errc::invalid_argument, "math is bf16x9, but it must be strict unless");
 }
 
 }  // namespace

@@ -263,21 +263,16 @@ TEST(BlasGeamAndDgmm, RefuseWhatTheyCannotDo) {
   };
   const auto a = tensor(dtype::f32, 4, 4);
   const auto b = tensor(dtype::f32, 4, 4);
-  s.refuse(blas::geam{.a = a, .b = b}, errc::invalid_argument, "c is not given");
-  s.refuse(blas::geam{.a = a, .b = b, .c = tensor(dtype::f32, 4, 5)}, errc::shape_mismatch, "c is");
   s.refuse(blas::geam{.a = a, .b = b, .c = a.transpose()}, errc::aliasing, "c is written");
   s.refuse(blas::geam{.a = a, .b = tensor(dtype::f64, 4, 4), .c = b}, errc::type_mismatch, "b is");
   s.refuse(blas::geam{.a = a, .b = a, .c = b, .beta = number(0, 1)}, errc::invalid_argument,
-           "beta has an imaginary part");
+           "beta is 0+1i, but a is f32: it must be real");
   const auto x = s.vector(dtype::f32, 4).view;
   s.refuse(blas::dgmm{.a = a, .x = s.vector(dtype::f32, 3).view, .c = b}, errc::shape_mismatch,
-           "x is [3]");
+           "x has 3 elements, but n is 4 because a is [4, 4]");
   s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f32, 4, 4, layout::column)},
            errc::layout_unsupported, "c and a must both be row-major or both column-major");
   s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f64, 4, 4)}, errc::type_mismatch, "c is");
-  const std::int64_t one[] = {1};
-  s.refuse(blas::dgmm{.a = a, .x = b.as_strided({4}, one).value(), .c = b}, errc::aliasing,
-           "shares elements with x");
 }
 
 TEST(BlasGemm, RefusesWhatItCannotDo) {
@@ -288,42 +283,32 @@ TEST(BlasGemm, RefusesWhatItCannotDo) {
   const auto a = tensor(dtype::f32, 3, 4);
   const auto b = tensor(dtype::f32, 4, 5);
   const auto c = tensor(dtype::f32, 3, 5);
-  s.refuse(blas::gemm{.a = a, .b = b}, errc::invalid_argument, "c is not given");
   s.refuse(blas::gemm{.a = a, .b = b, .c = tensor(dtype::f32, 3, 4)}, errc::shape_mismatch,
-           "c is [3, 4] but a·b is [3, 5]");
-  s.refuse(blas::gemm{.a = a, .b = tensor(dtype::f32, 3, 5), .c = c}, errc::shape_mismatch,
-           "b is [3, 5]");
-  s.refuse(blas::gemm{.a = s.vector(dtype::f32, 12).view, .b = b, .c = c}, errc::shape_mismatch,
-           "a must have 2 dimensions");
+           "c has 4 columns, but n is 5 because b is [4, 5]");
   s.refuse(blas::gemm{.a = a, .b = tensor(dtype::f64, 4, 5), .c = c}, errc::type_mismatch,
-           "b is f64 but a is f32");
-  s.refuse(blas::gemm{.a = tensor(dtype::i32, 3, 4), .b = b, .c = c}, errc::type_mismatch,
-           "a is i32 but must be one of");
+           "b is f64, but must be f32 where a is f32");
   s.refuse(blas::gemm{.a = tensor(dtype::f16, 3, 4),
                       .b = tensor(dtype::f16, 4, 5),
                       .c = tensor(dtype::f64, 3, 5)},
            errc::type_mismatch, "c is f64");
   s.refuse(blas::gemm{.a = a, .b = b, .c = c, .alpha = number(1, 2)}, errc::invalid_argument,
-           "alpha has an imaginary part");
+           "alpha is 1+2i, but c is f32: it must be real");
   s.refuse(blas::gemm{.a = tensor(dtype::i8, 3, 4),
                       .b = tensor(dtype::i8, 4, 5),
                       .c = tensor(dtype::i32, 3, 5),
                       .alpha = 0.5},
-           errc::invalid_argument, "alpha must be a 32-bit integer");
+           errc::invalid_argument, "alpha is 0.5, it must be a 32-bit integer where c is i32");
   s.refuse(blas::gemm{.a = a, .b = b, .c = s.tensor(dtype::f32, {3, 5}, {20, 2}).view},
            errc::layout_unsupported, "strides [20, 2]");
   s.refuse(blas::gemm{.a = s.tensor(dtype::f32, {3, 4}, {2, 1}).view, .b = b, .c = c},
            errc::layout_unsupported, "strides [2, 1]");
   s.refuse(blas::gemm{.a = s.tensor(dtype::f32, {3, 4}, {0, 1}).view, .b = b, .c = c},
            errc::layout_unsupported, "strides [0, 1]");
-  const auto square = tensor(dtype::f32, 4, 4);
-  s.refuse(blas::gemm{.a = square, .b = tensor(dtype::f32, 4, 4), .c = square}, errc::aliasing,
-           "c is written and shares elements with a");
   s.refuse(blas::gemm{.a = tensor(dtype::f64, 3, 4),
                       .b = tensor(dtype::f64, 4, 5),
                       .c = tensor(dtype::f64, 3, 5),
                       .math = blas::math_mode::tf32},
-           errc::invalid_argument, "math is tf32");
+           errc::invalid_argument, "math is tf32, but it must be strict unless");
   std::byte place{};
   const std::int64_t far[] = {std::int64_t{1} << 61, 1};
   s.refuse(blas::gemm{.a = any_tensor::unowned(&place, dtype::f32, {3, 4}, far), .b = b, .c = c},

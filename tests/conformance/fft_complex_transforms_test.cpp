@@ -218,27 +218,20 @@ TEST(FftComplexTransforms, ReferencesAgree) {
 
 TEST(FftComplexTransforms, RefuseWhatTheyCannotDo) {
   scene s;
-  const auto c64 = [&](const scene::extents& size, arrangement a = arrangement::packed) {
-    return numbers(s, dtype::f32, true, size, a).view;
+  const auto c64 = [&](const scene::extents& size) {
+    return numbers(s, dtype::f32, true, size).view;
   };
   const any_tensor x = c64({4, 6});
   const any_tensor y = c64({4, 6});
-  s.refuse(fft::c2c{.out = y}, errc::invalid_argument, "in is not given");
-  s.refuse(fft::c2c{.in = x}, errc::invalid_argument, "out is not given");
-  s.refuse(fft::c2c{.in = x, .out = y, .rank = 0}, errc::invalid_argument, "rank is 0");
   s.refuse(fft::c2c{.in = x, .out = y, .rank = 4}, errc::invalid_argument, "rank is 4");
   s.refuse(fft::c2c{.in = x, .out = y, .rank = 3}, errc::shape_mismatch,
            "3 dimensions are transformed, in is <c64>[4, 6]");
-  s.refuse(fft::c2c{.in = x, .out = c64({4, 5})}, errc::shape_mismatch, "dimension 1 must be 6");
-  s.refuse(fft::c2c{.in = x, .out = c64({2, 4, 6})}, errc::shape_mismatch, "as many dimensions");
+  s.refuse(fft::c2c{.in = x, .out = c64({4, 5})}, errc::shape_mismatch,
+           "out is [4, 5], but it must be as in, which is [4, 6]");
   s.refuse(fft::c2c{.in = c64({4, 0}), .out = c64({4, 0})}, errc::shape_mismatch,
            "dimension 1 of in is transformed and has no elements");
-  s.refuse(fft::c2c{.in = s.vector(dtype::f32, 4).view, .out = y}, errc::type_mismatch,
-           "in is f32");
   s.refuse(fft::c2c{.in = x, .out = numbers(s, dtype::f64, true, {4, 6}).view}, errc::type_mismatch,
-           "out is c128 but in is c64");
-  s.refuse(fft::c2c{.in = x, .out = s.tensor(dtype::c64, {4, 6}, {0, 1}).view}, errc::aliasing,
-           "some of its indices");
+           "out is c128, but must be c64 where in is c64");
   s.refuse(fft::c2c{.in = x.slice(0, 0, 3).value(), .out = x.slice(0, 1, 4).value()},
            errc::aliasing, "out is written and shares elements with in");
   s.refuse(fft::c2c{.in = x,

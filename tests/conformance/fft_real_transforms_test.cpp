@@ -246,21 +246,14 @@ TEST(FftRealTransforms, RefuseWhatTheyCannotDo) {
   const auto complex = [&](const scene::extents& size) {
     return numbers(s, dtype::f32, true, size).view;
   };
-  s.refuse(fft::r2c{.in = real({4, 6})}, errc::invalid_argument, "out is not given");
   s.refuse(fft::r2c{.in = real({4, 6}), .out = complex({4, 6})}, errc::shape_mismatch,
-           "out is <c64>[4, 6] but in is <f32>[4, 6]: dimension 1 must be 4");
+           "with 6 in dimension 1, but n/2 + 1 is 4: n is 6 because in is [4, 6]");
   s.refuse(fft::c2r{.in = complex({4, 6}), .out = real({4, 6})}, errc::shape_mismatch,
-           "in is <c64>[4, 6] but out is <f32>[4, 6]: dimension 1 must be 4");
-  s.refuse(fft::c2r{.in = complex({4, 4}), .out = real({4, 8})}, errc::shape_mismatch,
-           "dimension 1 must be 5");
-  s.refuse(fft::r2c{.in = complex({4, 6}), .out = complex({4, 4})}, errc::type_mismatch,
-           "in is c64");
+           "with 6 in dimension 1, but n/2 + 1 is 4: n is 6 because out is [4, 6]");
   s.refuse(fft::r2c{.in = real({4, 6}), .out = numbers(s, dtype::f64, true, {4, 4}).view},
-           errc::type_mismatch, "out is c128");
+           errc::type_mismatch, "out is c128, but must be c64 where in is f32");
   s.refuse(fft::r2c{.in = real({4, 0}), .out = complex({4, 1})}, errc::shape_mismatch,
            "has no elements");
-  s.refuse(fft::r2c{.in = real({4, 6}), .out = complex({4, 4}), .rank = -1}, errc::invalid_argument,
-           "rank is -1");
   s.refuse(fft::r2c{.in = numbers(s, dtype::bf16, false, {6}).view,
                     .out = numbers(s, dtype::bf16, true, {4}).view},
            errc::unsupported, "powers of two only");
@@ -279,7 +272,7 @@ TEST(FftRealTransforms, RefuseWhatTheyCannotDo) {
   const any_tensor real_pairs = fft::real_rows(pairs, 2).value();
   s.refuse(fft::c2r{.in = pairs.as_strided({2, 2}, std::vector<std::int64_t>{1, 1}).value(),
                     .out = real_pairs.as_strided({2, 2}, std::vector<std::int64_t>{2, 1}).value()},
-           errc::aliasing, "out is written and shares elements with in");
+           errc::aliasing, "in is written, but some of its indices name the same element");
 
   EXPECT_EQ(fft::real_rows(rows, 8).error().code, errc::shape_mismatch);
   EXPECT_EQ(fft::real_rows(real({4, 4}), 6).error().code, errc::type_mismatch);

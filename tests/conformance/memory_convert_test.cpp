@@ -288,9 +288,6 @@ TEST(MemoryConvert, TakesAnyShapeAndStrides) {
 TEST(MemoryConvert, RefusesWhatItCannotDo) {
   scene s;
   const auto from = s.vector(dtype::f32, 4).view;
-  s.refuse(memory::convert{.from = from}, errc::invalid_argument, "to is not given");
-  s.refuse(memory::convert{.from = from, .to = s.vector(dtype::f16, 5).view}, errc::shape_mismatch,
-           "to is [5] but from is [4]");
   const auto inside = any_tensor::unowned(from.address(), dtype::f16, {4});
   s.refuse(memory::convert{.from = from, .to = inside}, errc::aliasing, "to is written");
 }

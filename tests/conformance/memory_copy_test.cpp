@@ -106,18 +106,13 @@ TEST(MemoryCopy, OfAViewToItselfChangesNothing) {
 TEST(MemoryCopy, RefusesWhatItCannotDo) {
   scene s;
   const auto t = s.matrix_of(dtype::f32, 4, 4, layout::row).view;
-  const auto other = s.matrix_of(dtype::f32, 4, 4, layout::row).view;
-  s.refuse(memory::copy{.from = t}, errc::invalid_argument, "to is not given");
   s.refuse(memory::copy{.from = t, .to = s.matrix_of(dtype::f32, 4, 5, layout::row).view},
-           errc::shape_mismatch, "to is [4, 5] but from is [4, 4]");
+           errc::shape_mismatch, "to is [4, 5], but it must be as from, which is [4, 4]");
   s.refuse(memory::copy{.from = t, .to = s.matrix_of(dtype::i32, 4, 4, layout::row).view},
-           errc::type_mismatch, "to is i32 but from is f32");
+           errc::type_mismatch, "to is i32, but must be f32 where from is f32");
   s.refuse(memory::copy{.from = t, .to = t.transpose()}, errc::aliasing, "to is written");
   s.refuse(memory::copy{.from = t.slice(0, 0, 3).value(), .to = t.slice(0, 1, 4).value()},
            errc::aliasing, "shares elements with from");
-  const std::int64_t repeated[] = {0, 1};
-  s.refuse(memory::copy{.from = t, .to = other.as_strided({4, 4}, repeated).value()},
-           errc::aliasing, "some of its indices name the same element");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <troupe/ops/rng/continuous.hpp>
 
-#include <limits>
 #include <numbers>
 
 namespace troupe::conformance {
@@ -219,27 +218,12 @@ TEST(RngContinuous, RefuseWhatTheyCannotDo) {
   scene s;
   const auto to = s.vector(dtype::f32, 4).view;
   const auto wide = s.vector(dtype::f64, 4).view;
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  s.refuse(rng::uniform{.to = s.vector(dtype::f16, 4).view}, errc::type_mismatch, "to is f16");
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1}, errc::invalid_argument, "low is 1");
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1 + 1e-12}, errc::invalid_argument, "as f32");
   s.refuse(rng::uniform{.to = to, .high = 1e39}, errc::invalid_argument, "wider than f32");
   s.refuse(rng::uniform{.to = to, .low = -3e38, .high = 3e38}, errc::invalid_argument,
            "-3e+38 … 3e+38 is wider than f32");
   s.refuse(rng::uniform{.to = wide, .low = -1e308, .high = 1e308}, errc::invalid_argument, "wider");
-  s.refuse(rng::uniform{.to = to, .low = nan}, errc::invalid_argument, "low is nan");
-  s.refuse(rng::normal{.to = to, .mean = infinity}, errc::invalid_argument, "mean is inf");
-  s.refuse(rng::normal{.to = to, .deviation = -1}, errc::invalid_argument,
-           "deviation is -1, it must be at least 0");
-  s.refuse(rng::log_normal{.to = to, .deviation = nan}, errc::invalid_argument, "deviation");
-  s.refuse(rng::exponential{.to = to, .rate = 0}, errc::invalid_argument,
-           "rate is 0, it must be greater than 0");
-  s.refuse(rng::cauchy{.to = to, .scale = -2}, errc::invalid_argument, "scale is -2");
-  s.refuse(rng::gamma{.to = to, .shape = 0}, errc::invalid_argument, "shape is 0");
-  s.refuse(rng::gamma{.to = to, .scale = infinity}, errc::invalid_argument, "scale is inf");
-  s.refuse(rng::beta{.to = to, .a = 1e-310}, errc::invalid_argument, "at least 1e-300");
-  s.refuse(rng::beta{.to = to, .b = nan}, errc::invalid_argument, "b is nan");
   s.refuse(rng::gamma{.to = to, .from = {.type = generator_type::sobol32}}, errc::invalid_argument,
            "sobol32 is quasirandom");
   s.refuse(rng::beta{.to = to, .from = {.type = generator_type::sobol64}}, errc::invalid_argument,

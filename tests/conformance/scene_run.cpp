@@ -3,6 +3,8 @@
 #include "coverage.hpp"
 #include "scene.hpp"
 
+#include <troupe/request/fields.hpp>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -20,28 +22,13 @@ namespace {
 
 constexpr auto poison_byte = std::byte{0xFF};  // a NaN in every floating type
 
-class field_collector final : public field_visitor {
- public:
-  std::vector<operand_field> fields;
-
-  void value(std::string_view, scalar&) override {}
-  void value(std::string_view, std::int64_t&) override {}
-  void value(std::string_view, double&) override {}
-  void value(std::string_view, bool&) override {}
-  void value(std::string_view, std::string&) override {}
-  void value(std::string_view, std::vector<std::int64_t>&) override {}
-  void value(std::string_view, std::vector<scalar>&) override {}
-
- private:
-  void tensor(std::string_view name, any_tensor& t, access role) override {
-    if (!t.null()) fields.push_back({std::string(name), &t, role});
-  }
-  void tensors(std::string_view name, std::vector<any_tensor>& list, access role) override {
-    for (any_tensor& t : list)
-      tensor(name, t, role);
-  }
-  void choice(std::string_view, std::uint32_t&, std::uint32_t) override {}
-};
+std::vector<operand_field> operands_of(const request_type& type, void* request) {
+  std::vector<operand_field> given;
+  for_each_tensor(type, request, [&](std::string_view name, any_tensor& t, access role) {
+    if (!t.null()) given.push_back({std::string(name), &t, role});
+  });
+  return given;
+}
 
 /// The fields that hold exactly this view; none where another one shares elements with it.
 std::vector<any_tensor*> holders(const any_tensor& view, const std::vector<operand_field>& fields) {
@@ -112,16 +99,15 @@ void scene::rearrange(const request_type& type, void* request,
 }
 
 void scene::before(const request_type& type, void* request) {
-  field_collector collector;
-  type.describe(request, collector);
-  if (!collector.fields.empty()) cover(type.name, collector.fields.front().view->type());
-  for (const operand_field& f : collector.fields)
+  const std::vector<operand_field> fields = operands_of(type, request);
+  if (!fields.empty()) cover(type.name, fields.front().view->type());
+  for (const operand_field& f : fields)
     cover_layout(type.name, f.view->packed());
   for (test_tensor& t : tensors_)
     t.used = t.given;
-  rearrange(type, request, collector.fields);
+  rearrange(type, request, fields);
   roles_.clear();
-  for (const operand_field& f : collector.fields)
+  for (const operand_field& f : fields)
     roles_.push_back({f.name, *f.view, f.what});
 
   for (const test_tensor& t : tensors_) {

@@ -49,7 +49,7 @@ const operation_table& table() {
 
 result<void> run(const matmul& r, lane& where) {
   const operation* const found = table().find(request_type_of<matmul>().id);
-  EXPECT_TRUE(r.validate());
+  EXPECT_TRUE(validate(r));
   return found->run(found->executor, &r, where, nullptr);
 }
 

@@ -99,7 +99,7 @@ TEST_F(JitExecutor, LaunchesWithTheArgumentsInTheirOrder) {
                  .block = {.x = 32, .y = 2},
                  .shared_bytes = 128,
                  .arguments = {reads(a), also_reads(a), reads(b), writes(c), 5}};
-  ASSERT_TRUE(r.validate()) << r.validate().error().message;
+  ASSERT_TRUE(validate(r)) << validate(r).error().message;
   const auto done = run(r, lane_);
   ASSERT_TRUE(done) << done.error().message;
   for (int i = 0; i < 5; ++i)
@@ -170,7 +170,7 @@ TEST_F(JitExecutor, RefusesAnotherTypeThanTheNameSaysAlsoInTheWorker) {
   const auto d = device_.tensor<double>({4}).value();
   const launch r{.kernel = find(add_name), .arguments = {reads(t), reads(d), writes(t), 4}};
   expect_refused(r, errc::type_mismatch, "parameter 1 of add<float> is float const*");
-  const auto in_program = r.validate();
+  const auto in_program = validate(r);
   ASSERT_FALSE(in_program);
   EXPECT_EQ(in_program.error().code, errc::type_mismatch);
 }
@@ -224,7 +224,7 @@ TEST_F(JitExecutor, EncodesTilesInnermostFirst) {
   const auto t = device_.tensor<bf16>({3, 64, 32}).value();
   const launch r{.kernel = find("tiled"),
                  .arguments = {reads_tile(t, {.box = {1, 16, 32}, .steps = {1, 2, 1}})}};
-  ASSERT_TRUE(r.validate()) << r.validate().error().message;
+  ASSERT_TRUE(validate(r)) << validate(r).error().message;
   ASSERT_TRUE(run(r, lane_));
   ASSERT_EQ(state().maps.size(), 1u);
   const auto& map = state().maps[0];

@@ -4,11 +4,13 @@
 #include "either_isolation.hpp"
 
 #include <troupe/ops/lane/marker.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace troupe::test {
@@ -18,31 +20,30 @@ namespace {
 thread_local int checks = 0;
 
 /// No worker knows it: what is asked here is whether it is sent.
-struct checked {
+template <bool Too>
+struct checked_request {
   using reply = void;
-  static constexpr std::string_view name = "test.checked";
+  static constexpr std::string_view name = Too ? "test.checked_too" : "test.checked";
 
   any_tensor a{};
   any_tensor b{};
   std::int64_t number = 0;
 
-  void describe(field_visitor& fields) {
-    fields.reads("a", a);
-    fields.reads("b", b);
-    fields.value("number", number);
-  }
-  [[nodiscard]] result<void> validate() const {
-    ++checks;
-    if (number == 13) throw std::logic_error("a check that throws");
-    if (number < 0) return error{.code = errc::invalid_argument, .message = "negative"};
-    return {};
+  static void describe(description<checked_request>& d) {
+    d.about("Counts how often it is checked.");
+    d.reads("a", &checked_request::a, {}, "any tensor");
+    d.reads("b", &checked_request::b, {}, "another one");
+    d.value("number", &checked_request::number, "the check throws where it is 13");
+    d.rule("number is not negative", [](argument_checks& check, const checked_request& r) {
+      ++checks;
+      if (r.number == 13) throw std::logic_error("a check that throws");
+      check.rule(r.number >= 0, errc::invalid_argument, [] { return std::string("negative"); });
+    });
   }
 };
-
+using checked = checked_request<false>;
 /// The same bytes, and another request.
-struct checked_too : checked {
-  static constexpr std::string_view name = "test.checked_too";
-};
+using checked_too = checked_request<true>;
 
 class CheckedOnce : public either_isolation {
  protected:
@@ -71,7 +72,7 @@ TEST_P(CheckedOnce, WhatIsSentAgainIsNotCheckedAgain) {
 TEST_P(CheckedOnce, WhatIsAnotherRequestIsChecked) {
   const library_actor lane = gpu_.library("test");
   EXPECT_TRUE(lane.tell(request(1)));
-  EXPECT_TRUE(lane.tell(checked_too{request(1)}));
+  EXPECT_TRUE(lane.tell(checked_too{.a = tensor_, .b = tensor_, .number = 1}));
   EXPECT_EQ(checks, 2);
 }
 

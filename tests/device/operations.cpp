@@ -68,38 +68,30 @@ void write_result(const hold& r) {
   }
 }
 
-void hold::describe(field_visitor& fields) {
-  fields.reads("flag", flag);
-  fields.updates("output", output, add);
-  fields.value("value", value);
-  fields.value("add", add);
-  fields.writes("begun", begun);
+void hold::describe(description<hold>& d) {
+  d.about("Waits until the flag is set and then sets every element of `output`, or adds to it.");
+  d.reads("flag", &hold::flag, {1}, "flag in host memory that is waited for");
+  d.updates("output", &hold::output, {}, "result").updated_where(d.is(&hold::add)).optional();
+  d.value("value", &hold::value, "what each element of the output becomes");
+  d.value("add", &hold::add, "the value is added instead");
+  d.writes("begun", &hold::begun, {1}, "flag in host memory, set when the request begins")
+      .optional();
+  d.same_type({&hold::flag, &hold::begun}, {dtype::u32});
 }
 
-result<void> hold::validate() const {
-  if (flag.null() || flag.type() != dtype::u32 || flag.count() != 1) {
-    return error{.code = errc::invalid_argument, .message = "flag must be one u32"};
-  }
-  if (!begun.null() && (begun.type() != dtype::u32 || begun.count() != 1)) {
-    return error{.code = errc::invalid_argument, .message = "begun must be one u32"};
-  }
-  return {};
+void exit_when_told::describe(description<exit_when_told>& d) {
+  d.about("Waits until the flag is set and then ends its process.");
+  d.reads("flag", &exit_when_told::flag, {1}, "flag in host memory that is waited for");
+  d.writes("begun", &exit_when_told::begun, {1},
+           "flag in host memory, set when the request begins");
+  d.same_type({&exit_when_told::flag, &exit_when_told::begun}, {dtype::u32});
 }
 
-void exit_when_told::describe(field_visitor& fields) {
-  fields.reads("flag", flag);
-  fields.writes("begun", begun);
-}
-
-result<void> exit_when_told::validate() const { return {}; }
-
-void sum::describe(field_visitor& fields) { fields.reads("input", input); }
-
-result<void> sum::validate() const {
-  if (input.null() || input.type() != dtype::f32 || !input.packed()) {
-    return error{.code = errc::type_mismatch, .message = "input must be packed f32"};
-  }
-  return {};
+void sum::describe(description<sum>& d) {
+  d.about("Answers the sum of `input`.");
+  d.reads("input", &sum::input, {}, "what is added up");
+  d.layouts(layout::packed, {&sum::input});
+  d.same_type({&sum::input}, {dtype::f32});
 }
 
 void add_operations(operation_table& table) {

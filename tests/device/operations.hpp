@@ -24,8 +24,7 @@ struct hold {
   bool add = false;
   any_tensor begun{};  ///< u32[1] in host memory, set when the request begins; may be null
 
-  void describe(field_visitor& fields);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hold>& d);
 };
 
 /// What a `hold` does once its flag is set, where memory is the processor's.
@@ -39,8 +38,7 @@ struct exit_when_told {
   any_tensor flag{};   ///< u32[1] in host memory; read
   any_tensor begun{};  ///< u32[1] in host memory, set when the request begins
 
-  void describe(field_visitor& fields);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<exit_when_told>& d);
 };
 
 /// Answers the sum of `input`: shows what a later request sees.
@@ -50,8 +48,7 @@ struct sum {
 
   any_tensor input{};  ///< f32, packed
 
-  void describe(field_visitor& fields);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<sum>& d);
 };
 
 void add_operations(operation_table& table);

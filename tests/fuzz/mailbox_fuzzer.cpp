@@ -1,6 +1,6 @@
 // A mailbox segment as a worker finds it: header, ring, replay list, slots and heap of any content.
-#include "every_request.hpp"
 #include "os/shared_memory.hpp"
+#include "request/built_in_requests.hpp"
 #include "worker/inbox.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace troupe;
 const operation_table& operations() {
   static const operation_table table = [] {
     operation_table every;
-    for (const request_type* type : fuzz::every_request())
+    for (const request_type* type : built_in_requests())
       every.insert({.type = type, .run = nullptr, .executor = nullptr});
     return every;
   }();
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::uint32_t slot = 0; slot < capacity; ++slot) {
       auto* s = reinterpret_cast<wire::slot_header*>(pages.get() + header->geometry.slots_offset +
                                                      slot * wire::slot_bytes);
-      const auto types = fuzz::every_request();
+      const auto types = built_in_requests();
       if (s->operation % 8 != 7) s->operation = types[s->operation % types.size()]->id;
     }
   } else {

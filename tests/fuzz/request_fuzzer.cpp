@@ -1,7 +1,8 @@
 // Bytes that claim to be a request: whatever is taken for good lies within the memory it may use,
 // is validated and printed without touching that memory, and is written back as the same bytes.
-#include "every_request.hpp"
 #include "os/shared_memory.hpp"
+#include "request/built_in_requests.hpp"
+#include "request/description_text.hpp"
 #include "wire/codec.hpp"
 #include "worker/job.hpp"
 
@@ -44,7 +45,7 @@ const wire::address_ranges& ranges() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const auto types = fuzz::every_request();
+  const auto types = built_in_requests();
   const request_type& type = *types[data[0] % types.size()];
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
   worker::request_room room;
@@ -57,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // What it says does not matter; that it comes back does.
   (void)type.validate(request);
-  (void)wire::print(type, request);
+  (void)print(type, request);
   same_places source(operands);
   std::vector<std::byte> again(bytes.size());
   auto used = wire::encode(type, request, again, source);

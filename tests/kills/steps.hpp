@@ -2,7 +2,7 @@
 
 #include "os/shared_memory.hpp"
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <atomic>
@@ -22,12 +22,12 @@ struct put {
   std::int64_t number = 0;
   std::int64_t pauses = 0;  ///< of the processor, between beginning and end
 
-  void describe(field_visitor& f) {
-    f.writes("cell", cell);
-    f.value("number", number);
-    f.value("pauses", pauses);
+  static void describe(description<put>& d) {
+    d.about("Writes a cell, and answers what it has written.");
+    d.writes("cell", &put::cell, {}, "number in memory");
+    d.value("number", &put::number, "number that is written");
+    d.value("pauses", &put::pauses, "pauses of the processor, between beginning and end");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 /// Adds to a cell, so it must not be run again once it may have begun. Answers the sum.
@@ -39,12 +39,12 @@ struct add {
   std::int64_t number = 0;
   std::int64_t pauses = 0;
 
-  void describe(field_visitor& f) {
-    f.updates("cell", cell);
-    f.value("number", number);
-    f.value("pauses", pauses);
+  static void describe(description<add>& d) {
+    d.about("Adds to a cell, and answers the sum.");
+    d.updates("cell", &add::cell, {}, "number in memory");
+    d.value("number", &add::number, "number that is added");
+    d.value("pauses", &add::pauses, "pauses of the processor, between beginning and end");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 /// What became of one request, as those say who ran it or were answered. Relaxed: whoever judges

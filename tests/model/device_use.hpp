@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -18,13 +18,13 @@ struct use {
   std::vector<any_tensor> writes{};
   std::vector<any_tensor> updates{};
 
-  void describe(field_visitor& f) {
-    f.value("number", number);
-    f.reads("reads", reads);
-    f.writes("writes", writes);
-    f.updates("updates", updates);
+  static void describe(description<use>& d) {
+    d.about("Uses some places.");
+    d.value("number", &use::number, "number of the request");
+    d.reads("reads", &use::reads, {}, "places that are read");
+    d.writes("writes", &use::writes, {}, "places that are written");
+    d.updates("updates", &use::updates, {}, "places that are updated");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 constexpr std::int32_t buffers = 3;

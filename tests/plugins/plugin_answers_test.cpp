@@ -67,7 +67,7 @@ TEST_P(Plugin, TakesStrides) {
   }
 }
 
-TEST_P(Plugin, RefusesWhatItsValidateRefusesBeforeAnythingIsQueued) {
+TEST_P(Plugin, RefusesWhatItsDescriptionRefusesBeforeAnythingIsQueued) {
   device gpu = ready();
   auto x = gpu.tensor<float>({3}).value();
   auto y = gpu.tensor<float>({4}).value();
@@ -75,7 +75,7 @@ TEST_P(Plugin, RefusesWhatItsValidateRefusesBeforeAnythingIsQueued) {
   const auto refused = ended(gpu.ask(trial::affine{.x = x, .y = y}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::shape_mismatch);
-  EXPECT_TRUE(contains(refused.error().message, "x is <f32>[3] but y is <f32>[4]"))
+  EXPECT_TRUE(contains(refused.error().message, "y has 4 elements, but n is 3 because x is [3]"))
       << refused.error().message;
   EXPECT_TRUE(contains(refused.error().request, "trial.affine")) << refused.error().request;
   EXPECT_EQ(gpu.statistics().sent, sent + 1);

@@ -75,9 +75,9 @@ TEST_P(PluginRefusal, OfOneWithAnotherLayoutNamesBoth) {
 TEST_P(PluginRefusal, OfATakenNameSaysWhoHasIt) {
   expect_refused(
       config({plugin("trial"), plugin("twin")}), errc::invalid_argument,
-      {"plugin " + plugin("twin"), "\"trial.affine\"", "taken", "of plugin " + plugin("trial")});
+      {"plugin " + plugin("twin"), "\"trial.affine\"", "taken, by plugin " + plugin("trial")});
   expect_refused(config({plugin("trial"), plugin("trial")}), errc::invalid_argument,
-                 {"of plugin " + plugin("trial")});
+                 {"by plugin " + plugin("trial")});
 }
 
 TEST_P(PluginRefusal, OfANameThatTheProgramHasItselfSaysSo) {
@@ -87,7 +87,7 @@ TEST_P(PluginRefusal, OfANameThatTheProgramHasItselfSaysSo) {
     table.add<trial::affine>(
         [](const trial::affine&, lane_context&) -> result<void> { return {}; });
   };
-  expect_refused(with, errc::invalid_argument, {"\"trial.affine\"", "of this program"});
+  expect_refused(with, errc::invalid_argument, {"\"trial.affine\"", "by this program"});
 }
 
 TEST_P(PluginRefusal, OfTwoExecutorsOfOneRequestNamesIt) {

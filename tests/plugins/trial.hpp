@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <cstdint>
 
@@ -18,8 +18,7 @@ struct affine {
   double a = 1;
   double b = 0;
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<affine>& d);
 };
 
 /// Answers the sum of x.
@@ -29,8 +28,7 @@ struct total {
 
   troupe::any_tensor x{};  ///< f32[n], any stride; read
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<total>& d);
 };
 
 enum class deed : std::uint8_t {
@@ -47,8 +45,7 @@ struct misdeed {
   deed what = deed::crash;
   troupe::any_tensor y{};  ///< said to be written; may be null
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<misdeed>& d);
 };
 
 /// Answers how often the worker has warmed the plugin up.
@@ -56,8 +53,9 @@ struct times_warm {
   static constexpr std::string_view name = "trial.times_warm";
   using reply = std::int64_t;
 
-  void describe(troupe::field_visitor&) {}
-  [[nodiscard]] troupe::result<void> validate() const { return {}; }
+  static void describe(troupe::description<times_warm>& d) {
+    d.about("Answers how often the worker has warmed the plugin up.");
+  }
 };
 
 /// No longer than this is waited for a flag, so that a broken test fails instead of hanging.

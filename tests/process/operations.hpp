@@ -18,8 +18,10 @@ struct run_command {
 
   std::string command{};
 
-  void describe(field_visitor& fields) { fields.value("command", command); }
-  [[nodiscard]] result<void> validate() const { return {}; }
+  static void describe(description<run_command>& d) {
+    d.about("Has the worker run a command by `system`, and answers its status.");
+    d.value("command", &run_command::command, "command of a shell");
+  }
 };
 
 /// What a forked process of the worker does.
@@ -36,8 +38,10 @@ struct fork_child {
 
   deed what{};
 
-  void describe(field_visitor& fields) { fields.option("what", what, deed::stays); }
-  [[nodiscard]] result<void> validate() const { return {}; }
+  static void describe(description<fork_child>& d) {
+    d.about("Has the worker fork.");
+    d.value("what", &fork_child::what, "what the forked process does");
+  }
 };
 
 void add_operations(operation_table& table);

@@ -15,19 +15,31 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace troupe {
 namespace {
 
-// A fill whose sender stands still once its operand has been found writable.
-struct hesitant_fill : memory::fill {
+// To a worker it is `memory::fill`; its sender stands still once its operand has been found
+// writable, which is before its rules are looked at.
+struct hesitant_fill {
+  static constexpr std::string_view name = memory::fill::name;
+  using reply = void;
+
+  any_tensor to{};
+  scalar value = 0;
+
   static inline std::function<void()> hesitate;
 
-  void describe(field_visitor& f) {
-    fill::describe(f);
-    if (hesitate) hesitate();
+  static void describe(description<hesitant_fill>& d) {
+    d.about("Sets every element to one value.");
+    d.writes("to", &hesitant_fill::to, {}, "destination");
+    d.value("value", &hesitant_fill::value, "value of each element");
+    d.rule("its sender may stand still", [](argument_checks&, const hesitant_fill&) {
+      if (hesitate) hesitate();
+    });
   }
 };
 
@@ -80,12 +92,8 @@ TEST_F(DeviceFreeze, AWriteThatWasAboutToBeSentComesBeforeIt) {
       std::this_thread::yield();
   };
   result<void> filled;
-  std::thread sender([&] {
-    hesitant_fill request;
-    request.to = t;
-    request.value = 2;
-    filled = device_.ask(request).get_result();
-  });
+  std::thread sender(
+      [&] { filled = device_.ask(hesitant_fill{.to = t, .value = 2}).get_result(); });
   while (!looked)
     std::this_thread::yield();
   auto done = device_.freeze(t).then([&] { frozen = true; });

@@ -33,22 +33,25 @@ struct every_field {
   std::vector<std::int64_t> numbers{};
   std::vector<scalar> scalars{};
 
-  void describe(field_visitor& f) {
-    f.reads("read", read);
-    f.writes("written", written);
-    f.updates("updated", updated, !beta.is_zero());
-    f.reads("absent", absent);
-    f.reads("list", list);
-    f.value("beta", beta);
-    f.value("integer", integer);
-    f.value("real", real);
-    f.value("flag", flag);
-    f.option("shade", shade, colour::blue);
-    f.value("text", text);
-    f.value("numbers", numbers);
-    f.value("scalars", scalars);
+  static void describe(description<every_field>& d) {
+    using self = every_field;
+    d.about("Has every kind of field.");
+    d.reads("read", &self::read, {}, "tensor that is read").optional();
+    d.writes("written", &self::written, {}, "tensor that is written").optional();
+    d.updates("updated", &self::updated, {}, "tensor that is updated")
+        .optional()
+        .old_content_unless(d.zero(&self::beta));
+    d.reads("absent", &self::absent, {}, "tensor that is not given").optional();
+    d.reads("list", &self::list, {}, "tensors that are read").optional();
+    d.value("beta", &self::beta, "factor of the old content");
+    d.value("integer", &self::integer, "number");
+    d.value("real", &self::real, "number");
+    d.value("flag", &self::flag, "yes or no");
+    d.value("shade", &self::shade, "choice");
+    d.value("text", &self::text, "words");
+    d.value("numbers", &self::numbers, "list of numbers");
+    d.value("scalars", &self::scalars, "list of numbers");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 /// Two spaces of memory, and tensors in them.
@@ -66,7 +69,8 @@ class two_spaces final : public wire::operand_source {
   [[nodiscard]] wire::address_ranges ranges() {
     return {wire::address_range{device_.data(), bytes}, wire::address_range{host_.data(), bytes}};
   }
-  [[nodiscard]] result<place> locate(std::string_view field, any_tensor& t, access role) override {
+  [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
+                                     access role) override {
     located.emplace_back(std::string(field), role);
     if (field == refused_field) return error{.code = errc::stale_buffer, .message = "for the test"};
     const bool on_host = t.address() >= host_.data() && t.address() < host_.data() + bytes;

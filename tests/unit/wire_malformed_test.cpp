@@ -27,7 +27,7 @@ struct hand_written {
   std::uint64_t list_length = 0;
   std::uint8_t scalar_kind = 0;
   std::uint8_t flag = 1;
-  std::uint32_t shade = 0;
+  std::uint8_t shade = 0;
   std::uint64_t text_length = 0;
   std::uint64_t numbers_length = 0;
   std::uint64_t scalars_length = 0;
@@ -51,15 +51,15 @@ struct hand_written {
     for (int null = 0; null < 3; ++null)
       put(std::uint8_t{0});
     put(list_length);
+    put(text_length);
+    put(numbers_length);
+    put(scalars_length);
     std::array<std::uint8_t, sizeof(scalar)> beta{scalar_kind};
     put(beta);
     put(std::int64_t{1});
     put(1.0);
     put(flag);
     put(shade);
-    put(text_length);
-    put(numbers_length);
-    put(scalars_length);
     out.resize(out.size() + surplus);
     return out;
   }
@@ -94,13 +94,13 @@ TEST_F(WireMalformed, TheHandWrittenRequestIsGoodAsItStands) {
 }
 
 TEST_F(WireMalformed, NamesTheFieldAndTheValueThatCannotBe) {
-  EXPECT_EQ(refusal({.list_length = 1'000}), "list: length 1000 with 77 bytes left");
-  EXPECT_EQ(refusal({.scalar_kind = 9}), "beta: scalar of kind 9");
-  EXPECT_EQ(refusal({.flag = 2}), "flag: bool of value 2");
-  EXPECT_EQ(refusal({.shade = 3}), "shade: choice 3 of 0 to 2");
-  EXPECT_EQ(refusal({.text_length = 17}), "text: length 17 with 16 bytes left");
-  EXPECT_EQ(refusal({.numbers_length = 2}), "numbers: length 2 with 8 bytes left");
-  EXPECT_EQ(refusal({.scalars_length = 1}), "scalars: length 1 with 0 bytes left");
+  EXPECT_EQ(refusal({.list_length = 1'000}), "list: length 1000 with 74 bytes left");
+  EXPECT_EQ(refusal({.scalar_kind = 9}), "beta: 9 of 0 to 3");
+  EXPECT_EQ(refusal({.flag = 2}), "flag: 2 of 0 to 1");
+  EXPECT_EQ(refusal({.shade = 3}), "shade: 3 of 0 to 2");
+  EXPECT_EQ(refusal({.text_length = 67}), "text: length 67 with 66 bytes left");
+  EXPECT_EQ(refusal({.numbers_length = 8}), "numbers: length 8 with 58 bytes left");
+  EXPECT_EQ(refusal({.scalars_length = 2}), "scalars: length 2 with 50 bytes left");
   const std::size_t whole = hand_written{}.bytes().size();
   EXPECT_EQ(refusal({.surplus = 3}),
             std::to_string(whole + 3) + " bytes where the fields take " + std::to_string(whole));

@@ -1,12 +1,11 @@
 #include "wire/codec.hpp"
 #include "worker/decoded_requests.hpp"
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string_view>
@@ -15,26 +14,40 @@
 namespace troupe::worker {
 namespace {
 
+struct four_numbers {
+  std::int64_t one = 0;
+  std::int64_t two = 0;
+  std::int64_t three = 0;
+  std::int64_t four = 0;
+
+  static void describe(description<four_numbers>& d) {
+    d.value("one", &four_numbers::one, "number").at_least(0);
+    d.value("two", &four_numbers::two, "number");
+    d.value("three", &four_numbers::three, "number");
+    d.value("four", &four_numbers::four, "number");
+  }
+};
+
 /// Long enough to be recognised.
 struct numbers {
   static constexpr std::string_view name = "test.numbers";
   using reply = void;
 
-  std::array<std::int64_t, 12> all{};
+  four_numbers first{};
+  four_numbers second{};
+  four_numbers third{};
 
-  void describe(field_visitor& fields) {
-    for (std::int64_t& one : all)
-      fields.value("number", one);
-  }
-  [[nodiscard]] result<void> validate() const {
-    if (all[0] >= 0) return {};
-    return error{.code = errc::invalid_argument, .message = "negative"};
+  static void describe(description<numbers>& d) {
+    d.about("Twelve numbers.");
+    d.group("first", &numbers::first);
+    d.group("second", &numbers::second);
+    d.group("third", &numbers::third);
   }
 };
 
 class no_operands final : public wire::operand_source {
  public:
-  result<place> locate(std::string_view, any_tensor&, access) override {
+  result<place> locate(std::string_view, const any_tensor&, access) override {
     return error{.code = errc::foreign_buffer};
   }
 };
@@ -42,9 +55,9 @@ class no_operands final : public wire::operand_source {
 class WorkerDecodedRequests : public testing::Test {
  protected:
   static std::vector<std::byte> bytes_of(std::int64_t number) {
-    numbers r;
-    r.all.fill(number);
-    std::vector<std::byte> bytes(sizeof r.all);
+    const four_numbers same{number, number, number, number};
+    numbers r{same, same, same};
+    std::vector<std::byte> bytes(sizeof r);
     no_operands none;
     EXPECT_EQ(wire::encode(request_type_of<numbers>(), &r, bytes, none).value(), bytes.size());
     return bytes;
@@ -56,7 +69,7 @@ class WorkerDecodedRequests : public testing::Test {
   bool finds(std::int64_t number) {
     decoded_requests::entry* const found = find(number);
     if (found == nullptr) return false;
-    EXPECT_EQ(static_cast<const numbers*>(found->what().request.get())->all[11], number);
+    EXPECT_EQ(static_cast<const numbers*>(found->what().request.get())->third.four, number);
     found->let_go();
     return true;
   }
@@ -97,7 +110,7 @@ TEST_F(WorkerDecodedRequests, AreNotOverwrittenWhileSomebodyRunsThem) {
     (void)finds(i);
     (void)finds(i);
   }
-  EXPECT_EQ(static_cast<const numbers*>(held->what().request.get())->all[0], 1);
+  EXPECT_EQ(static_cast<const numbers*>(held->what().request.get())->first.one, 1);
   held->let_go();
 }
 
@@ -106,23 +119,24 @@ struct long_lists {
   static constexpr std::string_view name = "test.long_lists";
   using reply = void;
 
-  std::vector<any_tensor> from;
-  std::vector<any_tensor> to;
+  std::vector<any_tensor> from{};
+  std::vector<any_tensor> to{};
   bool updates = false;
 
-  void describe(field_visitor& fields) {
-    fields.value("updates", updates);
-    fields.reads("from", from);
-    fields.updates("to", to, updates);
+  static void describe(description<long_lists>& d) {
+    d.about("Reads one list and writes the other.");
+    d.value("updates", &long_lists::updates, "it reads what it writes, too");
+    d.reads("from", &long_lists::from, {}, "tensors that are read");
+    d.updates("to", &long_lists::to, {}, "tensors that are written")
+        .updated_where(d.is(&long_lists::updates));
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 /// All tensors are views of one buffer at `base`.
 class one_buffer final : public wire::operand_source {
  public:
   explicit one_buffer(std::byte* base) : base_(base) {}
-  result<place> locate(std::string_view, any_tensor& t, access) override {
+  result<place> locate(std::string_view, const any_tensor& t, access) override {
     return place{.buffer = 1,
                  .space = memory_space::device,
                  .offset = static_cast<std::uint64_t>(t.address() - base_)};

@@ -1,3 +1,4 @@
+#include "request/description_text.hpp"
 #include "worker_stage.hpp"
 
 #include <gtest/gtest.h>
@@ -143,8 +144,8 @@ TEST_F(WorkerInbox, SeesEveryByteThatDiffersFromWhatItKnows) {
         std::vector<wire::operand> operands;
         ASSERT_TRUE(
             wire::decode(request_type_of<step>(), &afresh, payload, stage_.ranges(), operands));
-        EXPECT_EQ(wire::print(request_type_of<step>(), job_.what().request.get()),
-                  wire::print(request_type_of<step>(), &afresh))
+        EXPECT_EQ(print(request_type_of<step>(), job_.what().request.get()),
+                  print(request_type_of<step>(), &afresh))
             << "byte " << i;
         ASSERT_EQ(job_.what().operands.size(), operands.size()) << "byte " << i;
         EXPECT_TRUE(std::ranges::equal(job_.what().operands, operands, {}, &wire::operand::begin,

@@ -30,12 +30,12 @@ struct raise {
   any_tensor reads{};
   std::int64_t pauses = 0;
 
-  void describe(field_visitor& f) {
-    f.updates("cell", cell);
-    f.reads("reads", reads);
-    f.value("pauses", pauses);
+  static void describe(description<raise>& d) {
+    d.about("Counts in a cell that it updates.");
+    d.updates("cell", &raise::cell, {}, "number in memory");
+    d.reads("reads", &raise::reads, {}, "tensor that is read");
+    d.value("pauses", &raise::pauses, "pauses of the processor");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 result<std::int64_t> run_raise(const raise& r, lane_context&) {

@@ -108,7 +108,7 @@ class stage {
   std::uint16_t prepare_request(R r) {
     struct source final : wire::operand_source {
       std::byte* base = nullptr;
-      result<place> locate(std::string_view, any_tensor& t, access) override {
+      result<place> locate(std::string_view, const any_tensor& t, access) override {
         return place{.buffer = 1,
                      .space = memory_space::device,
                      .offset = static_cast<std::uint64_t>(t.address() - base)};

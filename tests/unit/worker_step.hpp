@@ -26,17 +26,14 @@ struct step {
   bool hold = false;  ///< until the test lets it go on
   std::vector<std::int64_t> ballast{};
 
-  void describe(field_visitor& f) {
-    f.reads("reads", reads);
-    f.writes("writes", writes);
-    f.updates("updates", updates);
-    f.value("number", number);
-    f.value("hold", hold);
-    f.value("ballast", ballast);
-  }
-  [[nodiscard]] result<void> validate() const {
-    if (number < 0) return error{.code = errc::invalid_argument, .message = "number is negative"};
-    return {};
+  static void describe(description<step>& d) {
+    d.about("Notes when it begins and ends.");
+    d.reads("reads", &step::reads, {}, "tensor that is read").optional();
+    d.writes("writes", &step::writes, {}, "tensor that is written").optional();
+    d.updates("updates", &step::updates, {}, "tensor that is updated").optional();
+    d.value("number", &step::number, "number of the step").at_least(0);
+    d.value("hold", &step::hold, "it lasts until the test lets it go on");
+    d.value("ballast", &step::ballast, "what makes the request long");
   }
 };
 

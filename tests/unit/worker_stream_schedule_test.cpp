@@ -6,29 +6,31 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <vector>
 
 namespace troupe {
 namespace {
 
 using namespace testing_worker;
 
-/// Updates `b` from itself and `a`, and writes `c`: what comes out tells what went in.
+/// Updates `b` from itself and `a`, and writes `c`: what comes out tells what went in. Each is a
+/// list of one, because those may share elements, as pieces that are drawn at random do.
 struct mix {
   using reply = std::int64_t;
   static constexpr std::string_view name = "test.mix";
 
-  any_tensor a{};
-  any_tensor b{};
-  any_tensor c{};
+  std::vector<any_tensor> a{};
+  std::vector<any_tensor> b{};
+  std::vector<any_tensor> c{};
   std::int64_t salt = 0;
 
-  void describe(field_visitor& f) {
-    f.reads("a", a);
-    f.updates("b", b);
-    f.writes("c", c);
-    f.value("salt", salt);
+  static void describe(description<mix>& d) {
+    d.about("Updates b from itself and a, and writes c.");
+    d.reads("a", &mix::a, {}, "bytes that are read");
+    d.updates("b", &mix::b, {}, "bytes that are updated");
+    d.writes("c", &mix::c, {}, "bytes that are written");
+    d.value("salt", &mix::salt, "number that c depends on, too");
   }
-  [[nodiscard]] result<void> validate() const { return {}; }
 };
 
 std::int64_t run_mix(std::span<const std::uint8_t> a, std::span<std::uint8_t> b,
@@ -51,7 +53,7 @@ std::span<std::uint8_t> bytes_of(const any_tensor& t) {
 result<void> enqueue_mix(void*, const void* request, lane_context& where, std::byte* reply) {
   auto& lane = static_cast<fake_lane&>(where);
   const mix& r = *static_cast<const mix*>(request);
-  lane.enqueue([a = bytes_of(r.a), b = bytes_of(r.b), c = bytes_of(r.c), salt = r.salt,
+  lane.enqueue([a = bytes_of(r.a[0]), b = bytes_of(r.b[0]), c = bytes_of(r.c[0]), salt = r.salt,
                 to = reinterpret_cast<std::int64_t*>(reply)] { *to = run_mix(a, b, c, salt); });
   return {};
 }
@@ -115,7 +117,7 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
     const auto b = i % 3 == 0 ? piece() : std::pair<std::size_t, std::size_t>{0, 0};
     const auto c = piece();
     const std::uint16_t slot = stage.prepare_request(
-        mix{.a = view(a), .b = view(b), .c = view(c), .salt = static_cast<std::int64_t>(i)});
+        mix{.a = {view(a)}, .b = {view(b)}, .c = {view(c)}, .salt = static_cast<std::int64_t>(i)});
     const auto lane = static_cast<std::uint8_t>(random() % lanes);
     const std::int64_t answer = run_mix(slice(a), slice(b), slice(c), i);
     stage.requests->header(slot).mark = static_cast<wire::end_mark>(random() % 4);

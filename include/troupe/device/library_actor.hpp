@@ -2,7 +2,7 @@
 
 #include <troupe/core/future.hpp>
 #include <troupe/device/request_options.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <troupe/core/version.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/argument_checks.hpp>
+#include <troupe/request/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 #include <array>
@@ -20,7 +21,7 @@ namespace detail {
 /// standard library or setting that lays it out otherwise gives another number.
 [[nodiscard]] consteval std::uint64_t interface_layout() noexcept {
   // Raised with every change that no size shows: a virtual function, the meaning of a field.
-  constexpr std::size_t interface = 1;
+  constexpr std::size_t interface = 2;
   constexpr std::array numbers{
       interface,
       sizeof(std::string),
@@ -37,7 +38,10 @@ namespace detail {
       sizeof(operation),
       sizeof(operation_table),
       sizeof(lane_context),
-      sizeof(field_visitor),
+      sizeof(extent),
+      sizeof(condition),
+      sizeof(argument_checks),
+      sizeof(detail::group_list_type),
       reply_capacity_bytes,
       static_cast<std::size_t>(max_rank),
   };

@@ -1,4 +1,5 @@
 #include "ops/blas/rules.hpp"
+#include "request/aliasing.hpp"
 
 #include <troupe/ops/blas/batched.hpp>
 
@@ -22,9 +23,9 @@ argument_checks& same_length(argument_checks& check, std::size_t a, std::size_t 
   });
 }
 
-argument_checks& one_product(argument_checks& check, const operand& a, const operand& b,
-                             const operand& c) {
-  check.matrix(a).matrix(b).matrix(c).written(c);
+argument_checks& listed_product(argument_checks& check, const operand& a, const operand& b,
+                                const operand& c) {
+  check.matrix(a).matrix(b).matrix(c);
   check.extents(b, {a.view.extent(1), b.view.extent(1)}, "what a leaves to multiply");
   check.extents(c, {a.view.extent(0), b.view.extent(1)}, "a·b");
   return product_types(check, a, b, c);
@@ -96,145 +97,185 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
   return check;
 }
 
-argument_checks& batch_length(argument_checks& check, const operand& t, const operand& as) {
-  return check.rule(t.view.extent(0) == as.view.extent(0), errc::shape_mismatch, [&] {
-    return std::string(t.name) + " has a batch of " + std::to_string(t.view.extent(0)) + " but " +
-           std::string(as.name) + " one of " + std::to_string(as.view.extent(0));
+// Rules of both requests that take lists. All but the first are asked of lists of the same length.
+
+template <class R>
+void same_lengths(argument_checks& check, const R& r) {
+  same_length(check, r.a.size(), r.b.size(), r.c.size());
+}
+
+template <class R>
+void math_fits_lists(argument_checks& check, const R& r) {
+  if (!r.a.empty()) math_fits(check, r.math, r.a[0].type());
+}
+
+template <class R>
+void results_apart(argument_checks& check, const R& r) {
+  all_apart(check, r.a, r.b, r.c);
+}
+
+/// One factor for each problem, one for all, or none; all of them fit the type of c.
+argument_checks& factor_list(argument_checks& check, std::string_view name,
+                             const std::vector<scalar>& list, const std::vector<any_tensor>& c) {
+  check.rule(list.size() <= 1 || list.size() == c.size(), errc::shape_mismatch, [&] {
+    return std::string(name) + " has " + std::to_string(list.size()) + " factors for " +
+           std::to_string(c.size()) + " problems; it must have one for each, one, or none";
   });
+  for (const scalar& one : list)
+    product_factor(check, name, one, c[0].type());
+  return check;
+}
+
+void grouped_products(argument_checks& check, const gemm_grouped& r) {
+  for (std::size_t i = 0; i < r.c.size() && check.good(); ++i) {
+    const std::string names[] = {numbered("a", i), numbered("b", i), numbered("c", i)};
+    listed_product(check, {names[0], r.a[i]}, {names[1], r.b[i]}, {names[2], r.c[i]});
+    check.same_type({names[0], r.a[i]}, {"a[0]", r.a[0]});
+    check.same_type({names[2], r.c[i]}, {"c[0]", r.c[0]});
+  }
 }
 
 }  // namespace
 
-void gemm_strided_batched::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("b", b);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("c", c, !beta.is_zero());
-  f.option("op_a", op_a, op::conjugate);
-  f.option("op_b", op_b, op::conjugate);
-  f.option("math", math, math_mode::bf16x9);
-  f.value("deterministic", deterministic);
+void gemm_strided_batched::describe(description<gemm_strided_batched>& d) {
+  using self = gemm_strided_batched;
+  const extent batch = d.size("batch");
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  const extent k = d.size("k");
+  d.about(
+      "Multiplies matrices that lie at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + "
+      "beta · cᵢ.",
+      "cuBLAS gemmStridedBatched");
+  d.reads("a", &self::a, {batch, m, k}, "left factors");
+  d.reads("b", &self::b, {batch, k, n}, "right factors");
+  d.value("alpha", &self::alpha, "factor of the products");
+  d.value("beta", &self::beta, "factor of the old c");
+  d.updates("c", &self::c, {batch, m, n}, "results").old_content_unless(d.zero(&self::beta));
+  d.value("op_a", &self::op_a, "applied to the elements of a");
+  d.value("op_b", &self::op_b, "applied to the elements of b");
+  d.value("math", &self::math, "arithmetic of the products").only_where(takes_math(d, &self::a));
+  d.value("deterministic", &self::deterministic, "the same bits on every run");
+  d.layouts(layout::matrix, {&self::a, &self::b, &self::c});
+  d.types({&self::a, &self::b, &self::c}, product_rows());
+  d.factors({&self::alpha, &self::beta}, &self::c);
 }
 
-result<void> gemm_strided_batched::validate() const {
-  argument_checks check;
-  check.matrix({"a", a}, 3).matrix({"b", b}, 3).matrix({"c", c}, 3).written({"c", c});
-  batch_length(check, {"b", b}, {"a", a});
-  check.extents({"b", b}, {a.extent(0), a.extent(2), b.extent(2)}, "what a leaves to multiply");
-  check.extents({"c", c}, {a.extent(0), a.extent(1), b.extent(2)}, "a·b");
-  product_types(check, {"a", a}, {"b", b}, {"c", c});
-  product_factor(check, "alpha", alpha, c.type());
-  product_factor(check, "beta", beta, c.type());
-  math_fits(check, math, a.type());
-  return check.apart({"c", c}, {"a", a}).apart({"c", c}, {"b", b}).verdict();
+void gemm_batched::describe(description<gemm_batched>& d) {
+  using self = gemm_batched;
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  const extent k = d.size("k");
+  d.about("Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.",
+          "cuBLAS gemmBatched");
+  d.reads("a", &self::a, {m, k}, "left factors");
+  d.reads("b", &self::b, {k, n}, "right factors");
+  d.value("alpha", &self::alpha, "factor of the products");
+  d.value("beta", &self::beta, "factor of the old c");
+  d.updates("c", &self::c, {m, n}, "results").old_content_unless(d.zero(&self::beta));
+  d.value("op_a", &self::op_a, "applied to the elements of a");
+  d.value("op_b", &self::op_b, "applied to the elements of b");
+  d.value("math", &self::math, "arithmetic of the products");
+  d.value("deterministic", &self::deterministic, "the same bits on every run");
+  d.rule("a, b and c have the same length", same_lengths<self>);
+  d.rule("each a · b and its c fit, in extents, types and layouts as gemm takes them",
+         [](argument_checks& check, const self& r) {
+           if (r.c.empty()) return;
+           listed_product(check, {"a[0]", r.a[0]}, {"b[0]", r.b[0]}, {"c[0]", r.c[0]});
+         });
+  d.rule("all of a list have the same extents, strides and type",
+         [](argument_checks& check, const self& r) {
+           uniform(check, "a", r.a);
+           uniform(check, "b", r.b);
+           uniform(check, "c", r.c);
+         });
+  d.rule("alpha and beta are numbers that the type of c takes",
+         [](argument_checks& check, const self& r) {
+           if (r.c.empty()) return;
+           product_factor(check, "alpha", r.alpha, r.c[0].type());
+           product_factor(check, "beta", r.beta, r.c[0].type());
+         });
+  d.rule("math is strict unless a is f32 or c64", math_fits_lists<self>);
+  d.rule("no c shares elements with another c, an a or a b", results_apart<self>);
 }
 
-void gemm_batched::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("b", b);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("c", c, !beta.is_zero());
-  f.option("op_a", op_a, op::conjugate);
-  f.option("op_b", op_b, op::conjugate);
-  f.option("math", math, math_mode::bf16x9);
-  f.value("deterministic", deterministic);
+void gemm_grouped::describe(description<gemm_grouped>& d) {
+  using self = gemm_grouped;
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  const extent k = d.size("k");
+  d.about("Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ.",
+          "cuBLAS gemmGroupedBatched");
+  d.reads("a", &self::a, {m, k}, "left factors");
+  d.reads("b", &self::b, {k, n}, "right factors");
+  d.value("alpha", &self::alpha,
+          "factors of the products, one for each or one for all; none means 1");
+  d.value("beta", &self::beta, "factors of the old c, one for each or one for all; none means 0");
+  d.updates("c", &self::c, {m, n}, "results").old_content_unless(d.zero(&self::beta));
+  d.value("op_a", &self::op_a, "applied to the elements of a");
+  d.value("op_b", &self::op_b, "applied to the elements of b");
+  d.value("math", &self::math, "arithmetic of the products");
+  d.value("deterministic", &self::deterministic, "the same bits on every run");
+  d.rule("a, b and c have the same length", same_lengths<self>);
+  d.rule("alpha and beta have a number for each c, one, or none, and the type of c takes them",
+         [](argument_checks& check, const self& r) {
+           if (r.c.empty()) return;
+           factor_list(check, "alpha", r.alpha, r.c);
+           factor_list(check, "beta", r.beta, r.c);
+         });
+  d.rule("math is strict unless a is f32 or c64", math_fits_lists<self>);
+  d.rule(
+      "each a · b and its c fit, in extents, types and layouts as gemm takes them, and all of "
+      "a list have one type",
+      grouped_products);
+  d.rule("no c shares elements with another c, an a or a b", results_apart<self>);
 }
 
-result<void> gemm_batched::validate() const {
-  argument_checks check;
-  if (!same_length(check, a.size(), b.size(), c.size()).good() || c.empty()) {
-    return check.verdict();
-  }
-  one_product(check, {"a[0]", a[0]}, {"b[0]", b[0]}, {"c[0]", c[0]});
-  uniform(check, "a", a);
-  uniform(check, "b", b);
-  uniform(check, "c", c);
-  product_factor(check, "alpha", alpha, c[0].type());
-  product_factor(check, "beta", beta, c[0].type());
-  math_fits(check, math, a[0].type());
-  return all_apart(check, a, b, c).verdict();
-}
-
-void gemm_grouped::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("b", b);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  const bool overwrites = !beta.empty() && std::ranges::all_of(beta, &scalar::is_zero);
-  f.updates("c", c, !beta.empty() && !overwrites);
-  f.option("op_a", op_a, op::conjugate);
-  f.option("op_b", op_b, op::conjugate);
-  f.option("math", math, math_mode::bf16x9);
-  f.value("deterministic", deterministic);
-}
-
-result<void> gemm_grouped::validate() const {
-  argument_checks check;
-  if (!same_length(check, a.size(), b.size(), c.size()).good() || c.empty()) {
-    return check.verdict();
-  }
-  const auto factors = [&](std::string_view field, const std::vector<scalar>& list) {
-    check.rule(list.size() <= 1 || list.size() == c.size(), errc::shape_mismatch, [&] {
-      return std::string(field) + " has " + std::to_string(list.size()) + " factors for " +
-             std::to_string(c.size()) + " problems; it must have one for each, one, or none";
+void gemv_batched::describe(description<gemv_batched>& d) {
+  using self = gemv_batched;
+  const extent batch = d.size("batch");
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  d.about("Multiplies matrices and vectors: yᵢ = alpha · op_a(aᵢ) · xᵢ + beta · yᵢ.",
+          "cuBLAS gemvStridedBatched");
+  d.reads("a", &self::a, {batch, m, n}, "matrices");
+  d.reads("x", &self::x, {batch, n}, "vectors");
+  d.value("alpha", &self::alpha, "factor of the products");
+  d.value("beta", &self::beta, "factor of the old y");
+  d.updates("y", &self::y, {batch, m}, "results").old_content_unless(d.zero(&self::beta));
+  d.value("op_a", &self::op_a, "applied to the elements of a");
+  d.layouts(layout::matrix, {&self::a});
+  d.same_type({&self::a, &self::x, &self::y}, classic_types);
+  d.factors({&self::alpha, &self::beta}, &self::a);
+  d.rule("the vectors of x have a stride of at least 1", [](argument_checks& check, const self& r) {
+    check.rule(r.x.extent(1) <= 1 || r.x.stride(1) >= 1, errc::layout_unsupported, [&] {
+      return "the vectors of x must have a stride of at least 1; x is " + r.x.to_string();
     });
-    for (const scalar& one : list)
-      product_factor(check, field, one, c[0].type());
-  };
-  factors("alpha", alpha);
-  factors("beta", beta);
-  math_fits(check, math, a[0].type());
-  for (std::size_t i = 0; i < c.size() && check.good(); ++i) {
-    const std::string names[] = {numbered("a", i), numbered("b", i), numbered("c", i)};
-    one_product(check, {names[0], a[i]}, {names[1], b[i]}, {names[2], c[i]});
-    check.same_type({names[0], a[i]}, {"a[0]", a[0]}).same_type({names[2], c[i]}, {"c[0]", c[0]});
-  }
-  return all_apart(check, a, b, c).verdict();
-}
-
-void gemv_batched::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("x", x);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("y", y, !beta.is_zero());
-  f.option("op_a", op_a, op::conjugate);
-}
-
-result<void> gemv_batched::validate() const {
-  argument_checks check;
-  check.matrix({"a", a}, 3).tensor({"x", x}, 2).tensor({"y", y}, 2).written({"y", y});
-  check.extents({"x", x}, {a.extent(0), a.extent(2)}, "the row length of every a");
-  check.extents({"y", y}, {a.extent(0), a.extent(1)}, "a·x");
-  check.rule(x.extent(1) <= 1 || x.stride(1) >= 1, errc::layout_unsupported, [&] {
-    return "the vectors in x must have a stride of at least 1, x is " + x.to_string();
   });
-  check.type({"a", a}, classic_types).same_type({"x", x}, {"a", a}).same_type({"y", y}, {"a", a});
-  check.factor("alpha", alpha, a.type()).factor("beta", beta, a.type());
-  return check.apart({"y", y}, {"a", a}).apart({"y", y}, {"x", x}).verdict();
 }
 
-void trsm_batched::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.value("alpha", alpha);
-  f.updates("b", b, !alpha.is_zero());
-  f.option("side", side, blas::side::right);
-  f.option("uplo", uplo, blas::uplo::lower);
-  f.option("diag", diag, blas::diag::unit);
-  f.option("op_a", op_a, op::conjugate);
-  f.value("deterministic", deterministic);
-}
-
-result<void> trsm_batched::validate() const {
-  argument_checks check;
-  check.matrix({"a", a}, 3).square({"a", a}).matrix({"b", b}, 3).written({"b", b});
-  const std::int64_t order = b.extent(side == blas::side::left ? 1 : 2);
-  check.extents({"a", a}, {b.extent(0), order, order}, "what stands beside b");
-  check.type({"a", a}, classic_types).same_type({"b", b}, {"a", a});
-  check.factor("alpha", alpha, a.type());
-  return check.apart({"b", b}, {"a", a}).verdict();
+void trsm_batched::describe(description<trsm_batched>& d) {
+  using self = trsm_batched;
+  const extent batch = d.size("batch");
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  d.about(
+      "Solves triangular systems: op_a(aᵢ) · xᵢ = alpha · bᵢ (left), or xᵢ · op_a(aᵢ) = alpha · "
+      "bᵢ.",
+      "cuBLAS trsmBatched");
+  d.reads("a", &self::a, {batch, m, m}, "triangular matrices")
+      .shape_where(d.is(&self::side, {blas::side::right}), {batch, n, n});
+  d.value("alpha", &self::alpha, "factor of the old b");
+  d.updates("b", &self::b, {batch, m, n}, "right sides, then the solutions")
+      .old_content_unless(d.zero(&self::alpha));
+  d.value("side", &self::side, "the side of b that a is on");
+  d.value("uplo", &self::uplo, "the triangle of a that is read");
+  d.value("diag", &self::diag, "whether the diagonal of a is read, or taken to be ones");
+  d.value("op_a", &self::op_a, "applied to a's elements");
+  d.value("deterministic", &self::deterministic, "the same bits on every run");
+  d.layouts(layout::matrix, {&self::a, &self::b});
+  d.same_type({&self::a, &self::b}, classic_types);
+  d.factors({&self::alpha}, &self::a);
 }
 
 }  // namespace troupe::blas

@@ -4,54 +4,44 @@
 
 namespace troupe::blas {
 
-void axpy::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.value("alpha", alpha);
-  f.updates("y", y);
+void axpy::describe(description<axpy>& d) {
+  const extent n = d.size("n");
+  d.about("Adds a multiple of a vector to another: y = alpha · x + y.", "BLAS xAXPY");
+  d.reads("x", &axpy::x, {n}, "vector that is added; not read where alpha is 0");
+  d.value("alpha", &axpy::alpha, "factor of x");
+  d.updates("y", &axpy::y, {n}, "result");
+  d.layouts(layout::vector, {&axpy::x, &axpy::y});
+  d.same_type({&axpy::x, &axpy::y}, classic_and_half_types);
+  d.factors({&axpy::alpha}, &axpy::x);
 }
 
-result<void> axpy::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).vector({"y", y}).written({"y", y}).same_extents({"y", y}, {"x", x});
-  check.type({"x", x}, classic_and_half_types).same_type({"y", y}, {"x", x});
-  return check.factor("alpha", alpha, x.type()).apart({"y", y}, {"x", x}).verdict();
+void scal::describe(description<scal>& d) {
+  const extent n = d.size("n");
+  d.about("Multiplies a vector by a factor: x = alpha · x.", "BLAS xSCAL");
+  d.value("alpha", &scal::alpha, "factor of x");
+  d.updates("x", &scal::x, {n}, "vector and result");
+  d.layouts(layout::vector, {&scal::x});
+  d.same_type({&scal::x}, classic_and_half_types);
+  d.factors({&scal::alpha}, &scal::x);
 }
 
-void scal::describe(field_visitor& f) {
-  f.value("alpha", alpha);
-  f.updates("x", x);
+void copy::describe(description<copy>& d) {
+  const extent n = d.size("n");
+  d.about("Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ.", "BLAS xCOPY");
+  d.reads("x", &copy::x, {n}, "vector that is copied");
+  d.writes("y", &copy::y, {n}, "result");
+  d.value("reversed", &copy::reversed, "last element first");
+  d.layouts(layout::vector, {&copy::x, &copy::y});
+  d.same_type({&copy::x, &copy::y}, classic_types);
 }
 
-result<void> scal::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).written({"x", x}).type({"x", x}, classic_and_half_types);
-  return check.factor("alpha", alpha, x.type()).verdict();
-}
-
-void copy::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.writes("y", y);
-  f.value("reversed", reversed);
-}
-
-result<void> copy::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).vector({"y", y}).written({"y", y}).same_extents({"y", y}, {"x", x});
-  check.type({"x", x}, classic_types).same_type({"y", y}, {"x", x});
-  return check.apart({"y", y}, {"x", x}).verdict();
-}
-
-void swap::describe(field_visitor& f) {
-  f.updates("x", x);
-  f.updates("y", y);
-}
-
-result<void> swap::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).vector({"y", y}).written({"x", x}).written({"y", y});
-  check.same_extents({"y", y}, {"x", x});
-  check.type({"x", x}, classic_types).same_type({"y", y}, {"x", x});
-  return check.apart({"y", y}, {"x", x}).verdict();
+void swap::describe(description<swap>& d) {
+  const extent n = d.size("n");
+  d.about("Exchanges two vectors.", "BLAS xSWAP");
+  d.updates("x", &swap::x, {n}, "becomes y");
+  d.updates("y", &swap::y, {n}, "becomes x");
+  d.layouts(layout::vector, {&swap::x, &swap::y});
+  d.same_type({&swap::x, &swap::y}, classic_types);
 }
 
 }  // namespace troupe::blas

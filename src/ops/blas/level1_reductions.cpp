@@ -5,88 +5,101 @@
 namespace troupe::blas {
 namespace {
 
-/// The tensor that takes the answer, where one is given.
-argument_checks& takes_answer(argument_checks& check, const any_tensor& answer, dtype type,
-                              std::initializer_list<operand> read) {
-  if (answer.null()) return check;
-  check.one_element({"result", answer}).type({"result", answer}, {type});
-  for (const operand& one : read)
-    check.apart({"result", answer}, one);
-  return check;
+template <class R>
+void describe_two(description<R>& d) {
+  const extent n = d.size("n");
+  d.reads("x", &R::x, {n}, "first vector");
+  d.reads("y", &R::y, {n}, "second vector");
+  d.writes("result", &R::result, {1}, "takes the answer instead of the reply").optional();
+  d.layouts(layout::vector, {&R::x, &R::y});
 }
 
-argument_checks& two_vectors(argument_checks& check, const any_tensor& x, const any_tensor& y,
-                             std::initializer_list<dtype> types) {
-  check.vector({"x", x}).vector({"y", y}).same_extents({"y", y}, {"x", x});
-  return check.type({"x", x}, types).same_type({"y", y}, {"x", x});
+template <class R>
+void describe_one(description<R>& d) {
+  const extent n = d.size("n");
+  d.reads("x", &R::x, {n}, "vector");
+  d.writes("result", &R::result, {1}, "takes the answer instead of the reply").optional();
+  d.layouts(layout::vector, {&R::x});
 }
 
-troupe::result<void> check_dot(const any_tensor& x, const any_tensor& y, const any_tensor& answer,
-                               std::initializer_list<dtype> types) {
-  argument_checks check;
-  two_vectors(check, x, y, types);
-  return takes_answer(check, answer, x.type(), {{"x", x}, {"y", y}}).verdict();
+template <class R>
+void answer_types(description<R>& d, std::initializer_list<dtype> types, dtype (*answer)(dtype)) {
+  type_rows rows({});
+  for (const dtype type : types)
+    rows.rows.push_back({type, answer(type)});
+  d.types({&R::x, &R::result}, rows);
 }
 
-troupe::result<void> check_norm(const any_tensor& x, const any_tensor& answer,
-                                std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.vector({"x", x}).type({"x", x}, types);
-  return takes_answer(check, answer, real_of(x.type()), {{"x", x}}).verdict();
-}
-
-troupe::result<void> check_index(const any_tensor& x, const any_tensor& answer) {
-  argument_checks check;
-  check.vector({"x", x}).type({"x", x}, classic_types);
-  return takes_answer(check, answer, dtype::i64, {{"x", x}}).verdict();
-}
-
-void describe_two(field_visitor& f, any_tensor& x, any_tensor& y, any_tensor& answer) {
-  f.reads("x", x);
-  f.reads("y", y);
-  f.writes("result", answer);
-}
-
-void describe_one(field_visitor& f, any_tensor& x, any_tensor& answer) {
-  f.reads("x", x);
-  f.writes("result", answer);
-}
+dtype index_type(dtype /*of*/) noexcept { return dtype::i64; }
 
 }  // namespace
 
-void dot::describe(field_visitor& f) { describe_two(f, x, y, result); }
-void dsdot::describe(field_visitor& f) { describe_two(f, x, y, result); }
-void sdsdot::describe(field_visitor& f) {
-  f.value("alpha", alpha);
-  describe_two(f, x, y, result);
+void dot::describe(description<dot>& d) {
+  d.about("The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0.", "BLAS xDOT");
+  describe_two(d);
+  d.same_type({&dot::x, &dot::y, &dot::result}, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16});
 }
-void dotc::describe(field_visitor& f) { describe_two(f, x, y, result); }
-void dotu::describe(field_visitor& f) { describe_two(f, x, y, result); }
-void nrm2::describe(field_visitor& f) { describe_one(f, x, result); }
-void asum::describe(field_visitor& f) { describe_one(f, x, result); }
-void iamax::describe(field_visitor& f) { describe_one(f, x, result); }
-void iamin::describe(field_visitor& f) { describe_one(f, x, result); }
 
-troupe::result<void> dot::validate() const {
-  return check_dot(x, y, result, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16});
+void dsdot::describe(description<dsdot>& d) {
+  d.about(
+      "The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0.",
+      "BLAS DSDOT");
+  describe_two(d);
+  d.types({&dsdot::x, &dsdot::y, &dsdot::result}, {{dtype::f32, dtype::f32, dtype::f64}});
 }
-troupe::result<void> dsdot::validate() const {
-  argument_checks check;
-  two_vectors(check, x, y, {dtype::f32});
-  return takes_answer(check, result, dtype::f64, {{"x", x}, {"y", y}}).verdict();
+
+void sdsdot::describe(description<sdsdot>& d) {
+  d.about(
+      "The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 "
+      "and rounded to f32.",
+      "BLAS SDSDOT");
+  d.value("alpha", &sdsdot::alpha, "number that is added");
+  describe_two(d);
+  d.same_type({&sdsdot::x, &sdsdot::y, &sdsdot::result}, {dtype::f32});
+  d.factors({&sdsdot::alpha}, &sdsdot::x);
 }
-troupe::result<void> sdsdot::validate() const {
-  argument_checks check;
-  two_vectors(check, x, y, {dtype::f32}).factor("alpha", alpha, x.type());
-  return takes_answer(check, result, dtype::f32, {{"x", x}, {"y", y}}).verdict();
+
+void dotc::describe(description<dotc>& d) {
+  d.about("The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ.",
+          "BLAS xDOTC");
+  describe_two(d);
+  d.same_type({&dotc::x, &dotc::y, &dotc::result}, complex_types);
 }
-troupe::result<void> dotc::validate() const { return check_dot(x, y, result, complex_types); }
-troupe::result<void> dotu::validate() const { return check_dot(x, y, result, complex_types); }
-troupe::result<void> nrm2::validate() const {
-  return check_norm(x, result, classic_and_half_types);
+
+void dotu::describe(description<dotu>& d) {
+  d.about("The product of two complex vectors, none conjugated: Σ xᵢ · yᵢ.", "BLAS xDOTU");
+  describe_two(d);
+  d.same_type({&dotu::x, &dotu::y, &dotu::result}, complex_types);
 }
-troupe::result<void> asum::validate() const { return check_norm(x, result, classic_types); }
-troupe::result<void> iamax::validate() const { return check_index(x, result); }
-troupe::result<void> iamin::validate() const { return check_index(x, result); }
+
+void nrm2::describe(description<nrm2>& d) {
+  d.about("The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way.", "BLAS xNRM2");
+  describe_one(d);
+  answer_types(d, classic_and_half_types, real_of);
+}
+
+void asum::describe(description<asum>& d) {
+  d.about("The sum of magnitudes Σ|Re xᵢ| + |Im xᵢ|.", "BLAS xASUM");
+  describe_one(d);
+  answer_types(d, classic_types, real_of);
+}
+
+void iamax::describe(description<iamax>& d) {
+  d.about(
+      "The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length "
+      "0.",
+      "BLAS IxAMAX");
+  describe_one(d);
+  answer_types(d, classic_types, index_type);
+}
+
+void iamin::describe(description<iamin>& d) {
+  d.about(
+      "The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length "
+      "0.",
+      "cuBLAS amin");
+  describe_one(d);
+  answer_types(d, classic_types, index_type);
+}
 
 }  // namespace troupe::blas

@@ -5,97 +5,69 @@
 namespace troupe::blas {
 namespace {
 
-argument_checks& two_vectors(argument_checks& check, const operand& x, const operand& y) {
-  check.vector(x).vector(y).written(x).written(y).same_extents(y, x);
-  return check.same_type(y, x).apart(y, x);
+/// Three tensors of the vectors' type, and the cosine of the real type.
+const type_rows& rotation_rows() {
+  using enum dtype;
+  static const type_rows rows{
+      {f32, f32, f32, f32}, {f64, f64, f64, f64}, {c64, c64, c64, f32}, {c128, c128, c128, f64}};
+  return rows;
+}
+
+void numbers_fit(argument_checks& check, const rot& r) {
+  if (r.c_at.null()) check.real_factor("c", r.c).factor("s", r.s, r.x.type());
 }
 
 }  // namespace
 
-void rot::describe(field_visitor& f) {
-  f.updates("x", x);
-  f.updates("y", y);
-  f.value("c", c);
-  f.value("s", s);
-  f.reads("c_at", c_at);
-  f.reads("s_at", s_at);
+void rot::describe(description<rot>& d) {
+  const extent n = d.size("n");
+  d.about("Applies a plane rotation to two vectors: x, y = c · x + s · y, c · y − conj(s) · x.",
+          "BLAS xROT, LAPACK CROT for a complex s");
+  d.updates("x", &rot::x, {n}, "first vector");
+  d.updates("y", &rot::y, {n}, "second vector");
+  d.value("c", &rot::c, "cosine, real; not used where c_at is given");
+  d.value("s", &rot::s, "sine; not used where s_at is given");
+  d.reads("c_at", &rot::c_at, {1}, "cosine, as it is when the request runs").optional();
+  d.reads("s_at", &rot::s_at, {1}, "sine, as it is when the request runs")
+      .given_where(d.given(&rot::c_at));
+  d.layouts(layout::vector, {&rot::x, &rot::y});
+  d.types({&rot::x, &rot::y, &rot::s_at, &rot::c_at}, rotation_rows());
+  d.rule("without c_at, c is real, and so is s where x is", numbers_fit);
 }
 
-result<void> rot::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).type({"x", x}, classic_types);
-  two_vectors(check, {"x", x}, {"y", y});
-  check.rule(c_at.null() == s_at.null(), errc::invalid_argument, [&] {
-    return std::string(c_at.null() ? "s_at is given without c_at" : "c_at is given without s_at");
-  });
-  if (c_at.null() || s_at.null()) {
-    return check.real_factor("c", c).factor("s", s, x.type()).verdict();
-  }
-  check.one_element({"c_at", c_at}).one_element({"s_at", s_at});
-  check.type({"c_at", c_at}, {real_of(x.type())}).same_type({"s_at", s_at}, {"x", x});
-  for (const operand written : {operand{"x", x}, operand{"y", y}})
-    check.apart(written, {"c_at", c_at}).apart(written, {"s_at", s_at});
-  return check.verdict();
+void rotg::describe(description<rotg>& d) {
+  d.about("Generates a plane rotation: c and s with c · a + s · b = r and c · b − conj(s) · a = 0.",
+          "BLAS xROTG");
+  d.updates("a", &rotg::a, {1}, "first component; becomes r");
+  d.updates("b", &rotg::b, {1}, "second component; becomes z where it is real");
+  d.writes("c", &rotg::c, {1}, "cosine");
+  d.writes("s", &rotg::s, {1}, "sine");
+  d.types({&rotg::a, &rotg::b, &rotg::s, &rotg::c}, rotation_rows());
 }
 
-void rotg::describe(field_visitor& f) {
-  f.updates("a", a);
-  f.updates("b", b);
-  f.writes("c", c);
-  f.writes("s", s);
+void rotm::describe(description<rotm>& d) {
+  const extent n = d.size("n");
+  d.about("Applies a modified plane rotation to two vectors: [x; y] = H · [x; y].", "BLAS xROTM");
+  d.updates("x", &rotm::x, {n}, "first vector");
+  d.updates("y", &rotm::y, {n}, "second vector");
+  d.reads("param", &rotm::param, {5}, "flag, h11, h21, h12, h22");
+  d.layouts(layout::vector, {&rotm::x, &rotm::y});
+  d.layouts(layout::packed, {&rotm::param});
+  d.same_type({&rotm::x, &rotm::y, &rotm::param}, real_types);
 }
 
-result<void> rotg::validate() const {
-  argument_checks check;
-  const operand all[] = {{"a", a}, {"b", b}, {"c", c}, {"s", s}};
-  for (const operand& one : all)
-    check.one_element(one);
-  check.type({"a", a}, classic_types).same_type({"b", b}, {"a", a}).same_type({"s", s}, {"a", a});
-  check.type({"c", c}, {real_of(a.type())});
-  for (const operand* one = all; one != std::end(all); ++one) {
-    for (const operand* before = all; before != one; ++before)
-      check.apart(*one, *before);
-  }
-  return check.verdict();
-}
-
-void rotm::describe(field_visitor& f) {
-  f.updates("x", x);
-  f.updates("y", y);
-  f.reads("param", param);
-}
-
-result<void> rotm::validate() const {
-  argument_checks check;
-  check.vector({"x", x}).type({"x", x}, real_types);
-  two_vectors(check, {"x", x}, {"y", y});
-  check.packed_vector({"param", param}).extents({"param", param}, {5}, "a modified rotation");
-  check.same_type({"param", param}, {"x", x});
-  return check.apart({"x", x}, {"param", param}).apart({"y", y}, {"param", param}).verdict();
-}
-
-void rotmg::describe(field_visitor& f) {
-  f.updates("d1", d1);
-  f.updates("d2", d2);
-  f.updates("x1", x1);
-  f.reads("y1", y1);
-  f.updates("param", param);
-}
-
-result<void> rotmg::validate() const {
-  argument_checks check;
-  const operand all[] = {{"d1", d1}, {"d2", d2}, {"x1", x1}, {"y1", y1}, {"param", param}};
-  for (const operand& one : all) {
-    if (&one != all + 4) check.one_element(one);
-  }
-  check.packed_vector(all[4]).extents(all[4], {5}, "a modified rotation");
-  check.type(all[0], real_types);
-  for (const operand* one = all; one != std::end(all); ++one) {
-    check.same_type(*one, all[0]);
-    for (const operand* before = all; before != one; ++before)
-      check.apart(*one, *before);
-  }
-  return check.verdict();
+void rotmg::describe(description<rotmg>& d) {
+  d.about(
+      "Generates the modified plane rotation that makes the second component of "
+      "[√d1 · x1; √d2 · y1] zero.",
+      "BLAS xROTMG");
+  d.updates("d1", &rotmg::d1, {1}, "squared scale of the first component");
+  d.updates("d2", &rotmg::d2, {1}, "squared scale of the second component");
+  d.updates("x1", &rotmg::x1, {1}, "first component");
+  d.reads("y1", &rotmg::y1, {1}, "second component");
+  d.updates("param", &rotmg::param, {5}, "flag, h11, h21, h12, h22; what the flag excludes stays");
+  d.layouts(layout::packed, {&rotmg::param});
+  d.same_type({&rotmg::d1, &rotmg::d2, &rotmg::x1, &rotmg::y1, &rotmg::param}, real_types);
 }
 
 }  // namespace troupe::blas

@@ -5,71 +5,76 @@
 namespace troupe::blas {
 namespace {
 
-void describe_outer(field_visitor& f, any_tensor& x, any_tensor& y, any_tensor& a, scalar& alpha) {
-  f.reads("x", x);
-  f.reads("y", y);
-  f.value("alpha", alpha);
-  f.updates("a", a);
+template <class R>
+void describe_outer(description<R>& d, std::initializer_list<dtype> types) {
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  d.reads("x", &R::x, {m}, "column vector");
+  d.reads("y", &R::y, {n}, "row vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.updates("a", &R::a, {m, n}, "result");
+  d.layouts(layout::vector, {&R::x, &R::y});
+  d.layouts(layout::matrix, {&R::a});
+  d.same_type({&R::a, &R::x, &R::y}, types);
+  d.factors({&R::alpha}, &R::a);
 }
 
-result<void> check_outer(const any_tensor& x, const any_tensor& y, const any_tensor& a,
-                         const scalar& alpha, std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.vector({"x", x}).vector({"y", y}).matrix({"a", a}).written({"a", a});
-  check.extents({"a", a}, {x.extent(0), y.extent(0)}, "x·yᵀ");
-  check.type({"a", a}, types).same_type({"x", x}, {"a", a}).same_type({"y", y}, {"a", a});
-  check.factor("alpha", alpha, a.type());
-  return check.apart({"a", a}, {"x", x}).apart({"a", a}, {"y", y}).verdict();
-}
-
-template <class Request>
-void describe_triangular(field_visitor& f, Request& r) {
-  f.reads("a", r.a);
-  f.updates("x", r.x);
-  f.option("uplo", r.uplo, uplo::lower);
-  f.option("diag", r.diag, diag::unit);
-  f.option("op_a", r.op_a, op::conjugate);
-}
-
-result<void> check_triangular(const any_tensor& a, const any_tensor& x) {
-  argument_checks check;
-  check.matrix({"a", a}).square({"a", a}).vector({"x", x}).written({"x", x});
-  check.extents({"x", x}, {a.extent(0)}, "the order of a");
-  check.type({"a", a}, classic_types).same_type({"x", x}, {"a", a});
-  return check.apart({"x", x}, {"a", a}).verdict();
+template <class R>
+void describe_triangular(description<R>& d) {
+  const extent n = d.size("n");
+  d.reads("a", &R::a, {n, n}, "triangular matrix");
+  d.updates("x", &R::x, {n}, "vector and result");
+  d.value("uplo", &R::uplo, "the triangle of a that is read");
+  d.value("diag", &R::diag, "whether a's diagonal is read, or taken to be ones");
+  d.value("op_a", &R::op_a, "applied to a's elements");
+  d.layouts(layout::matrix, {&R::a});
+  d.layouts(layout::vector, {&R::x});
+  d.same_type({&R::a, &R::x}, classic_types);
 }
 
 }  // namespace
 
-void gemv::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("x", x);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("y", y, !beta.is_zero());
-  f.option("op_a", op_a, op::conjugate);
+void gemv::describe(description<gemv>& d) {
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  d.about("Multiplies a matrix and a vector: y = alpha · op_a(a) · x + beta · y.", "BLAS xGEMV");
+  d.reads("a", &gemv::a, {m, n}, "matrix");
+  d.reads("x", &gemv::x, {n}, "vector");
+  d.value("alpha", &gemv::alpha, "factor of the product");
+  d.value("beta", &gemv::beta, "factor of the old y");
+  d.updates("y", &gemv::y, {m}, "result").old_content_unless(d.zero(&gemv::beta));
+  d.value("op_a", &gemv::op_a, "applied to a's elements");
+  d.layouts(layout::matrix, {&gemv::a});
+  d.layouts(layout::vector, {&gemv::x, &gemv::y});
+  d.same_type({&gemv::a, &gemv::x, &gemv::y}, classic_types);
+  d.factors({&gemv::alpha, &gemv::beta}, &gemv::a);
 }
 
-result<void> gemv::validate() const {
-  argument_checks check;
-  check.matrix({"a", a}).vector({"x", x}).vector({"y", y}).written({"y", y});
-  check.extents({"x", x}, {a.extent(1)}, "the row length of a");
-  check.extents({"y", y}, {a.extent(0)}, "a·x");
-  check.type({"a", a}, classic_types).same_type({"x", x}, {"a", a}).same_type({"y", y}, {"a", a});
-  check.factor("alpha", alpha, a.type()).factor("beta", beta, a.type());
-  return check.apart({"y", y}, {"a", a}).apart({"y", y}, {"x", x}).verdict();
+void ger::describe(description<ger>& d) {
+  d.about("Adds a product of two real vectors to a matrix: a = alpha · x · yᵀ + a.", "BLAS xGER");
+  describe_outer(d, real_types);
 }
 
-void ger::describe(field_visitor& f) { describe_outer(f, x, y, a, alpha); }
-void geru::describe(field_visitor& f) { describe_outer(f, x, y, a, alpha); }
-void gerc::describe(field_visitor& f) { describe_outer(f, x, y, a, alpha); }
-result<void> ger::validate() const { return check_outer(x, y, a, alpha, real_types); }
-result<void> geru::validate() const { return check_outer(x, y, a, alpha, complex_types); }
-result<void> gerc::validate() const { return check_outer(x, y, a, alpha, complex_types); }
+void geru::describe(description<geru>& d) {
+  d.about("Adds a product of two complex vectors to a matrix: a = alpha · x · yᵀ + a.",
+          "BLAS xGERU");
+  describe_outer(d, complex_types);
+}
 
-void trmv::describe(field_visitor& f) { describe_triangular(f, *this); }
-void trsv::describe(field_visitor& f) { describe_triangular(f, *this); }
-result<void> trmv::validate() const { return check_triangular(a, x); }
-result<void> trsv::validate() const { return check_triangular(a, x); }
+void gerc::describe(description<gerc>& d) {
+  d.about("Adds a product of two complex vectors to a matrix: a = alpha · x · yᴴ + a.",
+          "BLAS xGERC");
+  describe_outer(d, complex_types);
+}
+
+void trmv::describe(description<trmv>& d) {
+  d.about("Multiplies a vector by a triangular matrix: x = op_a(a) · x.", "BLAS xTRMV");
+  describe_triangular(d);
+}
+
+void trsv::describe(description<trsv>& d) {
+  d.about("Solves a triangular system: x = op_a(a)⁻¹ · x.", "BLAS xTRSV");
+  describe_triangular(d);
+}
 
 }  // namespace troupe::blas

@@ -5,92 +5,107 @@
 namespace troupe::blas {
 namespace {
 
-argument_checks& has_diagonals(argument_checks& check, const operand& ab) {
-  check.column_major(ab);
+argument_checks& has_a_diagonal(argument_checks& check, const operand& ab) {
   return check.rule(ab.view.extent(0) > 0, errc::shape_mismatch,
                     [&] { return std::string(ab.name) + " must have at least one diagonal"; });
 }
 
-template <class Request>
-void describe_product(field_visitor& f, Request& r) {
-  f.reads("ab", r.ab);
-  f.reads("x", r.x);
-  f.value("alpha", r.alpha);
-  f.value("beta", r.beta);
-  f.updates("y", r.y, !r.beta.is_zero());
-  f.option("uplo", r.uplo, uplo::lower);
+/// The extent k + 1 says nothing by itself: no other tensor has k.
+template <class R>
+void describe_triangle(description<R>& d) {
+  d.layouts(layout::column_major, {&R::ab});
+  d.rule("ab has at least one diagonal",
+         [](argument_checks& check, const R& r) { has_a_diagonal(check, {"ab", r.ab}); });
 }
 
-template <class Request>
-result<void> check_product(const Request& r, std::initializer_list<dtype> types) {
-  argument_checks check;
-  has_diagonals(check, {"ab", r.ab}).vector({"x", r.x}).vector({"y", r.y}).written({"y", r.y});
-  check.extents({"x", r.x}, {r.ab.extent(1)}, "the order of a");
-  check.extents({"y", r.y}, {r.ab.extent(1)}, "a·x");
-  check.type({"ab", r.ab}, types);
-  check.same_type({"x", r.x}, {"ab", r.ab}).same_type({"y", r.y}, {"ab", r.ab});
-  check.factor("alpha", r.alpha, r.ab.type()).factor("beta", r.beta, r.ab.type());
-  return check.apart({"y", r.y}, {"ab", r.ab}).apart({"y", r.y}, {"x", r.x}).verdict();
+// ku is compared by subtraction: kl + ku + 1 of hostile values could wrap around.
+argument_checks& has_diagonals_of(argument_checks& check, const gbmv& r) {
+  const std::int64_t rows = r.ab.extent(0);
+  return check.rule(r.kl >= 0 && r.ku >= 0 && r.kl < rows && r.ku == rows - 1 - r.kl,
+                    errc::shape_mismatch, [&] {
+                      return "ab has " + std::to_string(rows) + " diagonals but kl is " +
+                             std::to_string(r.kl) + " and ku is " + std::to_string(r.ku);
+                    });
 }
 
-template <class Request>
-void describe_triangular(field_visitor& f, Request& r) {
-  f.reads("ab", r.ab);
-  f.updates("x", r.x);
-  f.option("uplo", r.uplo, uplo::lower);
-  f.option("diag", r.diag, diag::unit);
-  f.option("op_a", r.op_a, storage_op::conjugate);
+template <class R>
+void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+  const extent k = d.size("k");
+  const extent n = d.size("n");
+  d.reads("ab", &R::ab, {k + 1, n}, "the diagonals of one triangle of the matrix");
+  d.reads("x", &R::x, {n}, "vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.value("beta", &R::beta, "factor of the old y");
+  d.updates("y", &R::y, {n}, "result").old_content_unless(d.zero(&R::beta));
+  d.value("uplo", &R::uplo, "the triangle that ab holds");
+  d.layouts(layout::vector, {&R::x, &R::y});
+  d.same_type({&R::ab, &R::x, &R::y}, types);
+  d.factors({&R::alpha, &R::beta}, &R::ab);
+  describe_triangle(d);
 }
 
-result<void> check_triangular(const any_tensor& ab, const any_tensor& x) {
-  argument_checks check;
-  has_diagonals(check, {"ab", ab}).vector({"x", x}).written({"x", x});
-  check.extents({"x", x}, {ab.extent(1)}, "the order of a");
-  check.type({"ab", ab}, classic_types).same_type({"x", x}, {"ab", ab});
-  return check.apart({"x", x}, {"ab", ab}).verdict();
+template <class R>
+void describe_triangular(description<R>& d) {
+  const extent k = d.size("k");
+  const extent n = d.size("n");
+  d.reads("ab", &R::ab, {k + 1, n}, "the diagonals of the triangular matrix");
+  d.updates("x", &R::x, {n}, "vector and result");
+  d.value("uplo", &R::uplo, "the triangle that ab holds");
+  d.value("diag", &R::diag, "whether the main diagonal is read, or taken to be ones");
+  d.value("op_a", &R::op_a, "applied to the matrix");
+  d.layouts(layout::vector, {&R::x});
+  d.same_type({&R::ab, &R::x}, classic_types);
+  describe_triangle(d);
 }
 
 }  // namespace
 
-void gbmv::describe(field_visitor& f) {
-  f.reads("ab", ab);
-  f.reads("x", x);
-  f.value("kl", kl);
-  f.value("ku", ku);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("y", y, !beta.is_zero());
-  f.option("op_a", op_a, storage_op::conjugate);
+void gbmv::describe(description<gbmv>& d) {
+  const extent diagonals = d.size("kl + ku + 1");
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  const condition transposes =
+      d.is(&gbmv::op_a, {storage_op::transpose, storage_op::conjugate_transpose});
+  d.about("Multiplies a general band matrix and a vector: y = alpha · op_a(a) · x + beta · y.",
+          "BLAS xGBMV");
+  d.reads("ab", &gbmv::ab, {diagonals, n}, "the diagonals of the matrix");
+  d.reads("x", &gbmv::x, {n}, "vector").shape_where(transposes, {m});
+  d.value("kl", &gbmv::kl, "diagonals below the main one");
+  d.value("ku", &gbmv::ku, "diagonals above the main one");
+  d.value("alpha", &gbmv::alpha, "factor of the product");
+  d.value("beta", &gbmv::beta, "factor of the old y");
+  d.updates("y", &gbmv::y, {m}, "result")
+      .shape_where(transposes, {n})
+      .old_content_unless(d.zero(&gbmv::beta));
+  d.value("op_a", &gbmv::op_a, "applied to the matrix");
+  d.layouts(layout::column_major, {&gbmv::ab});
+  d.layouts(layout::vector, {&gbmv::x, &gbmv::y});
+  d.same_type({&gbmv::ab, &gbmv::x, &gbmv::y}, classic_types);
+  d.factors({&gbmv::alpha, &gbmv::beta}, &gbmv::ab);
+  d.rule("ab has kl + ku + 1 diagonals, and kl and ku are at least 0",
+         [](argument_checks& check, const gbmv& r) { has_diagonals_of(check, r); });
 }
 
-result<void> gbmv::validate() const {
-  argument_checks check;
-  has_diagonals(check, {"ab", ab}).vector({"x", x}).vector({"y", y}).written({"y", y});
-  // ku is compared by subtraction: kl + ku + 1 of hostile values could wrap around.
-  check.rule(kl >= 0 && ku >= 0 && kl < ab.extent(0) && ku == ab.extent(0) - 1 - kl,
-             errc::shape_mismatch, [&] {
-               return "ab has " + std::to_string(ab.extent(0)) + " diagonals but kl is " +
-                      std::to_string(kl) + " and ku is " + std::to_string(ku);
-             });
-  const bool transposes = op_a == storage_op::transpose || op_a == storage_op::conjugate_transpose;
-  if (transposes) {
-    check.extents({"y", y}, {ab.extent(1)}, "the number of columns of a");
-  } else {
-    check.extents({"x", x}, {ab.extent(1)}, "the number of columns of a");
-  }
-  check.type({"ab", ab}, classic_types);
-  check.same_type({"x", x}, {"ab", ab}).same_type({"y", y}, {"ab", ab});
-  check.factor("alpha", alpha, ab.type()).factor("beta", beta, ab.type());
-  return check.apart({"y", y}, {"ab", ab}).apart({"y", y}, {"x", x}).verdict();
+void sbmv::describe(description<sbmv>& d) {
+  d.about("Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xSBMV, extended to complex types");
+  describe_product(d, classic_types);
 }
 
-void sbmv::describe(field_visitor& f) { describe_product(f, *this); }
-void hbmv::describe(field_visitor& f) { describe_product(f, *this); }
-void tbmv::describe(field_visitor& f) { describe_triangular(f, *this); }
-void tbsv::describe(field_visitor& f) { describe_triangular(f, *this); }
-result<void> sbmv::validate() const { return check_product(*this, classic_types); }
-result<void> hbmv::validate() const { return check_product(*this, complex_types); }
-result<void> tbmv::validate() const { return check_triangular(ab, x); }
-result<void> tbsv::validate() const { return check_triangular(ab, x); }
+void hbmv::describe(description<hbmv>& d) {
+  d.about("Multiplies a Hermitian band matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xHBMV");
+  describe_product(d, complex_types);
+}
+
+void tbmv::describe(description<tbmv>& d) {
+  d.about("Multiplies a vector by a triangular band matrix: x = op_a(a) · x.", "BLAS xTBMV");
+  describe_triangular(d);
+}
+
+void tbsv::describe(description<tbsv>& d) {
+  d.about("Solves a triangular band system: x = op_a(a)⁻¹ · x.", "BLAS xTBSV");
+  describe_triangular(d);
+}
 
 }  // namespace troupe::blas

@@ -6,8 +6,7 @@ namespace troupe::blas {
 namespace {
 
 /// ap holds one triangle of an n×n matrix.
-argument_checks& packed_triangle(argument_checks& check, const operand& ap, std::int64_t n) {
-  check.packed_vector(ap);
+argument_checks& holds_triangle(argument_checks& check, const operand& ap, std::int64_t n) {
   const auto order = static_cast<__int128>(n);
   const auto needed = order * (order + 1) / 2;
   return check.rule(ap.view.extent(0) == needed, errc::shape_mismatch, [&] {
@@ -16,92 +15,114 @@ argument_checks& packed_triangle(argument_checks& check, const operand& ap, std:
   });
 }
 
-template <class Request>
-void describe_product(field_visitor& f, Request& r) {
-  f.reads("ap", r.ap);
-  f.reads("x", r.x);
-  f.value("alpha", r.alpha);
-  f.value("beta", r.beta);
-  f.updates("y", r.y, !r.beta.is_zero());
-  f.option("uplo", r.uplo, uplo::lower);
+/// A rule says how long ap is: an extent cannot be a product of two.
+template <class R>
+void describe_triangle(description<R>& d) {
+  d.layouts(layout::packed, {&R::ap});
+  d.rule("ap has n(n+1)/2 elements", [](argument_checks& check, const R& r) {
+    holds_triangle(check, {"ap", r.ap}, r.x.extent(0));
+  });
 }
 
-template <class Request>
-result<void> check_product(const Request& r, std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.vector({"x", r.x}).vector({"y", r.y}).written({"y", r.y});
-  packed_triangle(check, {"ap", r.ap}, r.x.extent(0)).same_extents({"y", r.y}, {"x", r.x});
-  check.type({"ap", r.ap}, types);
-  check.same_type({"x", r.x}, {"ap", r.ap}).same_type({"y", r.y}, {"ap", r.ap});
-  check.factor("alpha", r.alpha, r.ap.type()).factor("beta", r.beta, r.ap.type());
-  return check.apart({"y", r.y}, {"ap", r.ap}).apart({"y", r.y}, {"x", r.x}).verdict();
+template <class R>
+void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+  const extent elements = d.size("n(n+1)/2");
+  const extent n = d.size("n");
+  d.reads("ap", &R::ap, {elements}, "one triangle of the matrix");
+  d.reads("x", &R::x, {n}, "vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.value("beta", &R::beta, "factor of the old y");
+  d.updates("y", &R::y, {n}, "result").old_content_unless(d.zero(&R::beta));
+  d.value("uplo", &R::uplo, "the triangle that ap holds");
+  d.layouts(layout::vector, {&R::x, &R::y});
+  d.same_type({&R::ap, &R::x, &R::y}, types);
+  d.factors({&R::alpha, &R::beta}, &R::ap);
+  describe_triangle(d);
 }
 
-template <class Request>
-void describe_update(field_visitor& f, Request& r) {
-  f.reads("x", r.x);
-  if constexpr (requires { r.y; }) f.reads("y", r.y);
-  f.value("alpha", r.alpha);
-  f.updates("ap", r.ap);
-  f.option("uplo", r.uplo, uplo::lower);
-}
-
-template <class Request>
-argument_checks check_update(const Request& r, std::initializer_list<dtype> types) {
-  argument_checks check;
-  const auto added = [&](const operand& one) {
-    check.vector(one).same_type(one, {"ap", r.ap}).apart({"ap", r.ap}, one);
-  };
-  packed_triangle(check.vector({"x", r.x}), {"ap", r.ap}, r.x.extent(0)).written({"ap", r.ap});
-  check.type({"ap", r.ap}, types);
-  added({"x", r.x});
-  if constexpr (requires { r.y; }) {
-    added({"y", r.y});
-    check.same_extents({"y", r.y}, {"x", r.x});
+template <class R>
+void describe_update(description<R>& d, std::initializer_list<dtype> types) {
+  const extent n = d.size("n");
+  const extent elements = d.size("n(n+1)/2");
+  if constexpr (requires(R r) { r.y; }) {
+    d.reads("x", &R::x, {n}, "first vector");
+    d.reads("y", &R::y, {n}, "second vector");
+  } else {
+    d.reads("x", &R::x, {n}, "vector");
   }
-  return check;
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.updates("ap", &R::ap, {elements}, "one triangle of the matrix, and the result");
+  d.value("uplo", &R::uplo, "the triangle that ap holds");
+  if constexpr (requires(R r) { r.y; }) {
+    d.layouts(layout::vector, {&R::x, &R::y});
+    d.same_type({&R::ap, &R::x, &R::y}, types);
+  } else {
+    d.layouts(layout::vector, {&R::x});
+    d.same_type({&R::ap, &R::x}, types);
+  }
+  d.factors({&R::alpha}, &R::ap);
+  describe_triangle(d);
 }
 
-template <class Request>
-void describe_triangular(field_visitor& f, Request& r) {
-  f.reads("ap", r.ap);
-  f.updates("x", r.x);
-  f.option("uplo", r.uplo, uplo::lower);
-  f.option("diag", r.diag, diag::unit);
-  f.option("op_a", r.op_a, storage_op::conjugate);
-}
-
-result<void> check_triangular(const any_tensor& ap, const any_tensor& x) {
-  argument_checks check;
-  check.vector({"x", x}).written({"x", x});
-  packed_triangle(check, {"ap", ap}, x.extent(0));
-  check.type({"ap", ap}, classic_types).same_type({"x", x}, {"ap", ap});
-  return check.apart({"x", x}, {"ap", ap}).verdict();
+template <class R>
+void describe_triangular(description<R>& d) {
+  const extent elements = d.size("n(n+1)/2");
+  const extent n = d.size("n");
+  d.reads("ap", &R::ap, {elements}, "triangular matrix");
+  d.updates("x", &R::x, {n}, "vector and result");
+  d.value("uplo", &R::uplo, "the triangle that ap holds");
+  d.value("diag", &R::diag, "whether the diagonal is read, or taken to be ones");
+  d.value("op_a", &R::op_a, "applied to the matrix");
+  d.layouts(layout::vector, {&R::x});
+  d.same_type({&R::ap, &R::x}, classic_types);
+  describe_triangle(d);
 }
 
 }  // namespace
 
-void spmv::describe(field_visitor& f) { describe_product(f, *this); }
-void hpmv::describe(field_visitor& f) { describe_product(f, *this); }
-void spr::describe(field_visitor& f) { describe_update(f, *this); }
-void hpr::describe(field_visitor& f) { describe_update(f, *this); }
-void spr2::describe(field_visitor& f) { describe_update(f, *this); }
-void hpr2::describe(field_visitor& f) { describe_update(f, *this); }
-void tpmv::describe(field_visitor& f) { describe_triangular(f, *this); }
-void tpsv::describe(field_visitor& f) { describe_triangular(f, *this); }
-result<void> spmv::validate() const { return check_product(*this, classic_types); }
-result<void> hpmv::validate() const { return check_product(*this, complex_types); }
-result<void> spr::validate() const {
-  return check_update(*this, real_types).factor("alpha", alpha, ap.type()).verdict();
+void spmv::describe(description<spmv>& d) {
+  d.about("Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xSPMV, LAPACK for complex types");
+  describe_product(d, classic_types);
 }
-result<void> hpr::validate() const {
-  return check_update(*this, complex_types).real_factor("alpha", alpha).verdict();
+
+void hpmv::describe(description<hpmv>& d) {
+  d.about("Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xHPMV");
+  describe_product(d, complex_types);
 }
-result<void> spr2::validate() const {
-  return check_update(*this, real_types).factor("alpha", alpha, ap.type()).verdict();
+
+void spr::describe(description<spr>& d) {
+  d.about("Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a.", "BLAS xSPR");
+  describe_update(d, real_types);
 }
-result<void> hpr2::validate() const { return check_update(*this, complex_types).verdict(); }
-result<void> tpmv::validate() const { return check_triangular(ap, x); }
-result<void> tpsv::validate() const { return check_triangular(ap, x); }
+
+void hpr::describe(description<hpr>& d) {
+  d.about("Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a.", "BLAS xHPR");
+  describe_update(d, complex_types);
+  d.real({&hpr::alpha});
+}
+
+void spr2::describe(description<spr2>& d) {
+  d.about("Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a.",
+          "BLAS xSPR2");
+  describe_update(d, real_types);
+}
+
+void hpr2::describe(description<hpr2>& d) {
+  d.about("Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a.",
+          "BLAS xHPR2");
+  describe_update(d, complex_types);
+}
+
+void tpmv::describe(description<tpmv>& d) {
+  d.about("Multiplies a vector by a triangular matrix: x = op_a(a) · x.", "BLAS xTPMV");
+  describe_triangular(d);
+}
+
+void tpsv::describe(description<tpsv>& d) {
+  d.about("Solves a triangular system: x = op_a(a)⁻¹ · x.", "BLAS xTPSV");
+  describe_triangular(d);
+}
 
 }  // namespace troupe::blas

@@ -5,91 +5,85 @@
 namespace troupe::blas {
 namespace {
 
-template <class Request>
-void describe_product(field_visitor& f, Request& r) {
-  f.reads("a", r.a);
-  f.reads("x", r.x);
-  f.value("alpha", r.alpha);
-  f.value("beta", r.beta);
-  f.updates("y", r.y, !r.beta.is_zero());
-  f.option("uplo", r.uplo, uplo::lower);
-  f.value("deterministic", r.deterministic);
+template <class R>
+void describe_product(description<R>& d, std::initializer_list<dtype> types) {
+  const extent n = d.size("n");
+  d.reads("a", &R::a, {n, n}, "matrix");
+  d.reads("x", &R::x, {n}, "vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.value("beta", &R::beta, "factor of the old y");
+  d.updates("y", &R::y, {n}, "result").old_content_unless(d.zero(&R::beta));
+  d.value("uplo", &R::uplo, "the triangle of a that is read");
+  d.value("deterministic", &R::deterministic, "the same bits on every run");
+  d.layouts(layout::matrix, {&R::a});
+  d.layouts(layout::vector, {&R::x, &R::y});
+  d.same_type({&R::a, &R::x, &R::y}, types);
+  d.factors({&R::alpha, &R::beta}, &R::a);
 }
 
-template <class Request>
-result<void> check_product(const Request& r, std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.matrix({"a", r.a}).square({"a", r.a});
-  check.vector({"x", r.x}).vector({"y", r.y}).written({"y", r.y});
-  check.extents({"x", r.x}, {r.a.extent(0)}, "the order of a");
-  check.extents({"y", r.y}, {r.a.extent(0)}, "a·x");
-  check.type({"a", r.a}, types).same_type({"x", r.x}, {"a", r.a}).same_type({"y", r.y}, {"a", r.a});
-  check.factor("alpha", r.alpha, r.a.type()).factor("beta", r.beta, r.a.type());
-  return check.apart({"y", r.y}, {"a", r.a}).apart({"y", r.y}, {"x", r.x}).verdict();
+template <class R>
+void describe_rank_1(description<R>& d, std::initializer_list<dtype> types) {
+  const extent n = d.size("n");
+  d.reads("x", &R::x, {n}, "vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.updates("a", &R::a, {n, n}, "result");
+  d.value("uplo", &R::uplo, "the triangle of a that is updated");
+  d.layouts(layout::vector, {&R::x});
+  d.layouts(layout::matrix, {&R::a});
+  d.same_type({&R::a, &R::x}, types);
+  d.factors({&R::alpha}, &R::a);
 }
 
-argument_checks& updated_triangle(argument_checks& check, const operand& a, const operand& x) {
-  check.vector(x).matrix(a).square(a).written(a);
-  check.extents(x, {a.view.extent(0)}, "the order of a");
-  return check.same_type(x, a).apart(a, x);
-}
-
-result<void> check_rank_1(const any_tensor& x, const any_tensor& a, const scalar& alpha,
-                          std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.matrix({"a", a}).type({"a", a}, types).factor("alpha", alpha, a.type());
-  return updated_triangle(check, {"a", a}, {"x", x}).verdict();
-}
-
-result<void> check_rank_2(const any_tensor& x, const any_tensor& y, const any_tensor& a,
-                          const scalar& alpha, std::initializer_list<dtype> types) {
-  argument_checks check;
-  check.matrix({"a", a}).type({"a", a}, types).factor("alpha", alpha, a.type());
-  updated_triangle(check, {"a", a}, {"x", x});
-  return updated_triangle(check, {"a", a}, {"y", y}).verdict();
+template <class R>
+void describe_rank_2(description<R>& d, std::initializer_list<dtype> types) {
+  const extent n = d.size("n");
+  d.reads("x", &R::x, {n}, "first vector");
+  d.reads("y", &R::y, {n}, "second vector");
+  d.value("alpha", &R::alpha, "factor of the product");
+  d.updates("a", &R::a, {n, n}, "result");
+  d.value("uplo", &R::uplo, "the triangle of a that is updated");
+  d.layouts(layout::vector, {&R::x, &R::y});
+  d.layouts(layout::matrix, {&R::a});
+  d.same_type({&R::a, &R::x, &R::y}, types);
+  d.factors({&R::alpha}, &R::a);
 }
 
 }  // namespace
 
-void symv::describe(field_visitor& f) { describe_product(f, *this); }
-void hemv::describe(field_visitor& f) { describe_product(f, *this); }
-result<void> symv::validate() const { return check_product(*this, classic_types); }
-result<void> hemv::validate() const { return check_product(*this, complex_types); }
-
-void syr::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.value("alpha", alpha);
-  f.updates("a", a);
-  f.option("uplo", uplo, blas::uplo::lower);
-}
-void her::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.value("alpha", alpha);
-  f.updates("a", a);
-  f.option("uplo", uplo, blas::uplo::lower);
-}
-void syr2::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.reads("y", y);
-  f.value("alpha", alpha);
-  f.updates("a", a);
-  f.option("uplo", uplo, blas::uplo::lower);
-}
-void her2::describe(field_visitor& f) {
-  f.reads("x", x);
-  f.reads("y", y);
-  f.value("alpha", alpha);
-  f.updates("a", a);
-  f.option("uplo", uplo, blas::uplo::lower);
+void symv::describe(description<symv>& d) {
+  d.about("Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xSYMV, LAPACK for complex types");
+  describe_product(d, classic_types);
 }
 
-result<void> syr::validate() const { return check_rank_1(x, a, alpha, classic_types); }
-result<void> her::validate() const {
-  argument_checks check;
-  if (!check.real_factor("alpha", alpha).good()) return check.verdict();
-  return check_rank_1(x, a, alpha, complex_types);
+void hemv::describe(description<hemv>& d) {
+  d.about("Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.",
+          "BLAS xHEMV");
+  describe_product(d, complex_types);
 }
-result<void> syr2::validate() const { return check_rank_2(x, y, a, alpha, classic_types); }
-result<void> her2::validate() const { return check_rank_2(x, y, a, alpha, complex_types); }
+
+void syr::describe(description<syr>& d) {
+  d.about("Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a.",
+          "BLAS xSYR, LAPACK for complex types");
+  describe_rank_1(d, classic_types);
+}
+
+void her::describe(description<her>& d) {
+  d.about("Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a.", "BLAS xHER");
+  describe_rank_1(d, complex_types);
+  d.real({&her::alpha});
+}
+
+void syr2::describe(description<syr2>& d) {
+  d.about("Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a.",
+          "BLAS xSYR2");
+  describe_rank_2(d, classic_types);
+}
+
+void her2::describe(description<her2>& d) {
+  d.about("Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a.",
+          "BLAS xHER2");
+  describe_rank_2(d, complex_types);
+}
 
 }  // namespace troupe::blas

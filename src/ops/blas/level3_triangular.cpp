@@ -5,60 +5,62 @@
 namespace troupe::blas {
 namespace {
 
-template <class Request>
-void describe_triangular(field_visitor& f, Request& r) {
-  f.reads("a", r.a);
-  f.value("alpha", r.alpha);
-  f.updates("b", r.b, !r.alpha.is_zero());
-  f.option("side", r.side, side::right);
-  f.option("uplo", r.uplo, uplo::lower);
-  f.option("diag", r.diag, diag::unit);
-  f.option("op_a", r.op_a, op::conjugate);
-  f.option("math", r.math, math_mode::bf16x9);
-  f.value("deterministic", r.deterministic);
-}
-
-template <class Request>
-result<void> check_triangular(const Request& r) {
-  argument_checks check;
-  check.matrix({"a", r.a}).square({"a", r.a}).matrix({"b", r.b}).written({"b", r.b});
-  const std::int64_t order = r.b.extent(r.side == side::left ? 0 : 1);
-  check.extents({"a", r.a}, {order, order}, "what stands beside b");
-  check.type({"a", r.a}, classic_types).same_type({"b", r.b}, {"a", r.a});
-  check.factor("alpha", r.alpha, r.a.type());
-  math_fits(check, r.math, r.a.type());
-  return check.apart({"b", r.b}, {"a", r.a}).verdict();
+template <class R>
+void describe_triangular(description<R>& d, std::string_view b, std::string_view math) {
+  const extent m = d.size("m");
+  const extent n = d.size("n");
+  d.reads("a", &R::a, {m, m}, "triangular matrix")
+      .shape_where(d.is(&R::side, {side::right}), {n, n});
+  d.value("alpha", &R::alpha, "factor of the old b");
+  d.updates("b", &R::b, {m, n}, b).old_content_unless(d.zero(&R::alpha));
+  d.value("side", &R::side, "the side of b that a is on");
+  d.value("uplo", &R::uplo, "the triangle of a that is read");
+  d.value("diag", &R::diag, "whether the diagonal of a is read, or taken to be ones");
+  d.value("op_a", &R::op_a, "applied to a's elements");
+  d.value("math", &R::math, math).only_where(takes_math(d, &R::a));
+  d.value("deterministic", &R::deterministic, "the same bits on every run");
+  d.layouts(layout::matrix, {&R::a, &R::b});
+  d.same_type({&R::a, &R::b}, classic_types);
+  d.factors({&R::alpha}, &R::a);
 }
 
 }  // namespace
 
-void trmm::describe(field_visitor& f) { describe_triangular(f, *this); }
-void trsm::describe(field_visitor& f) { describe_triangular(f, *this); }
-result<void> trmm::validate() const { return check_triangular(*this); }
-result<void> trsm::validate() const { return check_triangular(*this); }
-
-void gemmt::describe(field_visitor& f) {
-  f.reads("a", a);
-  f.reads("b", b);
-  f.value("alpha", alpha);
-  f.value("beta", beta);
-  f.updates("c", c);
-  f.option("uplo", uplo, blas::uplo::lower);
-  f.option("op_a", op_a, op::conjugate);
-  f.option("op_b", op_b, op::conjugate);
-  f.option("math", math, math_mode::bf16x9);
-  f.value("deterministic", deterministic);
+void trmm::describe(description<trmm>& d) {
+  d.about(
+      "Multiplies by a triangular matrix: b = alpha · op_a(a) · b (left), or alpha · b · op_a(a) "
+      "(right).",
+      "BLAS xTRMM");
+  describe_triangular(d, "other factor, then the result", "arithmetic of the product");
 }
 
-result<void> gemmt::validate() const {
-  argument_checks check;
-  check.matrix({"a", a}).matrix({"b", b}).matrix({"c", c}).square({"c", c}).written({"c", c});
-  check.extents({"b", b}, {a.extent(1), a.extent(0)}, "what a leaves to multiply");
-  check.extents({"c", c}, {a.extent(0), a.extent(0)}, "a·b");
-  check.type({"a", a}, classic_types).same_type({"b", b}, {"a", a}).same_type({"c", c}, {"a", a});
-  check.factor("alpha", alpha, c.type()).factor("beta", beta, c.type());
-  math_fits(check, math, c.type());
-  return check.apart({"c", c}, {"a", a}).apart({"c", c}, {"b", b}).verdict();
+void trsm::describe(description<trsm>& d) {
+  d.about(
+      "Solves triangular systems: op_a(a) · x = alpha · b (left), or x · op_a(a) = alpha · b "
+      "(right).",
+      "BLAS xTRSM");
+  describe_triangular(d, "right sides, then the solutions",
+                      "arithmetic of the products in the solution");
+}
+
+void gemmt::describe(description<gemmt>& d) {
+  const extent n = d.size("n");
+  const extent k = d.size("k");
+  d.about("Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c.",
+          "LAPACK 3.12 xGEMMTR, OpenBLAS xGEMMT");
+  d.reads("a", &gemmt::a, {n, k}, "left factor");
+  d.reads("b", &gemmt::b, {k, n}, "right factor");
+  d.value("alpha", &gemmt::alpha, "factor of the product");
+  d.value("beta", &gemmt::beta, "factor of the old c");
+  d.updates("c", &gemmt::c, {n, n}, "matrix of which one triangle is the result");
+  d.value("uplo", &gemmt::uplo, "the triangle of c that is updated");
+  d.value("op_a", &gemmt::op_a, "applied to a's elements");
+  d.value("op_b", &gemmt::op_b, "applied to b's elements");
+  d.value("math", &gemmt::math, "arithmetic of the product").only_where(takes_math(d, &gemmt::c));
+  d.value("deterministic", &gemmt::deterministic, "the same bits on every run");
+  d.layouts(layout::matrix, {&gemmt::a, &gemmt::b, &gemmt::c});
+  d.same_type({&gemmt::a, &gemmt::b, &gemmt::c}, classic_types);
+  d.factors({&gemmt::alpha, &gemmt::beta}, &gemmt::c);
 }
 
 }  // namespace troupe::blas

@@ -6,6 +6,14 @@
 
 namespace troupe::blas {
 
+const type_rows& product_rows() {
+  using enum dtype;
+  static const type_rows rows{{f32, f32, f32},    {f64, f64, f64},   {c64, c64, c64},
+                              {c128, c128, c128}, {f16, f16, f16},   {f16, f16, f32},
+                              {bf16, bf16, bf16}, {bf16, bf16, f32}, {i8, i8, i32}};
+  return rows;
+}
+
 argument_checks& product_types(argument_checks& check, const operand& a, const operand& b,
                                const operand& c) {
   check.type(a,

@@ -1,9 +1,10 @@
 #pragma once
 
 #include "ops/blas/layout.hpp"
-#include "ops/validation.hpp"
 
 #include <troupe/ops/blas/modes.hpp>
+#include <troupe/request/argument_checks.hpp>
+#include <troupe/request/description.hpp>
 
 /// Rules that several BLAS requests share.
 namespace troupe::blas {
@@ -32,6 +33,15 @@ inline argument_checks& math_fits(argument_checks& check, math_mode math, dtype 
                              std::string(to_string(type)) + ", not f32 or c64";
                     });
 }
+
+/// Where a product takes another arithmetic than `strict`.
+template <class R>
+[[nodiscard]] condition takes_math(const description<R>& d, any_tensor R::* of) {
+  return d.is(of, {dtype::f32, dtype::c64});
+}
+
+/// The types of a, b and c that a product takes.
+[[nodiscard]] const type_rows& product_rows();
 
 /// The types of a, b and c that a product takes, and factors that fit them.
 argument_checks& product_types(argument_checks& check, const operand& a, const operand& b,

@@ -10,29 +10,8 @@
 namespace troupe::blaslt {
 namespace {
 
-argument_checks& given_where(argument_checks& check, bool wanted, const operand& t,
-                             std::string_view by) {
-  return check.rule(wanted != t.view.null(), errc::invalid_argument, [&] {
-    return wanted ? fmt::format("{} is not given but {} needs it", t.name, by)
-                  : fmt::format("{} is given but {} has no use for it", t.name, by);
-  });
-}
-
-/// [n], or [batch, n] where d is a batch and `one_each` or the rank says so; contiguous.
-argument_checks& vector_fits(argument_checks& check, const operand& t, const matmul& r,
-                             std::int64_t n, bool one_each) {
-  const bool batched = r.d.rank() == 3;
-  const int rank = batched && (one_each || t.view.rank() == 2) ? 2 : 1;
-  check.tensor(t, rank);
-  if (!check.good()) return check;
-  if (rank == 2) {
-    check.extents(t, {r.d.extent(0), n}, "what the epilogue needs");
-  } else {
-    check.extents(t, {n}, "what the epilogue needs");
-  }
-  return check.rule(n <= 1 || t.view.stride(rank - 1) == 1, errc::layout_unsupported, [&] {
-    return fmt::format("{} must be contiguous, it is {}", t.name, t.view.to_string());
-  });
+operand vector_of(const matmul& r) noexcept {
+  return has_bias(r.epilogue) ? operand{"bias", r.bias} : operand{"bgrad", r.bgrad};
 }
 
 argument_checks& row_major(argument_checks& check, const matmul& r) {
@@ -60,32 +39,6 @@ argument_checks& vector_lies_well(argument_checks& check, const operand& t, cons
                     });
 }
 
-argument_checks& bias_fits(argument_checks& check, const matmul& r) {
-  const bool along_d = has_bias(r.epilogue) || sums_rows(r.epilogue);
-  const operand vector = has_bias(r.epilogue) ? operand{"bias", r.bias} : operand{"bgrad", r.bgrad};
-  if (vector.view.null() || !check.good()) return check;
-  const int rows = r.d.rank() - 2;
-  const std::int64_t n = r.epilogue == epilogue::bgrad_a ? r.d.extent(rows) : r.d.extent(rows + 1);
-  vector_fits(check, vector, r, n, !has_bias(r.epilogue));
-  check.rule(types_of(r).has_value(), errc::type_mismatch, [&] {
-    return fmt::format("{} is {}, which cuBLASLt does not take for a {}, b {}, d {}{}", vector.name,
-                       to_string(vector.view.type()), to_string(r.a.type()), to_string(r.b.type()),
-                       to_string(r.d.type()),
-                       r.c.null() ? "" : fmt::format(", c {}", to_string(r.c.type())));
-  });
-  vector_lies_well(check, vector, r);
-  if (along_d) return row_major(check, r);
-  const bool of_a = r.epilogue == epilogue::bgrad_a;
-  const any_tensor& summed = of_a ? r.a : r.b;
-  const auto wanted = of_a ? blas::order::column_major : blas::order::row_major;
-  return check.rule(!check.good() || blas::leading_dimension(summed, wanted) != 0,
-                    errc::layout_unsupported, [&] {
-                      return fmt::format("epilogue {} needs {} {}, it is {}",
-                                         epilogue_name(r.epilogue), of_a ? "a" : "b",
-                                         of_a ? "column-major" : "row-major", summed.to_string());
-                    });
-}
-
 /// Where d is fp8, gelu keeps its input in c's type, where all others are e4m3. Source: cuBLAS
 /// documentation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, and what cuBLASLt 13.0 offers.
 argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
@@ -102,41 +55,65 @@ argument_checks& aux_type_fits(argument_checks& check, const matmul& r) {
   return r.c.null() ? check : check.same_type(aux, {"c", r.c});
 }
 
-argument_checks& aux_fits(argument_checks& check, const matmul& r) {
+argument_checks& aux_extents_fit(argument_checks& check, const matmul& r) {
+  if (!check.good()) return check;
   const operand aux{"aux", r.aux};
-  if (r.aux.null() || !check.good()) return check;
-  check.tensor(aux, r.d.rank());
-  aux_type_fits(check, r);
-  if (!check.good()) return check;
-  const bool mask = is_relu(r.epilogue);
   const column_major_product p = lay_out(r);
-  const auto [rows, columns] = aux_extents(p, mask);
+  const auto [rows, columns] = aux_extents(p, is_relu(r.epilogue));
   if (r.d.rank() == 3) {
-    check.extents(aux, {p.batch, rows, columns}, "what the epilogue needs");
-  } else {
-    check.extents(aux, {rows, columns}, "what the epilogue needs");
+    return check.extents(aux, {p.batch, rows, columns}, "what the epilogue needs");
   }
+  return check.extents(aux, {rows, columns}, "what the epilogue needs");
+}
+
+argument_checks& aux_is_taken(argument_checks& check, const matmul& r) {
   if (!check.good()) return check;
+  const column_major_product p = lay_out(r);
   check.rule(aux_lies_well(r, p), errc::layout_unsupported, [&] {
     return fmt::format(
         "aux must be {}-major as d is, its leading dimension and its distance in a "
         "batch multiples of {}; it is {}",
-        p.swapped ? "row" : "column", mask ? 16 : 8, r.aux.to_string());
+        p.swapped ? "row" : "column", is_relu(r.epilogue) ? 16 : 8, r.aux.to_string());
   });
-  begins_at_multiple(check, aux, 16);
-  return writes_aux(r.epilogue) ? check.written(aux) : check;
+  return begins_at_multiple(check, {"aux", r.aux}, 16);
 }
 
 }  // namespace
 
-argument_checks& epilogue_fits(argument_checks& check, const matmul& r) {
-  const std::string by = fmt::format("epilogue {}", epilogue_name(r.epilogue));
-  given_where(check, has_bias(r.epilogue), {"bias", r.bias}, by);
-  given_where(check, has_aux(r.epilogue), {"aux", r.aux}, by);
-  given_where(check, sums_rows(r.epilogue) || sums_operand(r.epilogue), {"bgrad", r.bgrad}, by);
-  bias_fits(check, r);
-  if (!r.bgrad.null()) check.written({"bgrad", r.bgrad});
-  return aux_fits(check, r);
+argument_checks& epilogue_vector_fits(argument_checks& check, const matmul& r) {
+  const operand vector = vector_of(r);
+  if (vector.view.null() || !check.good()) return check;
+  const int last = vector.view.rank() - 1;
+  check.rule(vector.view.extent(last) <= 1 || vector.view.stride(last) == 1,
+             errc::layout_unsupported, [&] {
+               return fmt::format("{} must be contiguous, it is {}", vector.name,
+                                  vector.view.to_string());
+             });
+  // Where d is fp8, aux says of what type c would be.
+  check.rule(types_of(r).has_value(), errc::type_mismatch, [&] {
+    return fmt::format("{} is {}, which cuBLASLt does not take for a {}, b {}, d {}{}", vector.name,
+                       to_string(vector.view.type()), to_string(r.a.type()), to_string(r.b.type()),
+                       to_string(r.d.type()),
+                       r.c.null() ? "" : fmt::format(", c {}", to_string(r.c.type())));
+  });
+  vector_lies_well(check, vector, r);
+  if (!sums_operand(r.epilogue)) return row_major(check, r);
+  const bool of_a = r.epilogue == epilogue::bgrad_a;
+  const any_tensor& summed = of_a ? r.a : r.b;
+  const auto wanted = of_a ? blas::order::column_major : blas::order::row_major;
+  return check.rule(!check.good() || blas::leading_dimension(summed, wanted) != 0,
+                    errc::layout_unsupported, [&] {
+                      return fmt::format("epilogue {} needs {} {}, it is {}",
+                                         epilogue_name(r.epilogue), of_a ? "a" : "b",
+                                         of_a ? "column-major" : "row-major", summed.to_string());
+                    });
+}
+
+argument_checks& epilogue_aux_fits(argument_checks& check, const matmul& r) {
+  if (r.aux.null()) return check;
+  aux_type_fits(check, r);
+  if (is_relu(r.epilogue)) aux_extents_fit(check, r);
+  return aux_is_taken(check, r);
 }
 
 }  // namespace troupe::blaslt

@@ -22,15 +22,6 @@ std::string type_names(const matmul& r) {
   return names;
 }
 
-/// The matrices of an operand: [rows, columns], or the same for each product of a batch.
-argument_checks& matrices(argument_checks& check, const operand& t, const matmul& r,
-                          std::int64_t rows, std::int64_t columns) {
-  check.tensor(t, r.d.rank());
-  if (!check.good()) return check;
-  if (r.d.rank() == 2) return check.extents(t, {rows, columns}, "what the product needs");
-  return check.extents(t, {r.d.extent(0), rows, columns}, "what the product needs");
-}
-
 /// Of products of fp8: what cuBLASLt 13.0 finds an algorithm for on compute capability 9.0.
 bool offers(dtype d, epilogue e) noexcept {
   if (sums_operand(e)) return false;
@@ -58,64 +49,27 @@ bool has_epilogues(const combination& types, epilogue e) noexcept {
 
 }  // namespace
 
-argument_checks& shapes_fit(argument_checks& check, const matmul& r) {
-  check.tensor({"d", r.d}).tensor({"a", r.a}).tensor({"b", r.b});
-  check.rule(r.d.rank() == 2 || r.d.rank() == 3, errc::shape_mismatch, [&] {
-    return fmt::format("d must have 2 dimensions, or 3 for a batch; it is {}", r.d.to_string());
-  });
-  for (const operand& t : {operand{"a", r.a}, operand{"b", r.b}})
-    check.tensor(t, r.d.rank());
-  if (!check.good()) return check;
-  const int rows = r.d.rank() - 2;
-  const std::int64_t m = r.d.extent(rows);
-  const std::int64_t n = r.d.extent(rows + 1);
-  matrices(check, {"a", r.a}, r, m, r.a.extent(rows + 1));
-  matrices(check, {"b", r.b}, r, r.a.extent(rows + 1), n);
-  check.rule(r.c.null() == r.beta.is_zero(), errc::invalid_argument, [&] {
-    return r.c.null() ? "c is not given but beta is not zero"
-                      : "c is given but beta is zero: it would not be read";
-  });
-  if (!r.c.null()) matrices(check, {"c", r.c}, r, m, n);
+argument_checks& batch_fits(argument_checks& check, const matmul& r) {
   return check.rule(r.d.rank() == 2 || r.d.extent(0) <= most_products, errc::unsupported, [&] {
     return fmt::format("a batch has at most {} products, not {}", most_products, r.d.extent(0));
   });
 }
 
-argument_checks& types_fit(argument_checks& check, const matmul& r) {
-  if (!check.good()) return check;
-  // The bias is judged with the epilogue: here it may be anything.
-  const auto types =
-      combination_of(r.a.type(), r.b.type(), r.c.null() ? std::nullopt : std::optional(r.c.type()),
-                     r.d.type(), {});
-  check.rule(types.has_value(), errc::type_mismatch, [&] {
-    return fmt::format("cuBLASLt does not multiply these types: {}", type_names(r));
-  });
-  if (!check.good()) return check;
-  blas::product_factor(check, "alpha", r.alpha, r.d.type());
-  blas::product_factor(check, "beta", r.beta, r.d.type());
-  blas::math_fits(check, r.math, r.a.type());
-  check.rule(!r.fast_accumulation || types->computed == arithmetic::fp8, errc::invalid_argument,
-             [&] {
-               return fmt::format("fast_accumulation is for e4m3 and e5m2, a is {}",
-                                  to_string(r.a.type()));
-             });
-  check.rule(r.candidates >= 1 && r.candidates <= 64, errc::invalid_argument,
-             [&] { return fmt::format("candidates is {}, not 1 to 64", r.candidates); });
-  return check.rule(has_epilogues(*types, r.epilogue), errc::unsupported, [&] {
-    return fmt::format("cuBLASLt has no epilogue {} for these types: {}", epilogue_name(r.epilogue),
-                       type_names(r));
-  });
-}
-
-argument_checks& layouts_fit(argument_checks& check, const matmul& r) {
-  const int rank = r.d.rank();
-  check.matrix({"a", r.a}, rank).matrix({"b", r.b}, rank).matrix({"d", r.d}, rank);
-  if (!r.c.null()) check.matrix({"c", r.c}, rank);
-  check.rule(!check.good() || order_of_d(r).has_value(), errc::layout_unsupported, [&] {
+argument_checks& one_order(argument_checks& check, const matmul& r) {
+  return check.rule(!check.good() || order_of_d(r).has_value(), errc::layout_unsupported, [&] {
     return fmt::format("c and d must both be row-major or both column-major: c is {}, d is {}",
                        r.c.to_string(), r.d.to_string());
   });
-  return check.written({"d", r.d});
+}
+
+argument_checks& types_have_epilogue(argument_checks& check, const matmul& r) {
+  const auto types =
+      combination_of(r.a.type(), r.b.type(), r.c.null() ? std::nullopt : std::optional(r.c.type()),
+                     r.d.type(), {});
+  return check.rule(!check.good() || has_epilogues(*types, r.epilogue), errc::unsupported, [&] {
+    return fmt::format("cuBLASLt has no epilogue {} for these types: {}", epilogue_name(r.epilogue),
+                       type_names(r));
+  });
 }
 
 argument_checks& library_takes(argument_checks& check, const matmul& r) {
@@ -188,39 +142,6 @@ argument_checks& begins_at_multiple(argument_checks& check, const operand& t, st
     return fmt::format("{} must begin at a multiple of {} bytes{}{}, its address ends in {}",
                        t.name, bytes, by.empty() ? "" : " for ", by, beyond);
   });
-}
-
-argument_checks& writes_are_apart(argument_checks& check, const matmul& r) {
-  if (!check.good()) return check;
-  const any_tensor none;
-  const bool aux_is_read = reads_aux(r.epilogue);
-  const std::array read{operand{"a", r.a},
-                        operand{"b", r.b},
-                        operand{"bias", r.bias},
-                        operand{"aux", aux_is_read ? r.aux : none},
-                        operand{"scale_a", r.scale_a},
-                        operand{"scale_b", r.scale_b},
-                        operand{"scale_c", r.scale_c},
-                        operand{"scale_d", r.scale_d}};
-  const std::array written{operand{"d", r.d}, operand{"aux", aux_is_read ? none : r.aux},
-                           operand{"bgrad", r.bgrad}, operand{"amax_d", r.amax_d}};
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i].view.null()) continue;
-    for (const operand& one : read) {
-      if (!one.view.null()) check.apart(written[i], one);
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!written[j].view.null()) check.apart(written[i], written[j]);
-    }
-    if (r.c.null()) continue;
-    const operand c{"c", r.c};
-    if (i == 0) {
-      check.apart_or_same(written[i], c);
-    } else {
-      check.apart(written[i], c);
-    }
-  }
-  return check;
 }
 
 }  // namespace troupe::blaslt

@@ -25,44 +25,28 @@ std::string_view name_of(scaling s) noexcept {
   return place < names.size() ? names[place] : "unknown";
 }
 
-/// An f32 that belongs to a whole operand.
-argument_checks& one_factor(argument_checks& check, const operand& t, bool allowed,
-                            std::string_view where) {
-  if (t.view.null()) return check;
-  check.rule(allowed, errc::invalid_argument,
-             [&] { return fmt::format("{} is given but is only for {}", t.name, where); });
-  check.one_element(t).type(t, {dtype::f32});
-  return begins_at_multiple(check, t, scale_alignment);
-}
-
-/// The layout that blocks have: extents, and strides that the library does not let one choose.
+/// The layout that blocks have: strides that the library does not let one choose.
 /// Source: cuBLAS documentation, "Scaling factors layouts".
-argument_checks& factors(argument_checks& check, const operand& t, scaling how, bool is_a,
-                         std::int64_t outer, std::int64_t k) {
-  if (how == scaling::tensor) {
-    return one_factor(check, t, true, {});
-  }
-  check.rule(!t.view.null(), errc::invalid_argument, [&] {
+argument_checks& factors_lie_well(argument_checks& check, const operand& t, scaling how, bool is_a,
+                                  std::int64_t outer, std::int64_t k) {
+  check.rule(how == scaling::tensor || !t.view.null(), errc::invalid_argument, [&] {
     return fmt::format("{} is not given but its scaling is {}", t.name, name_of(how));
   });
-  check.type(t, {dtype::f32});
+  if (t.view.null() || !check.good()) return check;
   begins_at_multiple(check, t, scale_alignment);
+  if (how == scaling::tensor) return check;
   if (how == scaling::outer_vector) {
-    return check.packed_vector(t).extents(t, {outer}, "what the product needs");
+    return check.rule(t.view.packed(), errc::layout_unsupported, [&] {
+      return fmt::format("{} must have unit stride, it is {}", t.name, t.view.to_string());
+    });
   }
   const bool along_k = how == scaling::block_128x128;  // contiguous there
   const std::int64_t of_outer = along_k ? blocks(outer) : outer;
-  check.tensor(t, 2);
-  if (is_a) {
-    check.extents(t, {of_outer, blocks(k)}, "what the product needs");
-  } else {
-    check.extents(t, {blocks(k), of_outer}, "what the product needs");
-  }
   const int outer_at = is_a ? 0 : 1;
   const std::int64_t outer_stride = along_k ? round_up(blocks(k), 4) : 1;
   const std::int64_t k_stride = along_k ? 1 : outer;
-  check.rule(!check.good() || ((of_outer <= 1 || t.view.stride(outer_at) == outer_stride) &&
-                               (blocks(k) <= 1 || t.view.stride(1 - outer_at) == k_stride)),
+  check.rule((of_outer <= 1 || t.view.stride(outer_at) == outer_stride) &&
+                 (blocks(k) <= 1 || t.view.stride(1 - outer_at) == k_stride),
              errc::layout_unsupported, [&] {
                return fmt::format(
                    "{} in scaling {} needs strides of {} along {} and {} along k, it "
@@ -86,15 +70,8 @@ bool go_together(scaling a, scaling b) noexcept {
 
 }  // namespace
 
-argument_checks& scales_fit(argument_checks& check, const matmul& r) {
-  if (!check.good()) return check;
-  const bool fp8 = is_fp8(r.a.type());
+argument_checks& scalings_fit(argument_checks& check, const matmul& r) {
   const bool by_tensor = r.scaling_a == scaling::tensor && r.scaling_b == scaling::tensor;
-  check.rule(
-      fp8 || (by_tensor && r.scale_a.null() && r.scale_b.null()), errc::invalid_argument, [&] {
-        return fmt::format("scale_a, scale_b and their scaling are for e4m3 and e5m2, a is {}",
-                           to_string(r.a.type()));
-      });
   check.rule(go_together(r.scaling_a, r.scaling_b), errc::unsupported, [&] {
     return fmt::format("cuBLASLt does not scale a by {} and b by {}", name_of(r.scaling_a),
                        name_of(r.scaling_b));
@@ -103,19 +80,21 @@ argument_checks& scales_fit(argument_checks& check, const matmul& r) {
     return fmt::format("d must be f16, bf16 or f32 where a and b are scaled by {} and {}, it is {}",
                        name_of(r.scaling_a), name_of(r.scaling_b), to_string(r.d.type()));
   });
-  check.rule(by_tensor || r.d.rank() == 2, errc::unsupported, [&] {
+  return check.rule(by_tensor || r.d.rank() == 2, errc::unsupported, [&] {
     return fmt::format("a batch is scaled by tensor only, not by {} and {}", name_of(r.scaling_a),
                        name_of(r.scaling_b));
   });
-  if (!check.good()) return check;
+}
+
+argument_checks& scales_lie_well(argument_checks& check, const matmul& r) {
   const int rows = r.d.rank() - 2;
   const std::int64_t k = r.a.extent(rows + 1);
-  factors(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
-  factors(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
-  const bool d_fp8 = is_fp8(r.d.type());
-  one_factor(check, {"scale_c", r.scale_c}, fp8 && !r.c.null(), "c of a product of fp8");
-  one_factor(check, {"scale_d", r.scale_d}, d_fp8, "d in e4m3 or e5m2");
-  return one_factor(check, {"amax_d", r.amax_d}, d_fp8, "d in e4m3 or e5m2");
+  factors_lie_well(check, {"scale_a", r.scale_a}, r.scaling_a, true, r.d.extent(rows), k);
+  factors_lie_well(check, {"scale_b", r.scale_b}, r.scaling_b, false, r.d.extent(rows + 1), k);
+  for (const operand& t :
+       {operand{"scale_c", r.scale_c}, operand{"scale_d", r.scale_d}, operand{"amax_d", r.amax_d}})
+    begins_at_multiple(check, t, scale_alignment);
+  return check;
 }
 
 }  // namespace troupe::blaslt

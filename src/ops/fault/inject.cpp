@@ -1,4 +1,5 @@
 #include <troupe/ops/fault/inject.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <fmt/format.h>
 
@@ -42,25 +43,21 @@ std::string_view to_string(kind what) noexcept {
   return "unknown kind";
 }
 
-void inject::describe(field_visitor& fields) {
-  fields.option("what", what, kind::withdraw);
-  fields.reads("target", target);
-  fields.writes("output", output);
-  fields.value("duration_ns", duration_ns);
-}
-
-result<void> inject::validate() const {
-  const bool aimed = what == kind::write_frozen || what == kind::withdraw;
-  if (aimed && (target.null() || target.empty())) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("{} needs a target", to_string(what))};
-  }
-  if (duration_ns < 0 || duration_ns > longest_spin_ns) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("duration_ns is {}, not within 0 and {}", duration_ns,
-                                        longest_spin_ns)};
-  }
-  return {};
+void inject::describe(description<inject>& d) {
+  d.about("Injects a fault into the worker.");
+  d.value("what", &inject::what, "what the worker is made to do");
+  d.reads("target", &inject::target, {}, "tensor that the fault is aimed at").optional();
+  d.writes("output", &inject::output, {}, "tensor that is undefined after the fault")
+      .optional()
+      .may_share(&inject::target)
+      .may_repeat();
+  d.value("duration_ns", &inject::duration_ns, "time of a spin").range(0, longest_spin_ns);
+  d.rule("target has elements where what is write_frozen or withdraw",
+         [](argument_checks& check, const inject& r) {
+           const bool aimed = r.what == kind::write_frozen || r.what == kind::withdraw;
+           check.rule(!aimed || (!r.target.null() && !r.target.empty()), errc::invalid_argument,
+                      [&] { return fmt::format("{} needs a target", to_string(r.what)); });
+         });
 }
 
 }  // namespace troupe::fault

@@ -1,34 +1,22 @@
-#include "ops/validation.hpp"
-
 #include <troupe/ops/fault/spin_until.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <fmt/format.h>
 
 namespace troupe::fault {
 
-void spin_until::describe(field_visitor& fields) {
-  fields.reads("flag", flag);
-  fields.updates("output", output, add);
-  fields.value("value", value);
-  fields.value("add", add);
-  fields.value("at_most_ns", at_most_ns);
-}
-
-result<void> spin_until::validate() const {
-  argument_checks check;
-  check.one_element({"flag", flag}).type({"flag", flag}, {dtype::u32});
-  if (!output.null()) {
-    check.tensor({"output", output}).type({"output", output}, {dtype::f32});
-    check.rule(output.packed(), errc::layout_unsupported,
-               [&] { return "output must be packed, it is " + output.to_string(); });
-  }
-  return check
-      .rule(at_most_ns >= 0 && at_most_ns <= longest_spin_ns, errc::invalid_argument,
-            [&] {
-              return fmt::format("at_most_ns is {}, not within 0 and {}", at_most_ns,
-                                 longest_spin_ns);
-            })
-      .verdict();
+void spin_until::describe(description<spin_until>& d) {
+  using self = spin_until;
+  d.about("Keeps its lane busy until the program sets a flag, and writes then.");
+  d.reads("flag", &self::flag, {1}, "flag; the program stores anything but 0").in_host_memory();
+  d.updates("output", &self::output, {}, "result").updated_where(d.is(&self::add)).optional();
+  d.value("value", &self::value, "what each element of the output becomes");
+  d.value("add", &self::add, "the value is added instead");
+  d.value("at_most_ns", &self::at_most_ns, "time after which it ends in any case")
+      .range(0, longest_spin_ns);
+  d.layouts(layout::packed, {&self::output});
+  d.same_type({&self::flag}, {dtype::u32});
+  d.same_type({&self::output}, {dtype::f32});
 }
 
 }  // namespace troupe::fault

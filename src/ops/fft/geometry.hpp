@@ -24,12 +24,6 @@ enum class kind : std::uint8_t { c2c, r2c, c2r };
   if (type == dtype::c128) return dtype::f64;
   return type;
 }
-/// The type of which a complex number of that precision is one element, or two where it is a half.
-[[nodiscard]] constexpr dtype complex_of(dtype type) noexcept {
-  if (type == dtype::f32) return dtype::c64;
-  if (type == dtype::f64) return dtype::c128;
-  return type;
-}
 /// Complex numbers of which each is two elements.
 [[nodiscard]] inline bool in_pairs(const any_tensor& t, bool complex) noexcept {
   return complex && is_half(t.type());

@@ -10,39 +10,61 @@
 
 namespace troupe::fft {
 
-void r2c::describe(field_visitor& f) {
-  f.reads("in", in);
-  f.updates("out", out, in_place(in, out));
-  f.value("rank", rank);
-  f.option("scale", scale, normalization::ortho);
+void r2c::describe(description<r2c>& d) {
+  const extent batch = d.sizes("batch", 0);
+  const extent n = d.size("n");
+  const extent pair = d.size("pair");
+  d.about("Transforms real numbers along the last `rank` dimensions, forward.",
+          "cuFFT cufftXtExec, FFTW plan_guru64_dft_r2c");
+  d.reads("in", &r2c::in, {batch, n}, "real numbers");
+  d.updates("out", &r2c::out, {batch, n / 2 + 1}, "the first coefficients; in halves as pairs")
+      .shape_where(d.is(&r2c::out, {dtype::f16, dtype::bf16}), {batch, n / 2 + 1, pair})
+      .updated_where(d.in_place(&r2c::in, &r2c::out))
+      .may_share(&r2c::in);
+  d.value("rank", &r2c::rank, "how many dimensions are transformed").range(1, 3);
+  d.value("scale", &r2c::scale, "what the sums are multiplied by");
+  d.types({&r2c::in, &r2c::out}, {{dtype::f32, dtype::c64},
+                                  {dtype::f64, dtype::c128},
+                                  {dtype::f16, dtype::f16},
+                                  {dtype::bf16, dtype::bf16}});
+  d.rule(pairs_rule,
+         [](argument_checks& check, const r2c& r) { pairs_fit(check, {{"out", r.out}}); });
+  d.rule(lengths_rule, [](argument_checks& check, const r2c& r) {
+    lengths_fit(check, {{"in", r.in}, false}, r.rank);
+  });
+  d.rule(in_place_rule, [](argument_checks& check, const r2c& r) {
+    apart_or_in_place(check, {{"in", r.in}, false}, {{"out", r.out}});
+  });
 }
 
-result<void> r2c::validate() const {
-  argument_checks check;
-  check.tensor({"in", in}).tensor({"out", out});
-  check.type({"in", in}, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16});
-  check.type({"out", out}, {complex_of(in.type())});
-  return transform_fits(check, {{"in", in}, false}, {{"out", out}}, rank).verdict();
-}
-
-void c2r::describe(field_visitor& f) {
+void c2r::describe(description<c2r>& d) {
+  const extent batch = d.sizes("batch", 0);
+  const extent n = d.size("n");
+  const extent pair = d.size("pair");
+  const condition in_place = d.in_place(&c2r::in, &c2r::out);
+  d.about("Transforms back what r2c makes, inverse, along the last `rank` dimensions.",
+          "cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r");
   // In place the ends of in's rows, where out has no numbers, do not stay as they are.
-  if (in_place(in, out)) {
-    f.updates("in", in);
-  } else {
-    f.reads("in", in);
-  }
-  f.updates("out", out, in_place(in, out));
-  f.value("rank", rank);
-  f.option("scale", scale, normalization::ortho);
-}
-
-result<void> c2r::validate() const {
-  argument_checks check;
-  check.tensor({"in", in}).tensor({"out", out});
-  check.type({"in", in}, {dtype::c64, dtype::c128, dtype::f16, dtype::bf16});
-  check.type({"out", out}, {real_of(in.type())});
-  return transform_fits(check, {{"in", in}}, {{"out", out}, false}, rank).verdict();
+  d.reads("in", &c2r::in, {batch, n / 2 + 1}, "the first coefficients; in halves as pairs")
+      .shape_where(d.is(&c2r::in, {dtype::f16, dtype::bf16}), {batch, n / 2 + 1, pair})
+      .updated_where(in_place);
+  d.updates("out", &c2r::out, {batch, n}, "real numbers")
+      .updated_where(in_place)
+      .may_share(&c2r::in);
+  d.value("rank", &c2r::rank, "how many dimensions are transformed").range(1, 3);
+  d.value("scale", &c2r::scale, "what the sums are multiplied by");
+  d.types({&c2r::in, &c2r::out}, {{dtype::c64, dtype::f32},
+                                  {dtype::c128, dtype::f64},
+                                  {dtype::f16, dtype::f16},
+                                  {dtype::bf16, dtype::bf16}});
+  d.rule(pairs_rule,
+         [](argument_checks& check, const c2r& r) { pairs_fit(check, {{"in", r.in}}); });
+  d.rule(lengths_rule, [](argument_checks& check, const c2r& r) {
+    lengths_fit(check, {{"out", r.out}, false}, r.rank);
+  });
+  d.rule(in_place_rule, [](argument_checks& check, const c2r& r) {
+    apart_or_in_place(check, {{"in", r.in}}, {{"out", r.out}, false});
+  });
 }
 
 result<any_tensor> real_rows(const any_tensor& complex, std::int64_t n) {

@@ -13,59 +13,6 @@ namespace {
 // Precision cuFFT Transforms".
 constexpr std::int64_t most_halves = std::int64_t{1} << 32;
 
-argument_checks& ranks(argument_checks& check, const side& in, const side& out, std::int64_t rank) {
-  check.rule(rank >= 1 && rank <= 3, errc::invalid_argument, [&] {
-    return fmt::format("rank is {} but 1, 2 or 3 dimensions are transformed", rank);
-  });
-  for (const side* s : {&in, &out}) {
-    check.rule(number_rank(s->what.view, s->complex) >= rank, errc::shape_mismatch, [&] {
-      return fmt::format("{} dimensions are transformed, {} is {}", rank, s->what.name,
-                         s->what.view.to_string());
-    });
-  }
-  const int dimensions = check.good() ? number_rank(in.what.view, in.complex) : 0;
-  return check.rule(number_rank(out.what.view, out.complex) == dimensions || !check.good(),
-                    errc::shape_mismatch, [&] {
-                      return fmt::format(
-                          "out is {} but in is {}: they have as many dimensions of numbers",
-                          out.what.view.to_string(), in.what.view.to_string());
-                    });
-}
-
-argument_checks& extents_fit(argument_checks& check, const side& in, const side& out,
-                             std::int64_t rank) {
-  if (!check.good()) return check;
-  const int dimensions = number_rank(in.what.view, in.complex);
-  const side& lengths = in.complex && !out.complex ? out : in;
-  const side& other = &lengths == &in ? out : in;
-  std::int64_t numbers = 1;
-  for (int d = 0; check.good() && d < dimensions; ++d) {
-    const std::int64_t n = lengths.what.view.extent(d);
-    const std::int64_t stored = d == dimensions - 1 && in.complex != out.complex ? n / 2 + 1 : n;
-    check.rule(other.what.view.extent(d) == stored, errc::shape_mismatch, [&] {
-      return fmt::format("{} is {} but {} is {}: dimension {} must be {}", other.what.name,
-                         other.what.view.to_string(), lengths.what.name,
-                         lengths.what.view.to_string(), d, stored);
-    });
-    if (d < dimensions - rank) continue;
-    check.rule(n > 0, errc::shape_mismatch, [&] {
-      return fmt::format("dimension {} of {} is transformed and has no elements: {}", d,
-                         lengths.what.name, lengths.what.view.to_string());
-    });
-    if (!is_half(in.what.view.type())) continue;
-    check.rule(std::has_single_bit(static_cast<std::uint64_t>(n)), errc::unsupported, [&] {
-      return fmt::format("dimension {} of {} is {} but transforms in {} have powers of two only", d,
-                         lengths.what.name, n, to_string(in.what.view.type()));
-    });
-    if (check.good()) numbers *= n;
-  }
-  return check.rule(!is_half(in.what.view.type()) || numbers <= most_halves, errc::unsupported,
-                    [&] {
-                      return fmt::format("a transform in {} has at most 2^32 numbers, not {}",
-                                         to_string(in.what.view.type()), numbers);
-                    });
-}
-
 /// The real rows lie on the complex ones, number on number.
 bool on_each_other(const side& real, const side& complex) {
   const any_tensor& r = real.what.view;
@@ -78,14 +25,6 @@ bool on_each_other(const side& real, const side& complex) {
     if (r.extent(d) > 1 && r.stride(d) != 2 * number_stride(c, true, d)) return false;
   }
   return true;
-}
-
-argument_checks& apart_or_in_place(argument_checks& check, const side& in, const side& out) {
-  if (!check.good()) return check;
-  if (in.complex == out.complex) return check.apart_or_same(out.what, in.what);
-  const side& real = in.complex ? out : in;
-  const side& complex = in.complex ? in : out;
-  return on_each_other(real, complex) ? check : check.apart(out.what, in.what);
 }
 
 }  // namespace
@@ -109,14 +48,40 @@ argument_checks& pairs_fit(argument_checks& check, const side& s) {
   return check;
 }
 
-argument_checks& transform_fits(argument_checks& check, const side& in, const side& out,
-                                std::int64_t rank) {
-  pairs_fit(check, in);
-  pairs_fit(check, out);
-  ranks(check, in, out, rank);
-  extents_fit(check, in, out, rank);
-  check.written(out.what);
-  return apart_or_in_place(check, in, out);
+argument_checks& lengths_fit(argument_checks& check, const side& lengths, std::int64_t rank) {
+  const auto& [name, view] = lengths.what;
+  const int dimensions = number_rank(view, lengths.complex);
+  check.rule(dimensions >= rank, errc::shape_mismatch, [&] {
+    return fmt::format("{} dimensions are transformed, {} is {}", rank, name, view.to_string());
+  });
+  if (!check.good()) return check;
+  const bool half = is_half(view.type());
+  std::int64_t numbers = 1;
+  for (int d = dimensions - static_cast<int>(rank); check.good() && d < dimensions; ++d) {
+    const std::int64_t n = view.extent(d);
+    check.rule(n > 0, errc::shape_mismatch, [&] {
+      return fmt::format("dimension {} of {} is transformed and has no elements: {}", d, name,
+                         view.to_string());
+    });
+    if (!half) continue;
+    check.rule(std::has_single_bit(static_cast<std::uint64_t>(n)), errc::unsupported, [&] {
+      return fmt::format("dimension {} of {} is {} but transforms in {} have powers of two only", d,
+                         name, n, to_string(view.type()));
+    });
+    if (check.good()) numbers *= n;
+  }
+  return check.rule(numbers <= most_halves, errc::unsupported, [&] {
+    return fmt::format("a transform in {} has at most 2^32 numbers, not {}", to_string(view.type()),
+                       numbers);
+  });
+}
+
+argument_checks& apart_or_in_place(argument_checks& check, const side& in, const side& out) {
+  if (!check.good()) return check;
+  if (in.complex == out.complex) return check.apart_or_same(out.what, in.what);
+  const side& real = in.complex ? out : in;
+  const side& complex = in.complex ? in : out;
+  return on_each_other(real, complex) ? check : check.apart(out.what, in.what);
 }
 
 }  // namespace troupe::fft

@@ -1,13 +1,13 @@
-#include "ops/validation.hpp"
-
 #include <troupe/ops/jit/arguments.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
 
 namespace troupe::jit {
 namespace {
@@ -68,15 +68,39 @@ bool has_tensor(argument::kind what) noexcept {
   return false;
 }
 
-// Fields are shown and refused by name.
-std::string_view field_name(std::size_t i) {
-  static const std::array<std::string, 64> names = [] {
-    std::array<std::string, 64> made;
-    for (std::size_t n = 0; n < made.size(); ++n)
-      made[n] = fmt::format("argument {}", n);
-    return made;
-  }();
-  return i < names.size() ? std::string_view(names[i]) : "a later argument";
+std::string argument_name(std::size_t i) { return fmt::format("argument {}", i); }
+
+void arguments_can_be(argument_checks& check, const arguments& given) {
+  arguments::reader r(given);
+  for (std::size_t i = 0; check.good(); ++i) {
+    const auto one = r.next();
+    if (!one) break;
+    if (one->tensor == nullptr) continue;
+    check.rule(!one->tensor->null(), errc::invalid_argument,
+               [&] { return argument_name(i) + " is no tensor"; });
+    if (!check.good() || one->what != argument::kind::tile) continue;
+    const auto how = tile::read(one->tile);
+    if (!how) break;
+    if (auto fits = how->check(*one->tensor); !fits) {
+      const error why = std::move(fits).error();
+      check.rule(false, why.code, [&] { return argument_name(i) + ": " + why.message; });
+    }
+  }
+  check.rule(r.at_end(), errc::invalid_argument, [] {
+    return std::string(
+        "an argument cannot be: a struct without bytes, or of more than 4 GiB, or a tile of more "
+        "than 5 dimensions");
+  });
+}
+
+void parameters_fit(argument_checks& check, const arguments& given) {
+  if (!check.good()) return;
+  std::size_t bytes = 0;
+  given.for_each([&](const arguments::view& one) { bytes += one.parameter_bytes(); });
+  check.rule(bytes <= arguments::most_bytes, errc::size_overflow, [&] {
+    return fmt::format("the arguments take {} bytes, a kernel's parameters have at most {}", bytes,
+                       arguments::most_bytes);
+  });
 }
 
 }  // namespace
@@ -104,13 +128,16 @@ argument tile_of(const any_tensor& t, access role, const tile& how) {
 arguments::arguments(std::initializer_list<argument> list) {
   codes_.reserve(list.size());
   values_.reserve(list.size());
-  tensors_.reserve(list.size());
+  for (const access role : {access::read, access::write, access::update}) {
+    tensors(role).reserve(static_cast<std::size_t>(std::ranges::count_if(
+        list, [role](const argument& one) { return has_tensor(one.kind_) && one.role_ == role; })));
+  }
   for (const argument& one : list)
     add(one);
 }
 
 void arguments::add(const argument& one) {
-  // A value that does not fit its code is one that no kernel takes: `validate` refuses it.
+  // A value that does not fit its code is one that no kernel takes: a rule refuses it.
   const std::size_t size =
       std::min<std::size_t>(one.value_.size(), std::numeric_limits<std::uint32_t>::max());
   codes_.push_back(pack({.what = one.kind_,
@@ -123,38 +150,26 @@ void arguments::add(const argument& one) {
     std::memcpy(&values_[word], one.value_.data(), size);
   }
   if (!has_tensor(one.kind_)) return;
-  tensors_.push_back(one.tensor_);
+  tensors(one.role_).push_back(one.tensor_);
   if (one.kind_ == argument::kind::tile) one.tile_.write(tiles_);
 }
 
-void arguments::describe(field_visitor& fields) {
-  fields.value("arguments", codes_);
-  std::size_t with_tensor = 0;
-  if (codes_.size() <= most) {
-    for (const std::int64_t packed : codes_) {
-      const auto c = unpack(packed);
-      if (c && has_tensor(c->what)) ++with_tensor;
-    }
-  }
-  tensors_.resize(with_tensor);
-  for (std::size_t i = 0, t = 0; t < with_tensor; ++i) {
-    const auto c = unpack(codes_[i]);
-    if (!c || !has_tensor(c->what)) continue;
-    any_tensor& tensor = tensors_[t++];
-    switch (c->role) {
-      case access::read:
-        fields.reads(field_name(i), tensor);
-        break;
-      case access::write:
-        fields.writes(field_name(i), tensor);
-        break;
-      case access::update:
-        fields.updates(field_name(i), tensor);
-        break;
-    }
-  }
-  fields.value("values", values_);
-  fields.value("tiles", tiles_);
+std::vector<any_tensor>& arguments::tensors(access role) noexcept {
+  return role == access::read ? reads_ : role == access::write ? writes_ : updates_;
+}
+const std::vector<any_tensor>& arguments::tensors(access role) const noexcept {
+  return role == access::read ? reads_ : role == access::write ? writes_ : updates_;
+}
+
+void arguments::describe(description<arguments>& d) {
+  d.value("codes", &arguments::codes_, "kind, role, type and size of each argument").range(0, most);
+  d.reads("reads", &arguments::reads_, {}, "tensors that are only read");
+  d.writes("writes", &arguments::writes_, {}, "tensors that are overwritten");
+  d.updates("updates", &arguments::updates_, {}, "tensors that are read and written").may_repeat();
+  d.value("values", &arguments::values_, "of numbers and structs, each from a word of its own on");
+  d.value("tiles", &arguments::tiles_, "how tensor maps are made");
+  d.rule("the codes tell what there is, and tiles can be of their tensors", arguments_can_be);
+  d.rule("the arguments fit a kernel's parameters", parameters_fit);
 }
 
 std::optional<arguments::view> arguments::reader::next() {
@@ -172,9 +187,11 @@ std::optional<arguments::view> arguments::reader::next() {
     word_ += words_of(c->size);
     return one;
   }
-  good_ = c->size == 0 && tensor_ < of_.tensors_.size();
+  const std::vector<any_tensor>& tensors = of_.tensors(c->role);
+  std::size_t& tensor = tensor_[static_cast<std::size_t>(c->role)];
+  good_ = c->size == 0 && tensor < tensors.size();
   if (!good_) return std::nullopt;
-  one.tensor = &of_.tensors_[tensor_++];
+  one.tensor = &tensors[tensor++];
   one.type = one.tensor->type();
   if (c->what == argument::kind::tile) {
     const auto left = std::span(of_.tiles_).subspan(tile_);
@@ -188,49 +205,11 @@ std::optional<arguments::view> arguments::reader::next() {
 }
 
 bool arguments::reader::at_end() const noexcept {
-  return good_ && code_ == of_.codes_.size() && tensor_ == of_.tensors_.size() &&
-         word_ == of_.values_.size() && tile_ == of_.tiles_.size();
-}
-
-result<void> arguments::validate() const {
-  if (codes_.size() > most) {
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format("{} arguments, at most {}", codes_.size(), most)};
-  }
-  reader r(*this);
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; const auto one = r.next(); ++i) {
-    bytes += one->parameter_bytes();
-    if (one->tensor == nullptr) continue;
-    argument_checks check;
-    const operand given{field_name(i), *one->tensor};
-    check.rule(!one->tensor->null(), errc::invalid_argument,
-               [&] { return fmt::format("{} is no tensor", given.name); });
-    check.tensor(given);
-    if (one->role == access::write) check.written(given);
-    if (auto verdict = check.verdict(); !verdict) return verdict;
-    if (one->what != argument::kind::tile) continue;
-    const auto how = tile::read(one->tile);
-    if (!how) break;
-    if (auto fits = how->check(*one->tensor); !fits) {
-      error why = std::move(fits).error();
-      why.message = fmt::format("{}: {}", given.name, why.message);
-      return why;
-    }
-  }
-  if (!r.at_end()) {
-    return error{.code = errc::invalid_argument,
-                 .message =
-                     "an argument cannot be: a struct without bytes, or of more than 4 GiB, "
-                     "or a tile of more than 5 dimensions"};
-  }
-  if (bytes > most_bytes) {
-    return error{.code = errc::size_overflow,
-                 .message = fmt::format("the arguments take {} bytes, a kernel's parameters have "
-                                        "at most {}",
-                                        bytes, most_bytes)};
-  }
-  return {};
+  const auto all_read = [this](access role) {
+    return tensor_[static_cast<std::size_t>(role)] == of_.tensors(role).size();
+  };
+  return good_ && code_ == of_.codes_.size() && all_read(access::read) && all_read(access::write) &&
+         all_read(access::update) && word_ == of_.values_.size() && tile_ == of_.tiles_.size();
 }
 
 std::size_t arguments::view::parameter_bytes() const noexcept {

@@ -4,22 +4,15 @@
 
 namespace troupe::jit {
 
-void attributes::describe(field_visitor& fields) { kernel.describe(fields); }
-
-result<void> attributes::validate() const { return kernel.validate(); }
-
-void occupancy::describe(field_visitor& fields) {
-  kernel.describe(fields);
-  describe_dims(fields, block_names, block);
-  fields.value("shared_bytes", shared_bytes);
-  describe_dims(fields, cluster_names, cluster);
+void attributes::describe(description<attributes>& d) {
+  d.about("Loads a kernel and says what it is.", "cuFuncGetAttribute, cuFuncGetParamInfo");
+  d.group("kernel", &attributes::kernel);
 }
 
-result<void> occupancy::validate() const {
-  if (auto valid = kernel.validate(); !valid) return valid;
-  argument_checks check;
-  check_shape(check, {.block = block, .shared_bytes = shared_bytes, .cluster = cluster});
-  return check.verdict();
+void occupancy::describe(description<occupancy>& d) {
+  d.about("Asks how much of a kernel runs at once.", "cuOccupancy…");
+  d.group("kernel", &occupancy::kernel);
+  describe_block(d);
 }
 
 }  // namespace troupe::jit

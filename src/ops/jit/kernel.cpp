@@ -1,7 +1,7 @@
 #include "ops/jit/signature.hpp"
-#include "ops/validation.hpp"
 
 #include <troupe/ops/jit/kernel.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <fmt/format.h>
 
@@ -9,34 +9,32 @@
 #include <cstring>
 
 namespace troupe::jit {
+namespace {
 
-void kernel::describe(field_visitor& fields) {
-  fields.value("kernel", name_);
-  fields.value("image_digest", digest_);
-  fields.reads("image", image_);
+constexpr std::size_t digest_words = digest::size / sizeof(std::int64_t);
+
+argument_checks& is_text(argument_checks& check, std::string_view name) {
+  return check.rule(name.find('\0') == std::string_view::npos, errc::invalid_argument,
+                    [] { return std::string("the kernel's name has a NUL in it"); });
+}
+
+}  // namespace
+
+void kernel::describe(description<kernel>& d) {
+  const extent bytes = d.size("bytes");
+  d.value("name", &kernel::name_, "of its entry in the image").at_least(1);
+  d.value("digest", &kernel::digest_, "the image's SHA-256").range(digest_words, digest_words);
+  d.reads("image", &kernel::image_, {bytes}, "cubin, PTX or fatbin").in_host_memory();
+  d.layouts(layout::packed, {&kernel::image_});
+  d.same_type({&kernel::image_}, {dtype::u8});
+  d.rule("the name has no NUL in it",
+         [](argument_checks& check, const kernel& k) { is_text(check, k.name_); });
 }
 
 digest kernel::image_digest() const noexcept {
   digest made;
   std::memcpy(made.bytes.data(), digest_.data(), made.bytes.size());
   return made;
-}
-
-result<void> kernel::validate() const {
-  argument_checks check;
-  constexpr std::size_t digest_words = digest::size / sizeof(std::int64_t);
-  check.rule(
-      !name_.empty() && !image_.null() && digest_.size() == digest_words, errc::invalid_argument,
-      [] {
-        return std::string("kernel is of no module: loaded_module::kernel makes one that is");
-      });
-  check.packed_vector({"image", image_}).type({"image", image_}, {dtype::u8});
-  check.rule(image_.space() == memory_space::host, errc::invalid_argument, [] {
-    return std::string("image lies in device memory, workers read it from the host's");
-  });
-  check.rule(name_.find('\0') == std::string::npos, errc::invalid_argument,
-             [] { return std::string("the kernel's name has a NUL in it"); });
-  return check.verdict();
 }
 
 result<void> kernel::check(const arguments& given) const {

@@ -2,7 +2,10 @@
 
 namespace troupe::lane {
 
-void launch::describe(field_visitor& /*fields*/) {}
-result<void> launch::validate() const { return {}; }
+void launch::describe(description<launch>& d) {
+  d.about(
+      "Launches a kernel that does nothing, in its lane: the smallest work that a GPU can be "
+      "given.");
+}
 
 }  // namespace troupe::lane

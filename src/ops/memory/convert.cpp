@@ -1,19 +1,15 @@
-#include "ops/validation.hpp"
-
 #include <troupe/ops/memory/convert.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 namespace troupe::memory {
 
-void convert::describe(field_visitor& f) {
-  f.reads("from", from);
-  f.updates("to", to, to.same_view(from));
-}
-
-result<void> convert::validate() const {
-  argument_checks check;
-  check.tensor({"from", from}).tensor({"to", to}).written({"to", to});
-  check.same_extents({"to", to}, {"from", from});
-  return check.apart_or_same({"to", to}, {"from", from}).verdict();
+void convert::describe(description<convert>& d) {
+  const extent any = d.sizes("shape", 0);
+  d.about("Copies elements into another element type: to[i] = type_of_to(from[i]).");
+  d.reads("from", &convert::from, {any}, "source");
+  d.updates("to", &convert::to, {any}, "destination")
+      .updated_where(d.same_view(&convert::to, &convert::from))
+      .may_be(&convert::from);
 }
 
 }  // namespace troupe::memory

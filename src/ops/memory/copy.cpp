@@ -1,20 +1,27 @@
-#include "ops/validation.hpp"
-
 #include <troupe/ops/memory/copy.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 namespace troupe::memory {
+namespace {
 
-void copy::describe(field_visitor& f) {
-  f.reads("from", from);
-  // A copy of a view to itself leaves the content as it is: no overwrite.
-  f.updates("to", to, to.same_view(from));
+type_rows same_type_of_any() {
+  type_rows made({});
+  for (int i = 0; i < dtype_count; ++i)
+    made.rows.emplace_back(2, static_cast<dtype>(i));
+  return made;
 }
 
-result<void> copy::validate() const {
-  argument_checks check;
-  check.tensor({"from", from}).tensor({"to", to}).written({"to", to});
-  check.same_type({"to", to}, {"from", from}).same_extents({"to", to}, {"from", from});
-  return check.apart_or_same({"to", to}, {"from", from}).verdict();
+}  // namespace
+
+void copy::describe(description<copy>& d) {
+  const extent any = d.sizes("shape", 0);
+  d.about("Copies elements: to = from.");
+  d.reads("from", &copy::from, {any}, "source");
+  // A copy of a view to itself leaves the content as it is: no overwrite.
+  d.updates("to", &copy::to, {any}, "destination")
+      .updated_where(d.same_view(&copy::to, &copy::from))
+      .may_be(&copy::from);
+  d.types({&copy::from, &copy::to}, same_type_of_any());
 }
 
 }  // namespace troupe::memory

@@ -1,45 +1,35 @@
 #include "ops/integer_values.hpp"
-#include "ops/validation.hpp"
 
 #include <troupe/ops/memory/fill.hpp>
+#include <troupe/request/argument_checks.hpp>
 
 #include <string>
 
 namespace troupe::memory {
 
-void fill::describe(field_visitor& f) {
-  f.writes("to", to);
-  f.value("value", value);
+void fill::describe(description<fill>& d) {
+  d.about("Sets every element to one value: to = value.");
+  d.writes("to", &fill::to, {}, "destination");
+  d.value("value", &fill::value, "value of each element");
+  d.factors({&fill::value}, &fill::to);
+  d.rule("an integer type of to holds the value", [](argument_checks& check, const fill& r) {
+    const dtype type = r.to.type();
+    check.rule(!is_integer(type) || integer_type_holds(type, r.value), errc::invalid_argument, [&] {
+      return "value is " + text_of(r.value) + ", which " + std::string(to_string(type)) +
+             " cannot hold";
+    });
+  });
 }
 
-result<void> fill::validate() const {
-  argument_checks check;
-  check.tensor({"to", to}).written({"to", to}).factor("value", value, to.type());
-  return check
-      .rule(!is_integer(to.type()) || integer_type_holds(to.type(), value), errc::invalid_argument,
-            [&] {
-              return "value is " + text_of(value) + ", which " + std::string(to_string(to.type())) +
-                     " cannot hold";
-            })
-      .verdict();
-}
-
-void set_bytes::describe(field_visitor& f) {
-  f.writes("to", to);
-  f.value("byte", byte);
-}
-
-result<void> set_bytes::validate() const {
-  const std::int64_t largest = to.type() == dtype::boolean ? 1 : 255;
-  argument_checks check;
-  return check.tensor({"to", to})
-      .written({"to", to})
-      .rule(byte >= 0 && byte <= largest, errc::invalid_argument,
-            [&] {
-              return "byte is " + std::to_string(byte) + ", not within 0 and " +
-                     std::to_string(largest);
-            })
-      .verdict();
+void set_bytes::describe(description<set_bytes>& d) {
+  d.about("Sets every byte of every element (memset).");
+  d.writes("to", &set_bytes::to, {}, "destination");
+  d.value("byte", &set_bytes::byte, "value of each byte").range(0, 255);
+  d.rule("byte is 0 or 1 where to is bool", [](argument_checks& check, const set_bytes& r) {
+    check.rule(r.to.type() != dtype::boolean || r.byte <= 1, errc::invalid_argument, [&] {
+      return "byte is " + std::to_string(r.byte) + ", it must be 0 or 1 where to is bool";
+    });
+  });
 }
 
 }  // namespace troupe::memory

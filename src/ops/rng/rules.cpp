@@ -4,9 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cmath>
-
 namespace troupe::rng {
 namespace {
 
@@ -20,14 +17,6 @@ std::int64_t end_of_stream(generator_type type) noexcept {
   return type == generator_type::sobol32 || type == generator_type::scrambled_sobol32
              ? points_of_32_bits
              : longest;
-}
-
-void describe_bits(field_visitor& f, std::string_view name, std::uint64_t& value) {
-  auto number = std::bit_cast<std::int64_t>(value);
-  f.value(name, number);
-  // As with options: nothing is written where it is only read.
-  const auto described = std::bit_cast<std::uint64_t>(number);
-  if (value != described) value = described;
 }
 
 }  // namespace
@@ -56,52 +45,33 @@ std::string_view to_string(generator_type type) noexcept {
   return "unknown";
 }
 
-void describe(field_visitor& f, position& from) {
-  f.option("type", from.type, generator_type::scrambled_sobol64);
-  describe_bits(f, "seed", from.seed);
-  describe_bits(f, "subsequence", from.subsequence);
-  f.value("offset", from.offset);
+void position::describe(description<position>& d) {
+  d.value("type", &position::type, "what makes the stream");
+  d.value("seed", &position::seed, "which stream");
+  d.value("subsequence", &position::subsequence, "which part of it")
+      .only_where(d.is(&position::type, {generator_type::philox4x32_10}));
+  d.value("offset", &position::offset, "where in it, in words of 32 bits or in points").at_least(0);
 }
 
-argument_checks& drawn(argument_checks& check, const any_tensor& to, const position& from,
-                       std::initializer_list<dtype> types, std::size_t words, quasi generators) {
-  check.tensor({"to", to}).type({"to", to}, types).written({"to", to});
-  check.rule(from.offset >= 0, errc::invalid_argument,
-             [&] { return fmt::format("offset is {}, it must be at least 0", from.offset); });
-  check.rule(from.subsequence == 0 || from.type == generator_type::philox4x32_10,
-             errc::invalid_argument, [&] {
-               return fmt::format("subsequence is {}, but {} has one sequence for each seed",
-                                  from.subsequence, to_string(from.type));
+argument_checks& stream_reaches(argument_checks& check, const any_tensor& to, const position& from,
+                                std::int64_t consumes) {
+  check.rule(!is_quasi(from.type) || dimensions_of(to) <= most_dimensions, errc::invalid_argument,
+             [&] {
+               return fmt::format("points of {} dimensions; {} has {} at most", dimensions_of(to),
+                                  to_string(from.type), most_dimensions);
              });
-  if (is_quasi(from.type)) {
-    check.rule(generators == quasi::allowed, errc::invalid_argument, [&] {
-      return fmt::format("{} is quasirandom; this needs a pseudorandom generator",
-                         to_string(from.type));
-    });
-    check.rule(dimensions_of(to) <= most_dimensions, errc::invalid_argument, [&] {
-      return fmt::format("points of {} dimensions; {} has {} at most", dimensions_of(to),
-                         to_string(from.type), most_dimensions);
-    });
-  }
-  // `consumed` multiplies, so only what has passed is counted; counts have 56 bits at most there.
+  const std::int64_t end = end_of_stream(from.type);
   return check.rule(
-      !check.good() || (to.count() <= max_elements &&
-                        from.offset <= end_of_stream(from.type) - consumed(from, to, words)),
-      errc::size_overflow, [&] {
+      to.count() <= max_elements && from.offset <= end - consumes, errc::size_overflow, [&] {
         return fmt::format("{} elements from offset {} on go beyond the {} that {} has", to.count(),
-                           from.offset, end_of_stream(from.type), to_string(from.type));
+                           from.offset, end, to_string(from.type));
       });
 }
 
-argument_checks& finite(argument_checks& check, std::string_view name, double value) {
-  return check.rule(std::isfinite(value), errc::invalid_argument,
-                    [&] { return fmt::format("{} is {}, it must be finite", name, value); });
-}
-
-argument_checks& within(argument_checks& check, std::string_view name, double value, bool holds,
-                        std::string_view rule) {
-  return finite(check, name, value).rule(holds, errc::invalid_argument, [&] {
-    return fmt::format("{} is {}, it must be {}", name, value, rule);
+argument_checks& is_pseudorandom(argument_checks& check, const position& from) {
+  return check.rule(!is_quasi(from.type), errc::invalid_argument, [&] {
+    return fmt::format("{} is quasirandom; this needs a pseudorandom generator",
+                       to_string(from.type));
   });
 }
 

@@ -1,30 +1,43 @@
 #pragma once
 
-#include "ops/validation.hpp"
-
-#include <troupe/ops/request.hpp>
 #include <troupe/ops/rng/generator.hpp>
+#include <troupe/request/argument_checks.hpp>
+#include <troupe/request/request.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 
 /// What the requests of this library have in common.
 namespace troupe::rng {
 
-void describe(field_visitor& f, position& from);
+/// The stream has all that a request consumes from `from` on.
+argument_checks& stream_reaches(argument_checks& check, const any_tensor& to, const position& from,
+                                std::int64_t consumes);
+/// Only the pseudorandom generators will do.
+argument_checks& is_pseudorandom(argument_checks& check, const position& from);
 
-enum class quasi : bool { refused, allowed };
-
-/// `to` can be written, has one of the types, and the stream is long enough from `from` on.
-argument_checks& drawn(argument_checks& check, const any_tensor& to, const position& from,
-                       std::initializer_list<dtype> types, std::size_t words,
-                       quasi generators = quasi::allowed);
-
-/// `name` is a finite number.
-argument_checks& finite(argument_checks& check, std::string_view name, double value);
-/// `name` is finite and `holds`, which `rule` says in words: "at least 0".
-argument_checks& within(argument_checks& check, std::string_view name, double value, bool holds,
-                        std::string_view rule);
+/// Where numbers are drawn from, into a `to` of one of these types.
+template <class R>
+void describe_stream(description<R>& d, std::initializer_list<dtype> types) {
+  d.group("from", &R::from);
+  d.same_type({&R::to}, types);
+  d.rule("the stream reaches as far as the request consumes of it",
+         [](argument_checks& check, const R& r) {
+           stream_reaches(check, r.to, r.from, r.consumes());
+         });
+}
+/// The same, and a `to` of any shape.
+template <class R>
+void describe_drawn(description<R>& d, std::initializer_list<dtype> types) {
+  d.writes("to", &R::to, {}, "takes what is drawn, in row-major order");
+  describe_stream(d, types);
+}
+template <class R>
+void takes_pseudorandom_only(description<R>& d) {
+  d.rule("the generator is pseudorandom",
+         [](argument_checks& check, const R& r) { is_pseudorandom(check, r.from); });
+}
 
 }  // namespace troupe::rng

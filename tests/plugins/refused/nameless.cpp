@@ -7,8 +7,7 @@ namespace {
 struct alone {
   static constexpr std::string_view name = "alone";
   using reply = void;
-  void describe(troupe::field_visitor&) {}
-  [[nodiscard]] troupe::result<void> validate() const { return {}; }
+  static void describe(troupe::description<alone>&) {}
 };
 
 const troupe::plugin_operations operations([](troupe::operation_table& table) {

@@ -7,8 +7,7 @@ namespace {
 struct usurped {
   static constexpr std::string_view name = "blas.of_mine";
   using reply = void;
-  void describe(troupe::field_visitor&) {}
-  [[nodiscard]] troupe::result<void> validate() const { return {}; }
+  static void describe(troupe::description<usurped>&) {}
 };
 
 const troupe::plugin_operations operations([](troupe::operation_table& table) {

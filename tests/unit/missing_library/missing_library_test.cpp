@@ -3,7 +3,7 @@
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/ops/memory/fill.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,15 +23,13 @@ namespace fs = std::filesystem;
 struct work {
   using reply = void;
   static constexpr std::string_view name = "vendor.work";
-  void describe(field_visitor&) {}
-  [[nodiscard]] result<void> validate() const { return {}; }
+  static void describe(description<work>&) {}
 };
 
 struct other_work {
   using reply = void;
   static constexpr std::string_view name = "elsewhere.work";
-  void describe(field_visitor&) {}
-  [[nodiscard]] result<void> validate() const { return {}; }
+  static void describe(description<other_work>&) {}
 };
 
 /// A folder with the CPU backend and, beside it, the plugin that cannot be loaded.

@@ -3,29 +3,12 @@
 
 namespace worked_example {
 
-void running_sum::describe(troupe::field_visitor& fields) {
-  fields.reads("x", x);
-  fields.writes("y", y);
-}
-
-troupe::result<void> running_sum::validate() const {
-  using troupe::errc;
-  using troupe::error;
-  if (x.rank() != 1 || y.rank() != 1 || x.extent(0) != y.extent(0)) {
-    return error{.code = errc::shape_mismatch,
-                 .message = "x is " + x.to_string() + " but y is " + y.to_string() +
-                            "; both are vectors of one length"};
-  }
-  if (x.type() != troupe::dtype::f32 || y.type() != troupe::dtype::f32) {
-    return error{.code = errc::type_mismatch, .message = "x and y hold f32"};
-  }
-  if (x.overlaps(y)) {
-    return error{.code = errc::aliasing, .message = "y is written while x is read"};
-  }
-  if (!y.injective()) {
-    return error{.code = errc::layout_unsupported, .message = "two places of y are one element"};
-  }
-  return {};
+void running_sum::describe(troupe::description<running_sum>& d) {
+  const troupe::extent n = d.size("n");
+  d.about("Sums up as it goes: y[i] = x[0] + … + x[i].");
+  d.reads("x", &running_sum::x, {n}, "numbers");
+  d.writes("y", &running_sum::y, {n}, "sum of each number and all before it");
+  d.same_type({&running_sum::x, &running_sum::y}, {troupe::dtype::f32});
 }
 // endregion: description
 

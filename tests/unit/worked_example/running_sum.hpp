@@ -1,7 +1,7 @@
 #pragma once
 
 // region: request
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 #include <troupe/worker/executor.hpp>
 
 namespace worked_example {
@@ -16,8 +16,7 @@ struct running_sum {
   troupe::any_tensor x{};
   troupe::any_tensor y{};
 
-  void describe(troupe::field_visitor& fields);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(troupe::description<running_sum>& d);
 };
 
 /// Lists the executors: what a worker calls, and what `worker_entry` and `own_operations` are

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <vector>
 
@@ -32,8 +32,7 @@ struct TROUPE_EXPORT gemm_strided_batched {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemm_strided_batched>& d);
 };
 
 /// Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.
@@ -55,8 +54,7 @@ struct TROUPE_EXPORT gemm_batched {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemm_batched>& d);
 };
 
 /// Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ.
@@ -79,8 +77,7 @@ struct TROUPE_EXPORT gemm_grouped {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemm_grouped>& d);
 };
 
 /// Multiplies matrices and vectors: yᵢ = alpha · op_a(aᵢ) · xᵢ + beta · yᵢ.
@@ -98,8 +95,7 @@ struct TROUPE_EXPORT gemv_batched {
   scalar beta = 0;
   op op_a = op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemv_batched>& d);
 };
 
 /// Solves triangular systems: op_a(aᵢ) · xᵢ = alpha · bᵢ (left), or xᵢ · op_a(aᵢ) = alpha · bᵢ.
@@ -119,8 +115,7 @@ struct TROUPE_EXPORT trsm_batched {
   op op_a = op::none;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<trsm_batched>& d);
 };
 
 }  // namespace troupe::blas

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Factorisations and solves of batches of small matrices.
 ///
@@ -29,8 +29,7 @@ struct TROUPE_EXPORT getrf_batched {
   any_tensor pivots{};
   any_tensor info{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<getrf_batched>& d);
 };
 
 /// Solves systems with factors from `getrf_batched`: op_a(aᵢ) · xᵢ = bᵢ.
@@ -48,8 +47,7 @@ struct TROUPE_EXPORT getrs_batched {
   any_tensor b{};
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<getrs_batched>& d);
 };
 
 /// Inverts matrices from their factors of `getrf_batched`: cᵢ = aᵢ⁻¹.
@@ -66,8 +64,7 @@ struct TROUPE_EXPORT getri_batched {
   any_tensor c{};
   any_tensor info{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<getri_batched>& d);
 };
 
 /// Factors matrices in place: aᵢ = Qᵢ · Rᵢ, Q as Householder reflectors.
@@ -81,8 +78,7 @@ struct TROUPE_EXPORT geqrf_batched {
   any_tensor a{};
   any_tensor tau{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<geqrf_batched>& d);
 };
 
 }  // namespace troupe::blas

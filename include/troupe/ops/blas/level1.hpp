@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 1: vectors.
 ///
@@ -22,8 +22,7 @@ struct TROUPE_EXPORT axpy {
   any_tensor y{};
   scalar alpha = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<axpy>& d);
 };
 
 /// Multiplies a vector by a factor: x = alpha · x.
@@ -37,8 +36,7 @@ struct TROUPE_EXPORT scal {
   any_tensor x{};
   scalar alpha = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<scal>& d);
 };
 
 /// Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ.
@@ -54,8 +52,7 @@ struct TROUPE_EXPORT copy {
   any_tensor y{};
   bool reversed = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<copy>& d);
 };
 
 /// Exchanges two vectors.
@@ -68,8 +65,7 @@ struct TROUPE_EXPORT swap {
   any_tensor x{};
   any_tensor y{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<swap>& d);
 };
 
 }  // namespace troupe::blas

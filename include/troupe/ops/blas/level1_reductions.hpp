@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 1: reductions of vectors to a number.
 ///
@@ -20,8 +20,7 @@ struct TROUPE_EXPORT dot {
   any_tensor y{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<dot>& d);
 };
 
 /// The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0.
@@ -35,8 +34,7 @@ struct TROUPE_EXPORT dsdot {
   any_tensor y{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<dsdot>& d);
 };
 
 /// The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 and
@@ -52,8 +50,7 @@ struct TROUPE_EXPORT sdsdot {
   scalar alpha = 0;
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<sdsdot>& d);
 };
 
 /// The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ.
@@ -67,8 +64,7 @@ struct TROUPE_EXPORT dotc {
   any_tensor y{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<dotc>& d);
 };
 
 /// The product of two complex vectors, none conjugated: Σ xᵢ · yᵢ.
@@ -82,8 +78,7 @@ struct TROUPE_EXPORT dotu {
   any_tensor y{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<dotu>& d);
 };
 
 /// The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way.
@@ -97,8 +92,7 @@ struct TROUPE_EXPORT nrm2 {
   any_tensor x{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<nrm2>& d);
 };
 
 /// The sum of magnitudes Σ|Re xᵢ| + |Im xᵢ|.
@@ -111,8 +105,7 @@ struct TROUPE_EXPORT asum {
   any_tensor x{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<asum>& d);
 };
 
 /// The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
@@ -126,8 +119,7 @@ struct TROUPE_EXPORT iamax {
   any_tensor x{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<iamax>& d);
 };
 
 /// The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
@@ -141,8 +133,7 @@ struct TROUPE_EXPORT iamin {
   any_tensor x{};
   any_tensor result{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] troupe::result<void> validate() const;
+  static void describe(description<iamin>& d);
 };
 
 }  // namespace troupe::blas

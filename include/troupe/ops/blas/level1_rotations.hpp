@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 1: plane rotations.
 ///
@@ -25,8 +25,7 @@ struct TROUPE_EXPORT rot {
   any_tensor c_at{};
   any_tensor s_at{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<rot>& d);
 };
 
 /// Generates a plane rotation: c and s with c · a + s · b = r and c · b − conj(s) · a = 0.
@@ -43,8 +42,7 @@ struct TROUPE_EXPORT rotg {
   any_tensor c{};
   any_tensor s{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<rotg>& d);
 };
 
 /// Applies a modified plane rotation to two vectors: [x; y] = H · [x; y].
@@ -60,8 +58,7 @@ struct TROUPE_EXPORT rotm {
   any_tensor y{};
   any_tensor param{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<rotm>& d);
 };
 
 /// Generates the modified plane rotation that makes the second component of
@@ -80,8 +77,7 @@ struct TROUPE_EXPORT rotmg {
   any_tensor y1{};
   any_tensor param{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<rotmg>& d);
 };
 
 }  // namespace troupe::blas

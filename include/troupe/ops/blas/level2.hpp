@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 2: a general or triangular matrix and vectors.
 ///
@@ -28,8 +28,7 @@ struct TROUPE_EXPORT gemv {
   scalar beta = 0;
   op op_a = op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemv>& d);
 };
 
 /// Adds a product of two real vectors to a matrix: a = alpha · x · yᵀ + a.
@@ -44,8 +43,7 @@ struct TROUPE_EXPORT ger {
   any_tensor a{};
   scalar alpha = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<ger>& d);
 };
 
 /// Adds a product of two complex vectors to a matrix: a = alpha · x · yᵀ + a.
@@ -60,8 +58,7 @@ struct TROUPE_EXPORT geru {
   any_tensor a{};
   scalar alpha = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<geru>& d);
 };
 
 /// Adds a product of two complex vectors to a matrix: a = alpha · x · yᴴ + a.
@@ -76,8 +73,7 @@ struct TROUPE_EXPORT gerc {
   any_tensor a{};
   scalar alpha = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gerc>& d);
 };
 
 /// Multiplies a vector by a triangular matrix: x = op_a(a) · x.
@@ -94,8 +90,7 @@ struct TROUPE_EXPORT trmv {
   blas::diag diag = blas::diag::non_unit;
   op op_a = op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<trmv>& d);
 };
 
 /// Solves a triangular system: x = op_a(a)⁻¹ · x.
@@ -112,8 +107,7 @@ struct TROUPE_EXPORT trsv {
   blas::diag diag = blas::diag::non_unit;
   op op_a = op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<trsv>& d);
 };
 
 }  // namespace troupe::blas

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 2: band matrices and vectors, in LAPACK's band storage.
 ///
@@ -30,8 +30,7 @@ struct TROUPE_EXPORT gbmv {
   scalar beta = 0;
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gbmv>& d);
 };
 
 /// Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y.
@@ -51,8 +50,7 @@ struct TROUPE_EXPORT sbmv {
   scalar beta = 0;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<sbmv>& d);
 };
 
 /// Multiplies a Hermitian band matrix and a vector: y = alpha · a · x + beta · y.
@@ -69,8 +67,7 @@ struct TROUPE_EXPORT hbmv {
   scalar beta = 0;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hbmv>& d);
 };
 
 /// Multiplies a vector by a triangular band matrix: x = op_a(a) · x.
@@ -87,8 +84,7 @@ struct TROUPE_EXPORT tbmv {
   blas::diag diag = blas::diag::non_unit;
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<tbmv>& d);
 };
 
 /// Solves a triangular band system: x = op_a(a)⁻¹ · x.
@@ -105,8 +101,7 @@ struct TROUPE_EXPORT tbsv {
   blas::diag diag = blas::diag::non_unit;
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<tbsv>& d);
 };
 
 }  // namespace troupe::blas

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 2: triangles in packed storage and vectors.
 ///
@@ -28,8 +28,7 @@ struct TROUPE_EXPORT spmv {
   scalar beta = 0;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<spmv>& d);
 };
 
 /// Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.
@@ -46,8 +45,7 @@ struct TROUPE_EXPORT hpmv {
   scalar beta = 0;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hpmv>& d);
 };
 
 /// Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a.
@@ -62,8 +60,7 @@ struct TROUPE_EXPORT spr {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<spr>& d);
 };
 
 /// Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a.
@@ -78,8 +75,7 @@ struct TROUPE_EXPORT hpr {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hpr>& d);
 };
 
 /// Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a.
@@ -95,8 +91,7 @@ struct TROUPE_EXPORT spr2 {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<spr2>& d);
 };
 
 /// Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a.
@@ -112,8 +107,7 @@ struct TROUPE_EXPORT hpr2 {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hpr2>& d);
 };
 
 /// Multiplies a vector by a triangular matrix: x = op_a(a) · x.
@@ -130,8 +124,7 @@ struct TROUPE_EXPORT tpmv {
   blas::diag diag = blas::diag::non_unit;
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<tpmv>& d);
 };
 
 /// Solves a triangular system: x = op_a(a)⁻¹ · x.
@@ -148,8 +141,7 @@ struct TROUPE_EXPORT tpsv {
   blas::diag diag = blas::diag::non_unit;
   storage_op op_a = storage_op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<tpsv>& d);
 };
 
 }  // namespace troupe::blas

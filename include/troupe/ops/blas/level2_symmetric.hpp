@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 2: symmetric and Hermitian matrices and vectors.
 ///
@@ -26,8 +26,7 @@ struct TROUPE_EXPORT symv {
   blas::uplo uplo = blas::uplo::upper;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<symv>& d);
 };
 
 /// Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y.
@@ -45,8 +44,7 @@ struct TROUPE_EXPORT hemv {
   blas::uplo uplo = blas::uplo::upper;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hemv>& d);
 };
 
 /// Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a.
@@ -62,8 +60,7 @@ struct TROUPE_EXPORT syr {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<syr>& d);
 };
 
 /// Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a.
@@ -78,8 +75,7 @@ struct TROUPE_EXPORT her {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<her>& d);
 };
 
 /// Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a.
@@ -96,8 +92,7 @@ struct TROUPE_EXPORT syr2 {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<syr2>& d);
 };
 
 /// Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a.
@@ -113,8 +108,7 @@ struct TROUPE_EXPORT her2 {
   scalar alpha = 1;
   blas::uplo uplo = blas::uplo::upper;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<her2>& d);
 };
 
 }  // namespace troupe::blas

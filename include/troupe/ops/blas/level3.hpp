@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 3: products and sums of general matrices.
 ///
@@ -36,8 +36,7 @@ struct TROUPE_EXPORT gemm {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemm>& d);
 };
 
 /// Adds two matrices: c = alpha · op_a(a) + beta · op_b(b).
@@ -57,8 +56,7 @@ struct TROUPE_EXPORT geam {
   op op_a = op::none;
   op op_b = op::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<geam>& d);
 };
 
 /// Multiplies by a diagonal matrix: c = a · diag(x) (right) or c = diag(x) · a (left).
@@ -74,8 +72,7 @@ struct TROUPE_EXPORT dgmm {
   any_tensor c{};
   blas::side side = blas::side::right;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<dgmm>& d);
 };
 
 }  // namespace troupe::blas

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 3: products with symmetric and Hermitian matrices.
 ///
@@ -31,8 +31,7 @@ struct TROUPE_EXPORT symm {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<symm>& d);
 };
 
 /// Multiplies by a Hermitian matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + beta ·
@@ -53,8 +52,7 @@ struct TROUPE_EXPORT hemm {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<hemm>& d);
 };
 
 /// Adds a symmetric product of a matrix with itself: c = alpha · a · aᵀ + beta · c.
@@ -73,8 +71,7 @@ struct TROUPE_EXPORT syrk {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<syrk>& d);
 };
 
 /// Adds a Hermitian product of a matrix with itself: c = alpha · op_a(a) · op_a(a)ᴴ + beta · c.
@@ -96,8 +93,7 @@ struct TROUPE_EXPORT herk {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<herk>& d);
 };
 
 /// Adds a symmetric product of two matrices: c = alpha · a · bᵀ + alpha · b · aᵀ + beta · c.
@@ -117,8 +113,7 @@ struct TROUPE_EXPORT syr2k {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<syr2k>& d);
 };
 
 /// Adds a Hermitian product of two matrices:
@@ -140,8 +135,7 @@ struct TROUPE_EXPORT her2k {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<her2k>& d);
 };
 
 }  // namespace troupe::blas

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/blas/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// BLAS level 3: products and solves with triangular matrices, and a product into a triangle.
 ///
@@ -28,8 +28,7 @@ struct TROUPE_EXPORT trmm {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<trmm>& d);
 };
 
 /// Solves triangular systems: op_a(a) · x = alpha · b (left), or x · op_a(a) = alpha · b (right).
@@ -50,8 +49,7 @@ struct TROUPE_EXPORT trsm {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<trsm>& d);
 };
 
 /// Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c.
@@ -75,8 +73,7 @@ struct TROUPE_EXPORT gemmt {
   math_mode math = math_mode::strict;
   bool deterministic = false;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gemmt>& d);
 };
 
 }  // namespace troupe::blas

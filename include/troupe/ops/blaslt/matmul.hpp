@@ -2,7 +2,7 @@
 
 #include <troupe/ops/blas/modes.hpp>
 #include <troupe/ops/blaslt/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Matrix products with what follows them in the same pass.
 namespace troupe::blaslt {
@@ -83,8 +83,7 @@ struct TROUPE_EXPORT matmul {
   blaslt::tuning tuning = blaslt::tuning::heuristic;
   std::int64_t candidates = 8;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<matmul>& d);
 };
 
 }  // namespace troupe::blaslt

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::fault {
 
@@ -48,8 +48,7 @@ struct inject {
   any_tensor output{};
   std::int64_t duration_ns = 0;  ///< of a `spin`, up to `longest_spin_ns`
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<inject>& d);
 };
 
 }  // namespace troupe::fault

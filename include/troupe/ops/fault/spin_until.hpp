@@ -21,8 +21,7 @@ struct spin_until {
   bool add = false;  ///< `value` is added instead
   std::int64_t at_most_ns = longest_spin_ns;
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<spin_until>& d);
 };
 
 }  // namespace troupe::fault

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/fft/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Discrete Fourier transforms of complex numbers.
 namespace troupe::fft {
@@ -33,8 +33,7 @@ struct TROUPE_EXPORT c2c {
   fft::direction direction = fft::direction::forward;
   normalization scale = normalization::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<c2c>& d);
 };
 
 }  // namespace troupe::fft

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/fft/modes.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Discrete Fourier transforms of real numbers, whose coefficients are conjugates of each other in
 /// pairs: of the last dimension only the first n / 2 + 1 are stored.
@@ -28,8 +28,7 @@ struct TROUPE_EXPORT r2c {
   std::int64_t rank = 1;
   normalization scale = normalization::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<r2c>& d);
 };
 
 /// Transforms back what `r2c` makes, inverse: out[j] = s · Σ in[k] · exp(+2πi jk / n), where the
@@ -50,8 +49,7 @@ struct TROUPE_EXPORT c2r {
   std::int64_t rank = 1;
   normalization scale = normalization::none;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<c2r>& d);
 };
 
 /// The real numbers […, n] that transforms in place have on the complex ones […, n / 2 + 1]: a view

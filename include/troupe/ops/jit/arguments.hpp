@@ -1,8 +1,9 @@
 #pragma once
 
 #include <troupe/ops/jit/tile.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -115,8 +116,7 @@ class TROUPE_EXPORT arguments {
   /// For lists that are made at run time.
   void add(const argument& one);
 
-  void describe(field_visitor& fields);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<arguments>& d);
 
   /// One of them as its reader sees it; valid as long as these are.
   struct view {
@@ -155,17 +155,23 @@ class TROUPE_EXPORT arguments {
    private:
     const arguments& of_;
     std::size_t code_ = 0;
-    std::size_t tensor_ = 0;
+    std::array<std::size_t, 3> tensor_{};  // by role
     std::size_t word_ = 0;
     std::size_t tile_ = 0;
     bool good_ = true;
   };
 
  private:
+  [[nodiscard]] std::vector<any_tensor>& tensors(access role) noexcept;
+  [[nodiscard]] const std::vector<any_tensor>& tensors(access role) const noexcept;
+
   std::vector<std::int64_t> codes_;   // kind, role, type and size of each
   std::vector<std::int64_t> values_;  // of scalars and bytes, each from a word of its own on
   std::vector<std::int64_t> tiles_;   // of tiles, the same
-  std::vector<any_tensor> tensors_;
+  // The tensors, in the order in which the codes name them.
+  std::vector<any_tensor> reads_;
+  std::vector<any_tensor> writes_;
+  std::vector<any_tensor> updates_;
 };
 
 }  // namespace troupe::jit

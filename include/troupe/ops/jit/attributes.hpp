@@ -2,7 +2,7 @@
 
 #include <troupe/ops/jit/kernel.hpp>
 #include <troupe/ops/jit/launch.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <cstdint>
 
@@ -35,8 +35,7 @@ struct attributes {
 
   jit::kernel kernel{};
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<attributes>& d);
 };
 
 /// How much of a kernel a GPU runs at once.
@@ -61,8 +60,7 @@ struct occupancy {
   std::int64_t shared_bytes = 0;
   dims cluster{};
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<occupancy>& d);
 };
 
 }  // namespace troupe::jit

@@ -5,6 +5,7 @@
 #include <troupe/ops/jit/arguments.hpp>
 #include <troupe/ops/jit/compiler.hpp>
 #include <troupe/ops/jit/digest.hpp>
+#include <troupe/request/description.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -31,9 +32,8 @@ class TROUPE_EXPORT kernel {
   [[nodiscard]] digest image_digest() const noexcept;
   [[nodiscard]] const any_tensor& image() const noexcept { return image_; }
 
-  void describe(field_visitor& fields);
+  static void describe(description<kernel>& d);
   /// \errors `invalid_argument` for one that is of no module
-  [[nodiscard]] result<void> validate() const;
   /// Count and types, so far as the kernel's C++ name tells them: `extern "C"` tells nothing, and
   /// the worker then checks count and sizes.
   /// \errors `invalid_argument` for the count, `type_mismatch` naming the parameter

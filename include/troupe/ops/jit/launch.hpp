@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/ops/jit/kernel.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <cstdint>
 
@@ -15,6 +15,8 @@ struct dims {
 
   [[nodiscard]] bool positive() const noexcept { return x > 0 && y > 0 && z > 0; }
   friend bool operator==(const dims&, const dims&) = default;
+
+  TROUPE_EXPORT static void describe(description<dims>& d);
 };
 
 /// Launches a kernel of the user's own. What it reads and writes is what its arguments say: order,
@@ -47,8 +49,7 @@ struct launch {
   bool programmatic = false;
   jit::arguments arguments{};
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<launch>& d);
 };
 
 }  // namespace troupe::jit

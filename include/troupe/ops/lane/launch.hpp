@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::lane {
 
@@ -13,8 +13,7 @@ struct launch {
   using reply = void;
   static constexpr std::string_view name = "lane.launch";
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<launch>& d);
 };
 
 }  // namespace troupe::lane

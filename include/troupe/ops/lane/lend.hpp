@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::lane {
 
@@ -25,8 +25,7 @@ struct lend {
   static constexpr std::uint32_t given_back = 1;
   static constexpr std::uint32_t withdrawn = 2;
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<lend>& d);
 };
 
 }  // namespace troupe::lane

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::lane {
 
@@ -12,8 +12,7 @@ struct marker {
 
   any_tensor after{};  ///< read; may be null
 
-  TROUPE_EXPORT void describe(field_visitor& fields);
-  [[nodiscard]] TROUPE_EXPORT result<void> validate() const;
+  TROUPE_EXPORT static void describe(description<marker>& d);
 };
 
 }  // namespace troupe::lane

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::memory {
 
@@ -23,8 +23,7 @@ struct TROUPE_EXPORT convert {
   any_tensor from{};
   any_tensor to{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<convert>& d);
 };
 
 }  // namespace troupe::memory

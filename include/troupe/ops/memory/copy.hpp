@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 /// Movement of elements between tensors, and their initial content.
 ///
@@ -22,8 +22,7 @@ struct TROUPE_EXPORT copy {
   any_tensor from{};
   any_tensor to{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<copy>& d);
 };
 
 }  // namespace troupe::memory

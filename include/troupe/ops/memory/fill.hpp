@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::memory {
 
@@ -17,8 +17,7 @@ struct TROUPE_EXPORT fill {
   any_tensor to{};
   scalar value = 0;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<fill>& d);
 };
 
 /// Sets every byte of every element (memset). Bytes between the elements of a strided view stay.
@@ -32,8 +31,7 @@ struct TROUPE_EXPORT set_bytes {
   any_tensor to{};
   std::int64_t byte = 0;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<set_bytes>& d);
 };
 
 }  // namespace troupe::memory

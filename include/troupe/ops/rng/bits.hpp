@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
 #include <troupe/ops/rng/generator.hpp>
+#include <troupe/request/request.hpp>
 
 namespace troupe::rng {
 
@@ -19,8 +19,7 @@ struct TROUPE_EXPORT bits {
   any_tensor to{};
   position from{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<bits>& d);
   /// By how much `from.offset` moves: words, or points.
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };

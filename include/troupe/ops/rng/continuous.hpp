@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
 #include <troupe/ops/rng/generator.hpp>
+#include <troupe/request/request.hpp>
 
 /// Real numbers of continuous distributions. Each writes `to`, of any rank and strides, in
 /// row-major order. Types: f32, f64. What is drawn from the generator is made a number in f64, by
@@ -34,8 +34,7 @@ struct TROUPE_EXPORT uniform {
   double high = 1;
   bounds interval = bounds::closed_open;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<uniform>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -51,8 +50,7 @@ struct TROUPE_EXPORT normal {
   double mean = 0;
   double deviation = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<normal>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -66,8 +64,7 @@ struct TROUPE_EXPORT log_normal {
   double mean = 0;
   double deviation = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<log_normal>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -80,8 +77,7 @@ struct TROUPE_EXPORT exponential {
   position from{};
   double rate = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<exponential>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -95,8 +91,7 @@ struct TROUPE_EXPORT cauchy {
   double location = 0;
   double scale = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<cauchy>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -114,8 +109,7 @@ struct TROUPE_EXPORT gamma {
   double shape = 1;
   double scale = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<gamma>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -132,8 +126,7 @@ struct TROUPE_EXPORT beta {
   double a = 1;
   double b = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<beta>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 

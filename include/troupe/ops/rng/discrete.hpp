@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/ops/request.hpp>
 #include <troupe/ops/rng/generator.hpp>
+#include <troupe/request/request.hpp>
 
 /// Integers and truth values. Each writes `to`, of any rank and strides, in row-major order.
 /// `consumes()` gives words, or points of a quasirandom generator. With philox every backend gives
@@ -26,8 +26,7 @@ struct TROUPE_EXPORT integers {
   scalar low = 0;
   scalar high = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<integers>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -41,8 +40,7 @@ struct TROUPE_EXPORT bernoulli {
   position from{};
   double probability = 0.5;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<bernoulli>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -59,8 +57,7 @@ struct TROUPE_EXPORT poisson {
   position from{};
   double mean = 1;
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<poisson>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 
@@ -78,8 +75,7 @@ struct TROUPE_EXPORT discrete {
   position from{};
   any_tensor weights{};
 
-  void describe(field_visitor& f);
-  [[nodiscard]] result<void> validate() const;
+  static void describe(description<discrete>& d);
   [[nodiscard]] std::int64_t consumes() const noexcept;
 };
 

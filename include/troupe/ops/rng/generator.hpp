@@ -2,6 +2,7 @@
 
 #include <troupe/core/export.hpp>
 #include <troupe/memory/tensor.hpp>
+#include <troupe/request/description.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -35,7 +36,7 @@ enum class generator_type : std::uint8_t {
 inline constexpr std::int64_t most_dimensions = 3667;
 
 /// A place in a stream.
-struct position {
+struct TROUPE_EXPORT position {
   generator_type type = generator_type::philox4x32_10;
   /// Which stream. `sobol32` and `sobol64` have one only, and ignore it.
   std::uint64_t seed = 0;
@@ -43,6 +44,8 @@ struct position {
   std::uint64_t subsequence = 0;
   /// Where in it: in words of 32 bits, or for a quasirandom generator in points.
   std::int64_t offset = 0;
+
+  static void describe(description<position>& d);
 };
 
 /// A stream that a program draws from, request by request. It holds the place of the next one only,

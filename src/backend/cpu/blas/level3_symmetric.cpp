@@ -10,7 +10,7 @@ namespace {
 
 result<void> run_symm(const blas::symm& r, lane_context&) {
   if (r.c.empty()) return {};
-  const auto order = *blas::common_order({&r.b, &r.c});  // validate() saw to it
+  const auto order = *blas::common_order({&r.b, &r.c});  // checked
   const auto a = blas::layout_of(r.a, order);
   for_classic_type(r.c.type(), [&]<class T>(T) {
     const T alpha = r.alpha.as<T>();
@@ -90,7 +90,7 @@ blas::order order_for(const any_tensor& c, std::initializer_list<const any_tenso
       fits = fits && (input->empty() || blas::leading_dimension(*input, wanted) != 0);
     if (fits) return o;
   }
-  return blas::order::column_major;  // not reached: validate() asks the same
+  return blas::order::column_major;  // not reached: a rule asks the same
 }
 
 result<void> run_herk(const blas::herk& r, lane_context&) {

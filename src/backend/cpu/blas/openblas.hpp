@@ -93,7 +93,7 @@ void for_classic_type(dtype type, F f) {
     case dtype::c128:
       return f(c128{});
     default:
-      return;  // validate() has refused every other type
+      return;  // every other type is refused
   }
 }
 

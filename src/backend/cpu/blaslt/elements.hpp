@@ -32,7 +32,7 @@ template <class Real>
     case dtype::i8:
       return static_cast<Real>(at(std::int8_t{}));
     default:
-      return {};  // validate() has refused every other type
+      return {};  // every other type is refused
   }
 }
 

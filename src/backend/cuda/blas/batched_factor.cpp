@@ -19,7 +19,7 @@
 namespace troupe::cuda {
 namespace {
 
-// These routines count in 32 bits. Extents within a matrix fit, which validate() saw to; leading
+// These routines count in 32 bits. Extents within a matrix fit, which is checked; leading
 // dimensions and batches may not.
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 

@@ -127,7 +127,7 @@ template <class F>
     case dtype::c128:
       return f(c128{});
     default:
-      return {};  // validate() has refused every other type
+      return {};  // every other type is refused
   }
 }
 

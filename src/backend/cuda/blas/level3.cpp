@@ -59,7 +59,7 @@ result<void> run_dgmm(const blas::dgmm& r, lane& where) {
   if (r.c.empty()) return {};
   auto handle = cublas_of(where);
   if (!handle) return std::move(handle).error();
-  const auto order = *blas::common_order({&r.a, &r.c});  // validate() saw to it
+  const auto order = *blas::common_order({&r.a, &r.c});  // checked
   const bool columns = order == blas::order::column_major;
   return for_classic_type(r.c.type(), [&]<class T>(T) {
     const T* const first_a = r.a.data<T>();

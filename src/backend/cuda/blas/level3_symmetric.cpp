@@ -25,7 +25,7 @@ result<void> in_math_mode(const Request& r, lane& where, Call call) {
 result<void> run_symm(const blas::symm& r, lane& where) {
   if (r.c.empty()) return {};
   if (blas::vanishes(r.alpha, r.c.type())) return scale(where, r.c, r.beta);
-  const auto order = *blas::common_order({&r.b, &r.c});  // validate() saw to it
+  const auto order = *blas::common_order({&r.b, &r.c});  // checked
   const bool columns = order == column_major;
   const auto a = blas::layout_of(r.a, order);  // symmetric, so its order decides on uplo only
   return in_math_mode(r, where, [&](cublasHandle_t handle) {
@@ -118,7 +118,7 @@ blas::order order_for(const any_tensor& c, std::initializer_list<const any_tenso
       fits = fits && blas::leading_dimension(*input, wanted) != 0;
     if (fits) return o;
   }
-  return column_major;  // not reached: validate() asks the same
+  return column_major;  // not reached: a rule asks the same
 }
 
 /// cuBLAS documents that imaginary parts on c's diagonal are taken as zero, but multiplies them by

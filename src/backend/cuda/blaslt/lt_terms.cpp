@@ -42,7 +42,7 @@ cudaDataType as_cuda(dtype type) noexcept {
     case dtype::i8:
       return CUDA_R_8I;
     default:
-      return CUDA_R_32I;  // validate() has refused every other type
+      return CUDA_R_32I;  // every other type is refused
   }
 }
 

@@ -4,7 +4,7 @@
 #include "ops/rng/budget.hpp"
 
 #include <troupe/core/result.hpp>
-#include <troupe/ops/request.hpp>
+#include <troupe/request/request.hpp>
 
 #include <algorithm>
 #include <cstddef>

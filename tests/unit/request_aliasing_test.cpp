@@ -1,4 +1,4 @@
-#include "ops/validation.hpp"
+#include "request/aliasing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-#include "ops/validation.hpp"
-
 #include "ops/blas/layout.hpp"
+#include "request/aliasing.hpp"
+
+#include <troupe/request/argument_checks.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,24 +87,6 @@ argument_checks& argument_checks::tensor(const operand& t, int rank) {
   return *this;
 }
 
-argument_checks& argument_checks::vector(const operand& t) {
-  tensor(t, 1);
-  if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) < 1) {
-    fail(errc::layout_unsupported,
-         fmt::format("{} must have a stride of at least 1, it is {}", t.name, strides_of(t.view)));
-  }
-  return *this;
-}
-
-argument_checks& argument_checks::packed_vector(const operand& t) {
-  tensor(t, 1);
-  if (!error_ && t.view.extent(0) > 1 && t.view.stride(0) != 1) {
-    fail(errc::layout_unsupported,
-         fmt::format("{} must have unit stride, it is {}", t.name, strides_of(t.view)));
-  }
-  return *this;
-}
-
 argument_checks& argument_checks::one_element(const operand& t) {
   tensor(t, 1);
   if (!error_ && t.view.extent(0) != 1) {
@@ -120,27 +103,6 @@ argument_checks& argument_checks::matrix(const operand& t, int rank) {
          fmt::format("{} must have unit stride in one of its last two dimensions and at least the "
                      "extent of it in the other, it is {}",
                      t.name, strides_of(t.view)));
-  }
-  return *this;
-}
-
-argument_checks& argument_checks::column_major(const operand& t, int rank) {
-  tensor(t, rank);
-  if (!error_ && blas::leading_dimension(t.view, blas::order::column_major) == 0) {
-    fail(errc::layout_unsupported,
-         fmt::format("{} must be column-major: unit stride in dimension {} and at least its extent "
-                     "in dimension {}; it is {}",
-                     t.name, rank - 2, rank - 1, strides_of(t.view)));
-  }
-  return *this;
-}
-
-argument_checks& argument_checks::square(const operand& t) {
-  if (error_) return *this;
-  const int rows = t.view.rank() - 2;
-  if (t.view.extent(rows) != t.view.extent(rows + 1)) {
-    fail(errc::shape_mismatch,
-         fmt::format("{} must be square, it is {}", t.name, extents_of(t.view)));
   }
   return *this;
 }
@@ -207,13 +169,6 @@ argument_checks& argument_checks::extents(const operand& t,
   if (error_ || std::ranges::equal(t.view.extents(), expected)) return *this;
   fail(errc::shape_mismatch, fmt::format("{} is {} but {} is [{}]", t.name, extents_of(t.view),
                                          what, fmt::join(expected, ", ")));
-  return *this;
-}
-
-argument_checks& argument_checks::same_extents(const operand& t, const operand& as) {
-  if (error_ || std::ranges::equal(t.view.extents(), as.view.extents())) return *this;
-  fail(errc::shape_mismatch, fmt::format("{} is {} but {} is {}", t.name, extents_of(t.view),
-                                         as.name, extents_of(as.view)));
   return *this;
 }
 

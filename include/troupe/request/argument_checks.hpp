@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/core/export.hpp>
 #include <troupe/core/result.hpp>
 #include <troupe/memory/scalar.hpp>
 #include <troupe/memory/tensor.hpp>
@@ -16,30 +17,18 @@ struct operand {
   const any_tensor& view;
 };
 
-/// True when two views have an element in common. Exact for views that step through memory with
-/// the same strides (blocks, rows and columns of one matrix); otherwise true when the byte ranges
-/// overlap.
-[[nodiscard]] bool share_elements(const any_tensor& a, const any_tensor& b) noexcept;
-
 /// Checks of a request's arguments; the first rule that fails is the verdict, and the checks after
 /// it do nothing. Each is named for what it checks, and its message gives rule, value and name.
-class argument_checks {
+class TROUPE_EXPORT argument_checks {
  public:
   // The view itself. ----------------------------------------------------------------------------
   /// Some memory (unless it has no elements), extents and strides that are not negative, a reach
   /// that 63 bits hold; `rank` dimensions, any number when negative.
   argument_checks& tensor(const operand& t, int rank = -1);
-  /// Rank 1, and a stride of at least 1 unless there is only one element.
-  argument_checks& vector(const operand& t);
-  /// Rank 1 with unit stride.
-  argument_checks& packed_vector(const operand& t);
   /// Rank 1 with exactly one element.
   argument_checks& one_element(const operand& t);
   /// A matrix that BLAS can take, in the last two of `rank` dimensions.
   argument_checks& matrix(const operand& t, int rank = 2);
-  /// A matrix whose first dimension has unit stride, as LAPACK wants it.
-  argument_checks& column_major(const operand& t, int rank = 2);
-  argument_checks& square(const operand& t);
   /// Two matrices that can be taken in the same order.
   argument_checks& same_order(const operand& t, const operand& as);
   /// No two indices name the same element: what every written view must satisfy.
@@ -57,7 +46,6 @@ class argument_checks {
   /// `t` has these extents; `what` says where they come from: "c is [3, 4] but a·b is [3, 5]".
   argument_checks& extents(const operand& t, std::initializer_list<std::int64_t> expected,
                            std::string_view what);
-  argument_checks& same_extents(const operand& t, const operand& as);
   /// `t`, which is written, shares no element with `read`.
   argument_checks& apart(const operand& t, const operand& read);
   /// The same, but `t` may be the very same view.

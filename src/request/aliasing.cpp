@@ -1,4 +1,6 @@
-#include "ops/validation.hpp"
+#include "request/aliasing.hpp"
+
+#include <troupe/request/argument_checks.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+namespace troupe {
+
+/// What a role, a presence, a shape or a value depends on, as data: it is asked of a request, and
+/// printed for people. Made by `description`; fields are named by their offsets in the request.
+///
+/// It is total: it can be asked of fields that nobody has checked yet.
+struct condition {
+  enum class test : std::uint8_t {
+    zero,       ///< a scalar is 0
+    all_zero,   ///< each scalar of a list is 0, or there is none
+    set,        ///< a bool is true
+    one_of,     ///< an enumeration has one of these values
+    type_of,    ///< a tensor has one of these types
+    given,      ///< a tensor is given
+    rank,       ///< a tensor has this rank
+    same_view,  ///< two tensors are the same view
+    in_place,   ///< two tensors have the same address
+  };
+
+  test what = test::given;
+  bool negated = false;
+  std::uint32_t field = 0;  ///< offset in the request
+  std::uint32_t other = 0;  ///< likewise, of the second tensor
+  std::uint32_t mask = 0;   ///< bits of enumerators or types; the rank
+
+  [[nodiscard]] constexpr condition operator!() const noexcept {
+    condition opposite = *this;
+    opposite.negated = !negated;
+    return opposite;
+  }
+};
+
+}  // namespace troupe

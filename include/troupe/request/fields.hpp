@@ -1,0 +1,46 @@
+#pragma once
+
+#include <troupe/request/request.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+/// The fields of a request whose type is known at run time only, as another language has it.
+namespace troupe {
+
+using detail::field_kind;
+
+/// A field of a request, and where its value is. Of a group's fields each is one, `from.seed`.
+struct field_view {
+  std::string_view name;
+  field_kind kind{};
+  std::size_t offset = 0;  ///< in the request
+  /// Of an enumeration: its type's size, and its enumerators in order, from 0.
+  std::size_t enumeration_bytes = 0;
+  std::vector<std::string_view> enumerators{};
+
+  /// The value. Precondition: `T` is the field's type in C++: `any_tensor`, `scalar`,
+  /// `std::int64_t`, `std::vector<any_tensor>` and so on, as `description::value` takes them.
+  template <class T>
+  [[nodiscard]] T& in(void* request) const noexcept {
+    return *reinterpret_cast<T*>(static_cast<std::byte*>(request) + offset);
+  }
+  template <class T>
+  [[nodiscard]] const T& in(const void* request) const noexcept {
+    return *reinterpret_cast<const T*>(static_cast<const std::byte*>(request) + offset);
+  }
+};
+
+/// In the order of the description.
+[[nodiscard]] TROUPE_EXPORT std::vector<field_view> fields_of(const request_type& type);
+
+/// Calls `visit` for each tensor of a request, also for those of lists, with what the request does
+/// with it. Tensors that are not given come, too.
+TROUPE_EXPORT void for_each_tensor(
+    const request_type& type, void* request,
+    const std::function<void(std::string_view name, any_tensor& tensor, access role)>& visit);
+
+}  // namespace troupe

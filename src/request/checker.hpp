@@ -1,0 +1,88 @@
+#pragma once
+
+#include "request/description_table.hpp"
+
+#include <troupe/core/result.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Checks a request by its table: the first rule that fails is the verdict. It looks at fields,
+/// never at memory.
+class checker {
+ public:
+  checker(const description_table& t, const void* request) noexcept : t_(t), request_(request) {}
+
+  [[nodiscard]] result<void> verdict();
+
+ private:
+  // Each answers whether the rule holds, and else has said why not. Those that only say why are
+  // kept out of the way of what is checked for each request.
+
+  // checker.cpp
+  [[nodiscard]] bool passes(check_step step);
+  [[nodiscard]] bool given(std::size_t i);
+  [[nodiscard]] bool groups(std::size_t i);
+  [[nodiscard]] bool own_rule(const troupe::own_rule& rule);
+  [[gnu::cold, gnu::noinline]] bool refuse(errc code, std::string_view what);
+
+  // views.cpp
+  [[nodiscard]] bool views(std::size_t i);
+  [[nodiscard]] std::string view_name(std::size_t i) const;
+  [[nodiscard]] bool view(std::size_t i, const any_tensor& x, bool is_one);
+  [[nodiscard]] bool lies_well(std::size_t i, const any_tensor& x);
+  [[nodiscard]] bool apart();
+
+  // shapes.cpp
+  [[nodiscard]] bool rank_fits(std::size_t i, const any_tensor& x);
+  [[nodiscard]] int only_rank(std::size_t i) const noexcept;
+  [[nodiscard]] bool shape(std::size_t i);
+  [[nodiscard]] bool leading(std::size_t i, const extent& e, std::span<const std::int64_t> has);
+  [[nodiscard]] bool extent_fits(std::size_t i, int dimension, const extent& e);
+  [[gnu::cold, gnu::noinline]] bool wrong_extent(std::size_t i, int dimension, const extent& e,
+                                                 std::int64_t wanted);
+  [[nodiscard]] std::span<const extent> shape_of(std::size_t i) const noexcept;
+
+  // values.cpp
+  [[nodiscard]] bool enumerator(std::size_t i);
+  [[nodiscard]] bool types(const type_table& table);
+  [[gnu::cold, gnu::noinline]] bool wrong_types(const type_table& table);
+  [[nodiscard]] bool only(std::size_t i);
+  [[nodiscard]] bool range(std::size_t i);
+  [[nodiscard]] bool factor(std::size_t i);
+  [[nodiscard]] std::string reason(const condition& c) const;
+
+  [[nodiscard]] const any_tensor& tensor(std::size_t i) const noexcept {
+    return value_at<any_tensor>(request_, t_.fields[i].offset);
+  }
+  [[nodiscard]] const std::string& name(std::size_t i) const noexcept { return t_.details[i].name; }
+  [[nodiscard]] const condition& condition_of(int index) const noexcept {
+    return t_.conditions[static_cast<std::size_t>(index)];
+  }
+  [[nodiscard]] std::string value(std::size_t i) const;
+
+  /// What a symbol stands for, once a tensor has said so.
+  struct meaning {
+    bool known = false;
+    std::uint16_t from = 0;  ///< the tensor's field
+    std::int64_t number = 0;
+    std::span<const std::int64_t> numbers{};  ///< of leading extents
+  };
+
+  const description_table& t_;
+  const void* const request_;
+  std::optional<error> failure_;
+  std::array<meaning, description_table::most_symbols> meanings_{};
+  // Of the tensors with elements, a bit each by their places among the table's tensors.
+  std::uint32_t present_ = 0;
+  std::uint32_t written_ = 0;
+  std::size_t place_ = 0;  ///< of the view that is looked at, in a list
+};
+
+}  // namespace troupe

@@ -1,0 +1,202 @@
+#pragma once
+
+#include <troupe/request/fields.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// A field as encoding, decoding and checks look at it.
+struct field {
+  field_kind kind{};
+  access role{};       ///< of a tensor, where `role_where` holds or is none
+  access otherwise{};  ///< likewise, elsewhere
+  std::uint8_t enumeration_bytes = 0;
+  std::uint8_t last_enumerator = 0;
+  std::uint8_t role_conditions = 0;  ///< how many, from `role_where` on: one has to hold
+  std::int16_t role_where = -1;      ///< a condition of the table
+  std::int16_t groups = -1;          ///< a `group_list` of the table
+  std::uint32_t offset = 0;          ///< in the request
+
+  [[nodiscard]] bool is_tensor() const noexcept {
+    return kind == field_kind::tensor || kind == field_kind::tensors;
+  }
+};
+
+/// What is said of a field besides. Numbers of conditions and fields are of the same table.
+struct field_details {
+  std::string name;
+  std::string text;
+  std::string group;  ///< that the field came with
+  std::vector<std::string> enumerators;
+  bool has_shape = false;
+  std::vector<extent> shape;
+  struct other_shape {
+    int where = 0;  ///< condition
+    std::vector<extent> shape;
+  };
+  std::vector<other_shape> other_shapes;
+  troupe::layout layout = troupe::layout::any;
+  bool optional = false;
+  int given_where = -1;                ///< condition
+  std::vector<int> only_where;         ///< conditions
+  std::vector<std::size_t> may_be;     ///< offsets of tensors
+  std::vector<std::size_t> may_share;  ///< likewise
+  bool may_repeat = false;             ///< written, and an element may have several indices
+  bool in_host_memory = false;
+  struct bounds {
+    double least = 0;
+    double most = 0;
+    bool open = false;  ///< `least` itself is out
+  };
+  std::vector<bounds> range;  ///< one or none
+  int factor_of = -1;         ///< field, a tensor
+  bool is_real = false;       ///< a scalar without imaginary part, whatever the types
+};
+
+/// A symbol of extents; one that stands for several leading ones has other bounds than 1 and 1.
+struct symbol {
+  std::string name;
+  int least = 1;
+  int most = 1;
+
+  [[nodiscard]] bool is_single() const noexcept { return least == 1 && most == 1; }
+};
+
+/// Types of some tensors that go together. A row holds a byte for each.
+struct type_table {
+  static constexpr std::size_t most_fields = 8;
+  static constexpr unsigned bits = 8;
+
+  std::vector<std::uint16_t> fields;
+  std::vector<std::uint64_t> rows;
+
+  [[nodiscard]] static dtype type_in(std::uint64_t row, std::size_t place) noexcept {
+    return static_cast<dtype>(row >> (bits * place) & 0xff);
+  }
+};
+
+struct own_rule {
+  std::string text;
+  std::uint32_t offset = 0;  ///< of the group whose rule it is
+  detail::any_rule function = nullptr;
+  detail::rule_caller call = nullptr;
+};
+
+struct group_list {
+  const detail::group_list_type* type = nullptr;
+  const description_table* of = nullptr;
+};
+
+/// One part of the bytes that a request travels as: a tensor, values that lie side by side in the
+/// request, or a field whose length varies.
+struct wire_part {
+  enum class sort : std::uint8_t { tensor, values, varying };
+
+  sort what{};
+  std::uint16_t field = 0;  ///< of a tensor or what varies
+  std::uint32_t offset = 0;
+  std::uint16_t bytes = 0;        ///< of values
+  std::uint16_t first_check = 0;  ///< of their `byte_checks`
+  std::uint16_t last_check = 0;   ///< one after
+};
+/// A byte among values that may be no larger than `most`: a kind, an enumerator, a bool.
+struct byte_check {
+  std::uint16_t at = 0;  ///< among the bytes of the part
+  std::uint8_t most = 0;
+  std::uint16_t field = 0;
+};
+
+/// One step of a check, in the order in which they run.
+struct check_step {
+  enum class sort : std::uint8_t {
+    given,       ///< a tensor is given where it has to be, and only there
+    view,        ///< a tensor's rank, layout and reach; that what is written names no element twice
+    shape,       ///< its extents
+    enumerator,  ///< an enumeration has one of its enumerators
+    types,       ///< those of a `type_table`
+    only,        ///< a value is its default but where it has a meaning
+    range,
+    factor,
+    groups,  ///< each of a list
+    apart,   ///< what is written shares no element with anything
+    rule,    ///< the request's own
+  };
+
+  sort what{};
+  std::uint16_t index = 0;  ///< of the field, the type table or the rule
+};
+
+/// What `description` fills. Made once for each type and never destroyed.
+class description_table {
+ public:
+  static constexpr std::size_t most_tensors = 32;
+  static constexpr std::size_t most_symbols = 32;
+
+  std::string name;
+  std::string summary;
+  std::string source;
+  std::size_t bytes = 0;
+  const void* defaults = nullptr;
+
+  std::vector<field> fields;
+  std::vector<field_details> details;  ///< by field
+  std::vector<condition> conditions;
+  std::vector<symbol> symbols;
+  std::vector<type_table> types;
+  std::vector<own_rule> rules;
+  std::vector<group_list> lists;
+
+  // Made by `finish` from the above.
+  std::vector<check_step> checks;
+  std::vector<wire_part> wire;
+  std::vector<byte_check> byte_checks;
+  std::vector<std::uint16_t> tensors;    ///< the fields that are one tensor
+  std::vector<std::uint32_t> may_be;     ///< by tensor: a bit for each that it may be the view of
+  std::vector<std::uint32_t> may_share;  ///< likewise: those that it may share elements with
+  bool has_varying_roles = false;        ///< roles are known once all fields are there
+  std::uint64_t fingerprint = 0;         ///< of names, kinds and roles of all fields
+
+  /// To be called once all is described.
+  void finish();
+
+  [[nodiscard]] std::uint32_t named_by(std::uint16_t i,
+                                       std::vector<std::size_t> field_details::* list) const;
+  /// The field at an offset. Precondition: there is one.
+  [[nodiscard]] std::uint16_t field_at(std::size_t offset) const noexcept;
+};
+
+/// A field's value in a request.
+template <class T>
+[[nodiscard]] const T& value_at(const void* request, std::size_t offset) noexcept {
+  return *reinterpret_cast<const T*>(static_cast<const std::byte*>(request) + offset);
+}
+template <class T>
+[[nodiscard]] T& value_at(void* request, std::size_t offset) noexcept {
+  return *reinterpret_cast<T*>(static_cast<std::byte*>(request) + offset);
+}
+/// The number of an enumerator, whatever the size of its type.
+[[nodiscard]] std::uint32_t enumerator_at(const field& f, const void* request) noexcept;
+
+/// Whether a condition holds of a request.
+[[nodiscard]] bool holds(const condition& c, const void* request) noexcept;
+
+/// What a request does with a tensor of it.
+[[nodiscard]] inline access role_of(const description_table& t, const field& f,
+                                    const void* request) noexcept {
+  for (std::size_t i = 0; i < f.role_conditions; ++i) {
+    if (holds(t.conditions[static_cast<std::size_t>(f.role_where) + i], request)) return f.role;
+  }
+  return f.role_conditions == 0 ? f.role : f.otherwise;
+}
+
+/// True where a field has its default value; of a tensor or a list, where there is none.
+[[nodiscard]] bool is_default(const description_table& t, const field& f,
+                              const void* request) noexcept;
+
+}  // namespace troupe

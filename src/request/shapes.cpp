@@ -1,0 +1,162 @@
+// Extents: which numbers symbols stand for, and whether all tensors agree.
+#include "request/checker.hpp"
+#include "request/description_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+std::string numbers(std::span<const std::int64_t> all) {
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+// The bounds of the number of dimensions that a shape stands for.
+struct rank_bounds {
+  int least = 0;
+  int most = max_rank;
+};
+rank_bounds ranks_of(const description_table& t, std::span<const extent> shape) {
+  rank_bounds bounds{.least = 0, .most = 0};
+  for (const extent& e : shape) {
+    const bool single =
+        e.is_number() || t.symbols[static_cast<std::size_t>(e.symbol())].is_single();
+    bounds.least += single ? 1 : t.symbols[static_cast<std::size_t>(e.symbol())].least;
+    bounds.most += single ? 1 : t.symbols[static_cast<std::size_t>(e.symbol())].most;
+  }
+  bounds.most = std::min(bounds.most, max_rank);
+  return bounds;
+}
+
+std::string_view noun_for(int rank) noexcept {
+  switch (rank) {
+    case 0:
+      return "a single number";
+    case 1:
+      return "a vector";
+    case 2:
+      return "a matrix";
+    default:
+      return "a tensor";
+  }
+}
+
+}  // namespace
+
+std::span<const extent> checker::shape_of(std::size_t i) const noexcept {
+  const field_details& d = t_.details[i];
+  for (const auto& other : d.other_shapes) {
+    if (holds(condition_of(other.where), request_)) return other.shape;
+  }
+  return d.shape;
+}
+
+// Negative where there is more than one.
+int checker::only_rank(std::size_t i) const noexcept {
+  if (!t_.details[i].has_shape) return -1;
+  const auto [least, most] = ranks_of(t_, shape_of(i));
+  return least == most ? least : -1;
+}
+
+bool checker::rank_fits(std::size_t i, const any_tensor& x) {
+  if (!t_.details[i].has_shape) return true;
+  const std::span<const extent> shape = shape_of(i);
+  const auto [least, most] = ranks_of(t_, shape);
+  if (x.rank() >= least && x.rank() <= most) return true;
+  const std::string wanted = text_of(t_, true, shape);
+  const std::string is = fmt::format("it has rank {}: {}", x.rank(), numbers(x.extents()));
+  return refuse(errc::shape_mismatch,
+                least == most ? fmt::format("{} must be {} (rank {}: {}); {}", view_name(i),
+                                            noun_for(least), least, wanted, is)
+                              : fmt::format("{} must have rank {} to {} ({}); {}", view_name(i),
+                                            least, most, wanted, is));
+}
+
+bool checker::shape(std::size_t i) {
+  const any_tensor& x = tensor(i);
+  if (x.null() && t_.details[i].optional) return true;
+  int dimension = 0;
+  const std::span<const extent> shape = shape_of(i);
+  for (std::size_t place = 0; place < shape.size(); ++place) {
+    const extent& e = shape[place];
+    if (!e.is_number() && !t_.symbols[static_cast<std::size_t>(e.symbol())].is_single()) {
+      const int several = x.rank() - static_cast<int>(shape.size()) + 1;
+      const auto has = x.extents().subspan(static_cast<std::size_t>(dimension),
+                                           static_cast<std::size_t>(several));
+      if (!leading(i, e, has)) return false;
+      dimension += several;
+    } else if (!extent_fits(i, dimension++, e)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool checker::leading(std::size_t i, const extent& e, std::span<const std::int64_t> has) {
+  meaning& known = meanings_[static_cast<std::size_t>(e.symbol())];
+  if (!known.known) {
+    known = {.known = true, .from = static_cast<std::uint16_t>(i), .numbers = has};
+    return true;
+  }
+  if (std::ranges::equal(has, known.numbers)) return true;
+  const any_tensor& from = tensor(known.from);
+  const std::string is = fmt::format("{} is {}", name(i), numbers(tensor(i).extents()));
+  if (shape_of(i).size() == 1) {
+    return refuse(errc::shape_mismatch, fmt::format("{}, but it must be as {}, which is {}", is,
+                                                    name(known.from), numbers(from.extents())));
+  }
+  return refuse(errc::shape_mismatch,
+                fmt::format("{}, but {} is {} because {} is {}", is,
+                            t_.symbols[static_cast<std::size_t>(e.symbol())].name,
+                            numbers(known.numbers), name(known.from), numbers(from.extents())));
+}
+
+bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
+  const std::int64_t has = tensor(i).extent(dimension);
+  if (e.is_number()) return has == e.plus() || wrong_extent(i, dimension, e, e.plus());
+  meaning& known = meanings_[static_cast<std::size_t>(e.symbol())];
+  if (!known.known) {
+    // What calculates comes after all that say what symbols stand for; where those are not given,
+    // nothing is known, and so nothing is wrong.
+    if (e.is_plain()) {
+      known = {.known = true, .from = static_cast<std::uint16_t>(i), .number = has};
+    }
+    return true;
+  }
+  const std::int64_t wanted = e.value(known.number);
+  return has == wanted || wrong_extent(i, dimension, e, wanted);
+}
+
+// "b has 4 rows, but k is 3 because a is [2, 3]".
+bool checker::wrong_extent(std::size_t i, int dimension, const extent& e, std::int64_t wanted) {
+  const any_tensor& x = tensor(i);
+  const std::int64_t extent = x.extent(dimension);
+  const int from_last = x.rank() - dimension;
+  const layout how = t_.details[i].layout;
+  const bool is_matrix = how == layout::matrix || how == layout::column_major;
+  const auto counted = [&](std::string_view noun) {
+    return fmt::format("{} has {} {}{}", name(i), extent, noun, extent == 1 ? "" : "s");
+  };
+  const std::string has = x.rank() == 1                 ? counted("element")
+                          : is_matrix && from_last == 2 ? counted("row")
+                          : is_matrix && from_last == 1
+                              ? counted("column")
+                              : fmt::format("{} is {}, with {} in dimension {}", name(i),
+                                            numbers(x.extents()), extent, dimension);
+  if (e.is_number()) {
+    return refuse(errc::shape_mismatch, fmt::format("{}, it must have {}", has, wanted));
+  }
+  const auto s = static_cast<std::size_t>(e.symbol());
+  const meaning& known = meanings_[s];
+  const std::string because =
+      fmt::format("{} is {} because {} is {}", t_.symbols[s].name, known.number, name(known.from),
+                  numbers(tensor(known.from).extents()));
+  return refuse(errc::shape_mismatch, e.is_plain() ? fmt::format("{}, but {}", has, because)
+                                                   : fmt::format("{}, but {} is {}: {}", has,
+                                                                 text_of(t_, e), wanted, because));
+}
+
+}  // namespace troupe

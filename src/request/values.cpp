@@ -1,0 +1,147 @@
+// Element types, and what values must be.
+#include "request/checker.hpp"
+#include "request/description_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t byte_mask = 0xff;
+
+}  // namespace
+
+bool checker::enumerator(std::size_t i) {
+  const field& f = t_.fields[i];
+  const std::uint32_t is = enumerator_at(f, request_);
+  if (is <= f.last_enumerator) return true;
+  return refuse(errc::invalid_argument, fmt::format("{} is {}, it must be one of {}", name(i), is,
+                                                    fmt::join(t_.details[i].enumerators, ", ")));
+}
+
+bool checker::types(const type_table& table) {
+  std::uint64_t types = 0;
+  std::uint64_t asked = 0;
+  unsigned shift = 0;
+  for (const std::uint16_t i : table.fields) {
+    const any_tensor& x = tensor(i);
+    if (!x.null() || !t_.details[i].optional) {
+      types |= static_cast<std::uint64_t>(x.type()) << shift;
+      asked |= byte_mask << shift;
+    }
+    shift += type_table::bits;
+  }
+  for (const std::uint64_t row : table.rows) {
+    if (((row ^ types) & asked) == 0) return true;
+  }
+  return wrong_types(table);
+}
+
+// The first field whose type goes with no row that has the types before it.
+bool checker::wrong_types(const type_table& table) {
+  std::vector<std::uint64_t> rows = table.rows;
+  std::string where;
+  for (std::size_t place = 0; place < table.fields.size(); ++place) {
+    const std::uint16_t i = table.fields[place];
+    if (tensor(i).null() && t_.details[i].optional) continue;
+    const dtype type = tensor(i).type();
+    std::vector<std::string_view> could;
+    for (const std::uint64_t row : rows) {
+      const std::string_view one = to_string(type_table::type_in(row, place));
+      if (std::ranges::find(could, one) == could.end()) could.push_back(one);
+    }
+    std::erase_if(rows, [&](std::uint64_t row) { return type_table::type_in(row, place) != type; });
+    if (rows.empty()) {
+      return refuse(errc::type_mismatch,
+                    fmt::format("{} is {}, but must be {}{}{}", name(i), to_string(type),
+                                could.size() == 1 ? "" : "one of ", fmt::join(could, ", "),
+                                where.empty() ? "" : " where " + where));
+    }
+    where += fmt::format("{}{} is {}", where.empty() ? "" : ", ", name(i), to_string(type));
+  }
+  return true;
+}
+
+bool checker::only(std::size_t i) {
+  const field& f = t_.fields[i];
+  if (is_default(t_, f, request_)) return true;
+  for (const int where : t_.details[i].only_where) {
+    const condition& c = condition_of(where);
+    if (holds(c, request_)) continue;
+    const std::string wrong =
+        f.is_tensor()
+            ? fmt::format("{} is given, but it has a use only where {}", name(i), text_of(t_, c))
+            : fmt::format("{} is {}, but it must be {} unless {}", name(i), value(i),
+                          value_text(t_, f, t_.defaults), text_of(t_, c));
+    return refuse(errc::invalid_argument, wrong + reason(c));
+  }
+  return true;
+}
+
+bool checker::range(std::size_t i) {
+  const field& f = t_.fields[i];
+  const field_details::bounds& bounds = t_.details[i].range.front();
+  double is = 0;
+  switch (f.kind) {
+    case field_kind::real:
+      is = value_at<double>(request_, f.offset);
+      break;
+    case field_kind::integer:
+      is = static_cast<double>(value_at<std::int64_t>(request_, f.offset));
+      break;
+    case field_kind::unsigned_integer:
+      is = static_cast<double>(value_at<std::uint64_t>(request_, f.offset));
+      break;
+    case field_kind::text:
+      is = static_cast<double>(value_at<std::string>(request_, f.offset).size());
+      break;
+    case field_kind::integers:
+      is = static_cast<double>(value_at<std::vector<std::int64_t>>(request_, f.offset).size());
+      break;
+    case field_kind::scalars:
+      is = static_cast<double>(value_at<std::vector<scalar>>(request_, f.offset).size());
+      break;
+    case field_kind::tensors:
+      is = static_cast<double>(value_at<std::vector<any_tensor>>(request_, f.offset).size());
+      break;
+    default:
+      break;
+  }
+  const bool from_least = bounds.open ? is > bounds.least : is >= bounds.least;
+  if (std::isfinite(is) && from_least && is <= bounds.most) return true;
+  return refuse(errc::invalid_argument,
+                fmt::format("{} is {}, it must be {}", name(i), value(i), text_of(bounds)));
+}
+
+bool checker::factor(std::size_t i) {
+  if (t_.details[i].is_real && value_at<scalar>(request_, t_.fields[i].offset).has_imaginary()) {
+    return refuse(errc::invalid_argument,
+                  fmt::format("{} is {}, it must be real", name(i), value(i)));
+  }
+  if (t_.details[i].factor_of < 0) return true;
+  const auto of = static_cast<std::size_t>(t_.details[i].factor_of);
+  const dtype type = tensor(of).type();
+  if (is_complex(type)) return true;
+  const scalar& v = value_at<scalar>(request_, t_.fields[i].offset);
+  if (v.has_imaginary()) {
+    return refuse(errc::invalid_argument,
+                  fmt::format("{} is {}, but {} is {}: it must be real", name(i), value(i),
+                              name(of), to_string(type)));
+  }
+  if (type != dtype::i32) return true;
+  using limits = std::numeric_limits<std::int32_t>;
+  const double number = v.as<double>();
+  if (number >= limits::min() && number <= limits::max() && std::trunc(number) == number) {
+    return true;
+  }
+  return refuse(errc::invalid_argument,
+                fmt::format("{} is {}, it must be a 32-bit integer where {} is i32", name(i),
+                            value(i), name(of)));
+}
+
+}  // namespace troupe

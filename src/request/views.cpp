@@ -1,0 +1,120 @@
+// What a checker asks of each tensor by itself, and of two of them.
+#include "ops/blas/layout.hpp"
+#include "request/aliasing.hpp"
+#include "request/checker.hpp"
+
+#include <troupe/request/argument_checks.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+namespace troupe {
+namespace {
+
+std::string strides_of(const any_tensor& t) {
+  return fmt::format("[{}] with strides [{}]", fmt::join(t.extents(), ", "),
+                     fmt::join(t.strides(), ", "));
+}
+
+}  // namespace
+
+// Of a list, with the place in it.
+std::string checker::view_name(std::size_t i) const {
+  return t_.fields[i].kind == field_kind::tensor ? name(i) : fmt::format("{}[{}]", name(i), place_);
+}
+
+bool checker::views(std::size_t i) {
+  const field& f = t_.fields[i];
+  if (f.kind == field_kind::tensor) return view(i, tensor(i), true);
+  place_ = 0;
+  for (const any_tensor& one : value_at<std::vector<any_tensor>>(request_, f.offset)) {
+    if (!view(i, one, false)) return false;
+    ++place_;
+  }
+  return true;
+}
+
+bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
+  const field_details& d = t_.details[i];
+  if (x.null() && d.optional) return true;
+  if (!x.null() && !rank_fits(i, x)) return false;
+  // A tensor without memory is given where it has the rank that is wanted, and no elements.
+  const auto fits = [&](std::string_view as) {
+    return argument_checks().tensor({as, x}, only_rank(i)).verdict();
+  };
+  if (!fits(name(i))) [[unlikely]] {
+    const error why = fits(view_name(i)).error();
+    return refuse(why.code, why.message);
+  }
+  if (d.in_host_memory && !x.null() && x.space() != memory_space::host) {
+    return refuse(errc::invalid_argument,
+                  fmt::format("{} lies in device memory, it must be a host_tensor", view_name(i)));
+  }
+  if (!lies_well(i, x)) return false;
+  const bool writes = role_of(t_, t_.fields[i], request_) != access::read;
+  if (writes && !d.may_repeat && !x.injective()) {
+    return refuse(errc::aliasing,
+                  fmt::format("{} is written, but some of its indices name the same element: {}",
+                              view_name(i), strides_of(x)));
+  }
+  if (is_one && !x.empty()) {
+    const auto place = static_cast<unsigned>(std::ranges::find(t_.tensors, i) - t_.tensors.begin());
+    present_ |= 1U << place;
+    if (writes) written_ |= 1U << place;
+  }
+  return true;
+}
+
+bool checker::lies_well(std::size_t i, const any_tensor& x) {
+  std::string_view must;
+  switch (t_.details[i].layout) {
+    case layout::any:
+      return true;
+    case layout::packed:
+      if (x.packed()) return true;
+      must = "be packed, row-major";
+      break;
+    case layout::vector:
+      if (x.extent(0) <= 1 || x.stride(0) >= 1) return true;
+      must = "have a stride of at least 1";
+      break;
+    case layout::matrix:
+      if (blas::layout_of(x).ld != 0) return true;
+      must =
+          "have unit stride in one of its last two dimensions and at least the extent of it in the "
+          "other";
+      break;
+    case layout::column_major:
+      if (blas::leading_dimension(x, blas::order::column_major) != 0) return true;
+      must = "be column-major";
+      break;
+  }
+  return refuse(errc::layout_unsupported,
+                fmt::format("{} must {}; it is {}", view_name(i), must, strides_of(x)));
+}
+
+bool checker::apart() {
+  for (std::uint32_t left = written_; left != 0; left &= left - 1) {
+    const auto one = static_cast<unsigned>(std::countr_zero(left));
+    // Of two that are written each pair is looked at once.
+    for (std::uint32_t others = present_ & ~(written_ & ((2U << one) - 1)); others != 0;
+         others &= others - 1) {
+      const auto other = static_cast<unsigned>(std::countr_zero(others));
+      const std::uint16_t written = t_.tensors[one];
+      const std::uint16_t second = t_.tensors[other];
+      if ((t_.may_share[one] >> other & 1) != 0) continue;
+      if (!tensor(written).overlaps(tensor(second))) continue;
+      if ((t_.may_be[one] >> other & 1) != 0 && tensor(written).same_view(tensor(second))) continue;
+      if (!share_elements(tensor(written), tensor(second))) continue;
+      return refuse(
+          errc::aliasing,
+          fmt::format("{} is written and shares elements with {}: {} and {}", name(written),
+                      name(second), strides_of(tensor(written)), strides_of(tensor(second))));
+    }
+  }
+  return true;
+}
+
+}  // namespace troupe
