@@ -275,7 +275,9 @@ error supervisor::why_unknown(const request_type& type) const {
         .code = errc::unsupported,
         .message = fmt::format(
             "this worker does not know the operation: none of the {} plugins of the device "
-            "brings it, nor does the program",
+            "brings it, nor does the program; where one was built from other sources, its fields "
+            "may "
+            "be others",
             parts_.config.plugins.size())};
   }
   // A device's libraries have plugins of their own.

@@ -319,6 +319,36 @@ TEST_P(EveryRequest, RefusesValuesOutOfRange) {
   }
 }
 
+// Two programs' ideas of one request.
+struct two_inputs {
+  using reply = void;
+  static constexpr std::string_view name = "test.same_name";
+
+  any_tensor a{};
+  any_tensor b{};
+
+  static void describe(description<two_inputs>& d) {
+    d.reads("a", &two_inputs::a, {}, "tensor");
+    d.reads("b", &two_inputs::b, {}, "tensor");
+  }
+};
+struct input_and_output {
+  using reply = void;
+  static constexpr std::string_view name = "test.same_name";
+
+  any_tensor a{};
+  any_tensor b{};
+
+  static void describe(description<input_and_output>& d) {
+    d.reads("a", &input_and_output::a, {}, "tensor");
+    d.writes("b", &input_and_output::b, {}, "tensor");
+  }
+};
+
+TEST(RequestType, HasAnotherIdWhereItsFieldsAreOthers) {
+  EXPECT_NE(request_type_of<two_inputs>().id, request_type_of<input_and_output>().id);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryRequest,
                          testing::ValuesIn(built_in_requests().begin(), built_in_requests().end()),
                          [](const auto& one) {
