@@ -5,9 +5,9 @@
 #include "report.hpp"
 #include "samples.hpp"
 
+#include <troupe/blas/level3.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <cblas.h>
 

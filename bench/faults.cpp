@@ -5,8 +5,8 @@
 #include "samples.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <csignal>
 #include <string>

@@ -5,8 +5,8 @@
 #include "samples.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/ops/fft/complex_transforms.hpp>
-#include <troupe/ops/fft/real_transforms.hpp>
+#include <troupe/fft/complex_transforms.hpp>
+#include <troupe/fft/real_transforms.hpp>
 
 #include <fftw3.h>
 

@@ -2,7 +2,7 @@
 
 #include "idle_figures.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 int main() {
   using namespace troupe;

@@ -52,13 +52,6 @@ if(sanitize)
   target_link_options(troupe_flags INTERFACE ${sanitize})
 endif()
 
-# troupe_component(<name> SOURCES <file>…): adds a folder's sources to the library.
-function(troupe_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
-  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  target_sources(troupe_objects PRIVATE ${arg_SOURCES})
-endfunction()
-
 # troupe_add_companions(<target>): whatever worker and plugins are built are built with it.
 function(troupe_add_companions target)
   get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)

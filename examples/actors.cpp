@@ -1,6 +1,6 @@
 // A first look at Troupe's actors: state without locks, replies as futures, supervision.
 
-#include <troupe/core/system.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 

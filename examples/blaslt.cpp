@@ -1,9 +1,8 @@
 // A layer of a neural network, forward and backward, with all that follows the products in one
 // pass.
 
-#include <troupe/core/result.hpp>
-#include <troupe/device/device.hpp>
-#include <troupe/ops/blaslt/matmul.hpp>
+#include <troupe/blaslt.hpp>
+#include <troupe/troupe.hpp>
 
 #include <cmath>
 #include <iostream>

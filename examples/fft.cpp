@@ -1,9 +1,8 @@
 // Takes the noise out of a signal: forward, drop the high frequencies, back.
 
-#include <troupe/core/result.hpp>
-#include <troupe/device/device.hpp>
-#include <troupe/ops/fft/real_transforms.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fft.hpp>
+#include <troupe/memory.hpp>
+#include <troupe/troupe.hpp>
 
 #include <algorithm>
 #include <cmath>

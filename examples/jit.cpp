@@ -1,10 +1,7 @@
 // A kernel from source: compiled beside the program, launched like any request.
 
-#include <troupe/core/result.hpp>
-#include <troupe/device/device.hpp>
-#include <troupe/ops/jit/compiler.hpp>
-#include <troupe/ops/jit/kernel.hpp>
-#include <troupe/ops/jit/launch.hpp>
+#include <troupe/jit.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 #include <span>

@@ -1,9 +1,9 @@
 // π from random points, in pieces, with a worker that crashes on the way: the stream goes on bit
 // for bit, so the answer is the one that an undisturbed run gives.
 
-#include <troupe/device/device.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/rng/continuous.hpp>
+#include <troupe/fault.hpp>
+#include <troupe/rng.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 #include <span>

@@ -41,30 +41,30 @@ ORDER = [
 # (file, function, stage): both are searched for; the first that fits decides.
 STAGES = [(re.compile(file), re.compile(function), stage) for file, function, stage in [
     (r"bits/atomic_(timed_)?wait\.h$", "", WAITING),
-    (r"^src/core/spin_wait\.hpp$|^src/os/futex\.", "", WAITING),
-    (r"^src/worker/built_in\.cpp$", "", EXECUTOR),
-    (r"^src/device/supervisor[a-z_]*\.cpp$", "", TURNS),
-    (r"^src/device/reactor\.", r"::in_flight\b", TURNS),
+    (r"^src/base/spin_wait\.hpp$|^src/os/futex\.", "", WAITING),
+    (r"^src/worker/plugins/built_in\.cpp$", "", EXECUTOR),
+    (r"^src/device/supervision/[a-z_]*\.cpp$", "", TURNS),
+    (r"^src/device/completion/reactor\.", r"::in_flight\b", TURNS),
     (r"^bench/", "", CALLER),
-    (r"^include/troupe/ops/", "", CALLER),
-    (r"^src/(ops|request)/", "", "validate"),
-    (r"^src/wire/hash\.hpp$|^src/device/valid_requests\.", "", "recognise"),
-    (r"^src/device/device_core_send\.", r"::check\b", "recognise"),
+    (r"^include/troupe/(blas|fft|lane|memory|rng)/", "", CALLER),
+    (r"^src/(request|libraries/[a-z]+/requests|builtin/[a-z]+/requests)/", "", "validate"),
+    (r"^src/wire/hash\.hpp$|^src/device/submission/valid_requests\.", "", "recognise"),
+    (r"^src/device/submission/device_core_send\.", r"::check\b", "recognise"),
     (r"^src/wire/encode\.cpp$", "", "encode"),
-    (r"^src/device/(operands\.|record\.hpp)", "", "operands"),
-    (r"^src/device/mailbox\.", "publish|ring_worker|active_bells|bells", "post"),
-    (r"^src/device/mailbox\.", "take_slot", "send"),
-    (r"^src/device/mailbox\.", "give_back", "finish"),
-    (r"^src/device/(reactor|taint_watch)\.", "", "finish"),
-    (r"^(src|include/troupe)/device/(device|device_core|supervisor|library_actor)[a-z_]*\.", "",
+    (r"^src/device/submission/(operands\.|record\.hpp)", "", "operands"),
+    (r"^src/device/submission/mailbox\.", "publish|ring_worker|active_bells|bells", "post"),
+    (r"^src/device/submission/mailbox\.", "take_slot", "send"),
+    (r"^src/device/submission/mailbox\.", "give_back", "finish"),
+    (r"^src/device/completion/", "", "finish"),
+    (r"^(src|include/troupe)/device/([a-z]+/)?(device|device_core|library_actor)[a-z_]*\.", "",
      "send"),
-    (r"^src/core/(future|block_pool)|^include/troupe/core/(future|block_pool)", "", "future"),
-    (r"^src/worker/inbox\.", "", "read"),
-    (r"^src/worker/decoded_requests\.", r"find|look_up|::is\b|let_go", "recognise"),
-    (r"^src/worker/decoded_requests\.|^src/wire/decode\.cpp$", "", "decode"),
-    (r"^src/worker/hazards\.", "", "hazards"),
-    (r"^src/worker/outbox\.|^src/wire/reply\.", "", "complete"),
-    (r"^src/worker/|^include/troupe/worker/", "", "dispatch"),
+    (r"^src/core/future/|^include/troupe/core/(future|block_pool)", "", "future"),
+    (r"^src/worker/intake/inbox\.", "", "read"),
+    (r"^src/worker/intake/decoded_requests\.", r"find|look_up|::is\b|let_go", "recognise"),
+    (r"^src/worker/intake/decoded_requests\.|^src/wire/decode\.cpp$", "", "decode"),
+    (r"^src/worker/threads/hazards\.", "", "hazards"),
+    (r"^src/worker/intake/outbox\.|^src/wire/reply\.", "", "complete"),
+    (r"^src/worker/|^include/troupe/plugin/", "", "dispatch"),
 ]]
 
 
@@ -160,7 +160,7 @@ def stages_of(profile, frames):
         return frames.get((place[0], place[2]), [])
 
     side = PROGRAM
-    if any(path.startswith("src/worker/lanes") for place in profile.costs
+    if any(path.startswith("src/worker/threads/lanes") for place in profile.costs
            for path, _ in known(place)):
         side = WORKER
     stages = collections.Counter()

@@ -21,7 +21,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START = "README.md"
 ERRORS_PAGE = "docs/guide/errors.md"
-ERRORS_HEADER = "include/troupe/core/error.hpp"
+ERRORS_HEADER = "include/troupe/base/error.hpp"
 ADR_HEADINGS = ["Context", "Decision", "Consequences", "Alternatives"]
 REGION = re.compile(r"<!-- region: (?P<file>\S+)#(?P<name>\S+) -->\n```\w*\n(?P<text>.*?)```\n",
                     re.DOTALL)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The layout of the tree: where files lie, how they are named, how long they are.
+"""The layout of the tree: where files lie, how they are named, how long they are, what they include.
 
-Every library of operations has the same files on every floor; this says which one a library lacks.
+Every library of operations has the same files; this says which one a library lacks.
 """
 
+import collections
 import pathlib
 import re
 import subprocess
@@ -23,9 +24,34 @@ VAGUE = {"utils", "util", "common", "helpers", "helper", "types", "misc", "stuff
 ABBREVIATIONS = {"buf", "ctx", "mgr", "mem", "ptr", "cfg", "impl", "svc", "alloc"}
 NAME = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)*$")
 
-# Requests that the worker answers itself: no backend implements them, and they have no page.
-BUILT_IN = {"fault", "lane"}
+# How many files a folder holds without folders of its own.
+MOST_FILES = 25
+UNCOUNTED = {"docs/adr", "docs/results"}
+
 HEADINGS = ["What it wraps", "Requests", "Errors", "Order", "Memory", "Limits", "Versions"]
+
+# The rooms of the house, the lowest first. An include points to the same layer or to a lower one.
+LAYERS = [
+    r"(include/troupe|src)/base/",
+    r"src/os/",
+    r"(include/troupe|src)/core/",
+    r"(include/troupe|src)/tensor/",
+    r"src/memory/",
+    r"(include/troupe|src)/request/",
+    r"src/wire/",
+    r"src/(libraries|builtin)/(?P<library>\w+)/requests/",
+    r"include/troupe/plugin/",
+    r"src/worker/",
+    r"(include/troupe|src)/device/",
+    r"src/jit/",
+    r"src/backend/",
+    r"src/(libraries|builtin)/(?P<library>\w+)/",
+    r"(include/troupe|src)/(info|testing)/|include/troupe/\w+\.hpp|src/libraries/",
+]
+# Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.
+REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
+# Libraries that another one stands on; `memory` is everybody's.
+STANDS_ON = {("blaslt", "blas")}
 
 
 def files():
@@ -75,7 +101,7 @@ def check_headers(paths):
 
 
 def check_sources_listed(paths):
-    """Sources are listed by hand: one that no CMakeLists.txt names is never built."""
+    """A source that its CMakeLists.txt neither names nor looks for is never built."""
     listings = {p.parent: (ROOT / p).read_text(encoding="utf-8")
                 for p in paths if p.name == "CMakeLists.txt"}
     for path in paths:
@@ -83,51 +109,114 @@ def check_sources_listed(paths):
             continue
         for folder in path.parents:
             if folder in listings:
-                if not re.search(rf"(?<![\w/]){re.escape(str(path.relative_to(folder)))}(?!\w)",
-                                 listings[folder]):
+                if not re.search(rf"(?<![\w/]){re.escape(str(path.relative_to(folder)))}(?!\w)"
+                                 r"|GLOB|troupe_library", listings[folder]):
                     yield f"{path}: not listed in {folder / 'CMakeLists.txt'}"
                 break
 
 
+def check_folders(paths):
+    for folder, count in collections.Counter(str(p.parent) for p in paths).items():
+        if count > MOST_FILES and folder not in UNCOUNTED:
+            yield f"{folder}/: {count} files; {MOST_FILES} are the most"
+
+
+def room(path):
+    """(layer, library) of a file of the library; the library is None but for those of a library."""
+    for number, layer in enumerate(LAYERS):
+        if match := re.match(layer, str(path)):
+            return number, match.groupdict().get("library")
+    if match := re.match(r"include/troupe/(\w+)/", str(path)):
+        return REQUESTS, match[1]
+    return None
+
+
+def included(path, present):
+    """The files of the library that a file includes."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for name in re.findall(r'#include [<"]([^>"]+)[>"]', text):
+        for there in (f"include/{name}", f"src/{name}"):
+            if there in present:
+                yield there
+
+
+def check_includes(paths):
+    """Arrows point down, and no header that users include brings what only plugins need."""
+    code = {str(p) for p in paths
+            if p.suffix in {".hpp", ".cuh", ".cpp", ".cu"} and p.parts[0] in {"include", "src"}}
+    arrows = {path: set(included(path, code)) for path in sorted(code)}
+    for path, targets in arrows.items():
+        if room(path) is None:
+            yield f"{path}: lies in no room of the house"
+            continue
+        layer, library = room(path)
+        for target in sorted(targets):
+            below, other = room(target)
+            if below > layer:
+                yield f"{path}: includes {target}, which is above it"
+            elif (other and library and other not in (library, "memory")
+                  and (library, other) not in STANDS_ON):
+                yield f"{path}: includes {target}, of another library"
+    for path in arrows:
+        if not path.startswith("include/") or re.match(r"include/troupe/(plugin|testing)/", path):
+            continue
+        reached, ahead = set(), [path]
+        while ahead:
+            for target in arrows[ahead.pop()] - reached:
+                reached.add(target)
+                ahead.append(target)
+        for target in sorted(reached):
+            if target.startswith("include/troupe/plugin/"):
+                yield f"{path}: includes, in the end, {target}, which is for plugins"
+
+
 def libraries(paths):
-    """{library: {family}}: the headers include/troupe/ops/<library>/<family>.hpp with requests."""
+    """{library: {family}}: the headers include/troupe/<library>/<family>.hpp with requests."""
     found = {}
     for path in paths:
-        if path.parts[:3] != ("include", "troupe", "ops") or len(path.parts) != 5:
+        if path.parts[:2] != ("include", "troupe") or len(path.parts) != 4:
             continue
-        library = path.parts[3]
+        library = path.parts[2]
         if re.search(rf'string_view name = "{library}\.', (ROOT / path).read_text("utf-8")):
             found.setdefault(library, set()).add(path.stem)
     return found
 
 
-def wanted_by(library, families, backends):
-    for family in sorted(families):
-        yield f"src/ops/{library}/{family}.cpp"
-        if library in BUILT_IN:
-            continue
-        for backend in backends:
-            yield f"src/backend/{backend}/{library}/{family}.cpp"
-        yield f"tests/conformance/{library}_{family}_test.cpp"
-    if library not in BUILT_IN:
-        yield f"docs/libraries/{library}.md"
-
-
 def check_libraries(paths):
     present = {str(p) for p in paths}
-    backends = [b for b in ("cpu", "cuda") if any(p.startswith(f"src/backend/{b}/")
-                                                  for p in present)]
     known = libraries(paths)
     for library, families in sorted(known.items()):
-        for name in wanted_by(library, families, backends):
-            if name not in present:
-                yield f"library {library} lacks {name}"
+        built_in = f"src/builtin/{library}/CMakeLists.txt" in present
+        folder = f"src/{'builtin' if built_in else 'libraries'}/{library}"
+        wanted = [[f"{folder}/CMakeLists.txt"]]
+        for family in sorted(families):
+            wanted += [[f"{folder}/requests/{family}.cpp"]]
+            if not built_in:
+                wanted += [[f"{folder}/cpu/{family}.cpp"],
+                           [f"{folder}/cuda/{family}.cpp", f"{folder}/cuda/{family}.cu"],
+                           [f"tests/conformance/{library}/{family}_test.cpp"]]
+        if not built_in:
+            wanted += [[f"docs/libraries/{library}.md"]]
+        for names in wanted:
+            if not present & set(names):
+                yield f"library {library} lacks {names[0]}"
         yield from check_page(library, present)
+        yield from check_umbrella(library, present)
     for path in paths:
         if path.parts[:2] == ("tests", "conformance") and path.name.endswith("_test.cpp"):
-            library, _, family = path.stem.removesuffix("_test").partition("_")
+            library, family = path.parts[2], path.stem.removesuffix("_test")
             if family not in known.get(library, set()):
-                yield f"{path}: there is no include/troupe/ops/{library}/{family}.hpp with requests"
+                yield f"{path}: there is no include/troupe/{library}/{family}.hpp with requests"
+
+
+def check_umbrella(library, present):
+    umbrella = f"include/troupe/{library}.hpp"
+    if umbrella not in present:
+        yield f"library {library} lacks {umbrella}"
+        return
+    for header in sorted(p for p in present if p.startswith(f"include/troupe/{library}/")):
+        if f"#include <{header.removeprefix('include/')}>" not in (ROOT / umbrella).read_text("utf-8"):
+            yield f"{umbrella}: does not include {header}"
 
 
 def check_page(library, present):
@@ -143,7 +232,8 @@ def check_page(library, present):
 def main():
     paths = files()
     found = []
-    for rule in (check_names, check_lengths, check_headers, check_sources_listed, check_libraries):
+    for rule in (check_names, check_lengths, check_headers, check_folders, check_sources_listed,
+                 check_includes, check_libraries):
         found += rule(paths)
     for line in found:
         print(line)

@@ -5,8 +5,8 @@
 #include "raw.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/blas/level3.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "raw_blaslt.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/blaslt/matmul.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/blaslt/matmul.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
 

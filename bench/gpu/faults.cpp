@@ -6,7 +6,7 @@
 #include "questions.hpp"
 #include "raw_fault.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
+#include <troupe/fault/inject.hpp>
 
 #include <fmt/format.h>
 

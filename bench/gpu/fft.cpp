@@ -6,9 +6,9 @@
 #include "raw_fft.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/fft/complex_transforms.hpp>
-#include <troupe/ops/fft/real_transforms.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/fft/complex_transforms.hpp>
+#include <troupe/fft/real_transforms.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
 

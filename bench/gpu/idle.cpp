@@ -6,8 +6,8 @@
 #include "process_figures.hpp"
 #include "questions.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/launch.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/launch.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>

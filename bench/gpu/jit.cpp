@@ -5,9 +5,9 @@
 #include "raw_kernel.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/jit/compiler.hpp>
-#include <troupe/ops/jit/kernel.hpp>
-#include <troupe/ops/jit/launch.hpp>
+#include <troupe/jit/compiler.hpp>
+#include <troupe/jit/kernel.hpp>
+#include <troupe/jit/launch.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
 #include "second_thread.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/lane/launch.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/launch.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 
 #include "side_by_side.hpp"
 
+#include <troupe/blas/level1_reductions.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "raw_fault.hpp"
 
-#include "backend/cuda/fault/kernels.hpp"
+#include "builtin/fault/cuda/kernels.hpp"
 #include "raw.hpp"
 #include "raw_check.hpp"
 #include "raw_driver.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "backend/cuda/nvml.hpp"
+#include "backend/cuda/program/nvml.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
+#include <troupe/fault/inject.hpp>
 
 #include <sys/types.h>
 

@@ -3,8 +3,8 @@
 #include "raw_rng.hpp"
 #include "side_by_side.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/rng/continuous.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/rng/continuous.hpp>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "classifier.hpp"
 
-#include <troupe/ops/blas/level3.hpp>
+#include <troupe/blas.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -3,9 +3,7 @@
 #include "dataset.hpp"
 #include "ledger.hpp"
 
-#include <troupe/core/future.hpp>
-#include <troupe/device/device.hpp>
-#include <troupe/memory/tensor.hpp>
+#include <troupe/troupe.hpp>
 
 #include <array>
 #include <chrono>

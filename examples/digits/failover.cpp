@@ -1,6 +1,6 @@
 #include "failover.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
+#include <troupe/fault.hpp>
 
 #include <cerrno>
 #include <csignal>

@@ -2,8 +2,7 @@
 
 #include "ledger.hpp"
 
-#include <troupe/core/error.hpp>
-#include <troupe/device/device.hpp>
+#include <troupe/troupe.hpp>
 
 #include <atomic>
 #include <chrono>

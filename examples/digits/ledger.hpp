@@ -1,8 +1,6 @@
 #pragma once
 
-#include <troupe/core/error.hpp>
-#include <troupe/core/future.hpp>
-#include <troupe/core/result.hpp>
+#include <troupe/troupe.hpp>
 
 #include <atomic>
 #include <chrono>

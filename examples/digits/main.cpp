@@ -10,8 +10,7 @@
 #include "report.hpp"
 #include "service.hpp"
 
-#include <troupe/core/result.hpp>
-#include <troupe/core/system.hpp>
+#include <troupe/troupe.hpp>
 
 #include <fmt/format.h>
 

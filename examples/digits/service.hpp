@@ -5,8 +5,7 @@
 #include "failover.hpp"
 #include "ledger.hpp"
 
-#include <troupe/core/result.hpp>
-#include <troupe/device/device.hpp>
+#include <troupe/troupe.hpp>
 
 #include <atomic>
 #include <chrono>

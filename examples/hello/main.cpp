@@ -1,9 +1,8 @@
 // One matrix product on the first device: CUDA if there is one, else the CPU.
 
 // region: program
-#include <troupe/core/result.hpp>
-#include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level3.hpp>
+#include <troupe/blas.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 #include <span>

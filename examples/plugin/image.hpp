@@ -1,7 +1,7 @@
 #pragma once
 
 // region: requests
-#include <troupe/request/request.hpp>
+#include <troupe/plugin.hpp>
 
 /// Operations on images of f32[height, width] in any layout: what program and workers know of them.
 namespace image {

@@ -1,6 +1,6 @@
 #include "image.hpp"
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin.hpp>
 
 #include <algorithm>
 #include <cstdint>

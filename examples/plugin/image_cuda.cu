@@ -1,7 +1,6 @@
 #include "image.hpp"
 
-#include <troupe/backend/cuda.hpp>
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/cuda.hpp>
 
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 
 #include "image.hpp"
 
-#include <troupe/device/device.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 #include <span>

@@ -1,6 +1,6 @@
-#include <troupe/core/export.hpp>
-#include <troupe/worker/plugin.hpp>
-#include <troupe/worker/plugin_stamp.hpp>
+#include <troupe/base/export.hpp>
+#include <troupe/plugin/plugin_stamp.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 // The entry points that a worker looks for in every plugin, of which each holds a copy of these.
 extern "C" {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/failure_reason.hpp"
+#include "core/future/failure_reason.hpp"
 
 #include <troupe/core/timer_service.hpp>
 

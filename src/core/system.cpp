@@ -1,5 +1,5 @@
-#include "core/actor_cell.hpp"
-#include "core/pool_dispatcher.hpp"
+#include "core/actor/actor_cell.hpp"
+#include "core/dispatch/pool_dispatcher.hpp"
 #include "core/system_core.hpp"
 
 #include <troupe/core/system.hpp>

@@ -1,7 +1,7 @@
 #include "core/system_core.hpp"
 
 #include "core/ambient.hpp"
-#include "core/pinned_dispatcher.hpp"
+#include "core/dispatch/pinned_dispatcher.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/actor_cell.hpp"
-#include "core/registry.hpp"
-#include "core/turn_dispatcher.hpp"
+#include "core/actor/actor_cell.hpp"
+#include "core/actor/registry.hpp"
+#include "core/dispatch/turn_dispatcher.hpp"
 #include "os/fork_count.hpp"
 
 #include <troupe/core/system.hpp>

@@ -1,12 +1,12 @@
-#include "core/thread_duties.hpp"
-#include "device/copy_without_worker.hpp"
-#include "device/device_core.hpp"
-#include "device/staged_copy.hpp"
+#include "core/dispatch/thread_duties.hpp"
+#include "device/copy/copy_without_worker.hpp"
+#include "device/copy/staged_copy.hpp"
+#include "device/submission/device_core.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 
 #include "core/system_core.hpp"
 
+#include <troupe/base/error.hpp>
 #include <troupe/core/actor.hpp>
-#include <troupe/core/error.hpp>
 #include <troupe/core/system.hpp>
 
 #include <memory>

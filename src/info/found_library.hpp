@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <string>
 

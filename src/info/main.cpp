@@ -1,7 +1,7 @@
 // `troupe info`: what this installation of Troupe finds on this machine, and what it lacks.
 
-#include "device/backend_choice.hpp"
-#include "device/locate.hpp"
+#include "device/selection/backend_choice.hpp"
+#include "device/selection/locate.hpp"
 #include "info/driver.hpp"
 #include "info/entry.hpp"
 #include "info/look_up.hpp"

@@ -1,7 +1,7 @@
 #include "info/plugins.hpp"
 
 #include "backend/about.hpp"
-#include "device/locate.hpp"
+#include "device/selection/locate.hpp"
 #include "info/found_library.hpp"
 
 #include <fmt/format.h>

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "memory/arena.hpp"
-#include "memory/buffer_owner.hpp"
 #include "memory/slab_store.hpp"
 #include "memory/taint_book.hpp"
 #include "os/fork_count.hpp"
 #include "os/shared_memory.hpp"
+#include "tensor/buffer_owner.hpp"
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <atomic>
 #include <deque>

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "memory/arena.hpp"
-
-#include <troupe/backend/provider.hpp>
+#include "memory/device_source.hpp"
 
 #include <functional>
 #include <map>

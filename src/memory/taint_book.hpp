@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/memory/buffer.hpp>
+#include <troupe/tensor/buffer.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "os/unique_fd.hpp"
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <dirent.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "os/unique_fd.hpp"
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/memory/tensor.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 namespace troupe {
 

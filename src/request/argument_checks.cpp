@@ -1,5 +1,5 @@
-#include "ops/blas/layout.hpp"
 #include "request/aliasing.hpp"
+#include "request/matrix_layout.hpp"
 
 #include <troupe/request/argument_checks.hpp>
 

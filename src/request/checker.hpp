@@ -2,7 +2,7 @@
 
 #include "request/description_table.hpp"
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What a checker asks of each tensor by itself, and of two of them.
-#include "ops/blas/layout.hpp"
 #include "request/aliasing.hpp"
 #include "request/checker.hpp"
+#include "request/matrix_layout.hpp"
 
 #include <troupe/request/argument_checks.hpp>
 

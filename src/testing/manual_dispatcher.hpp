@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/actor_cell.hpp"
-#include "core/turn_dispatcher.hpp"
+#include "core/actor/actor_cell.hpp"
+#include "core/dispatch/turn_dispatcher.hpp"
 #include "os/stack.hpp"
 
 #include <cstddef>

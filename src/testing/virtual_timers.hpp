@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timer_heap.hpp"
+#include "core/timer/timer_heap.hpp"
 
 #include <troupe/core/timer_service.hpp>
 

@@ -1,4 +1,4 @@
-#include <troupe/worker/entry.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <cstdio>
 

@@ -1,8 +1,8 @@
 #include "bad_start.hpp"
 
 #include "wire/control.hpp"
-#include "worker/process_fault.hpp"
-#include "worker/worker_argument.hpp"
+#include "worker/process/process_fault.hpp"
+#include "worker/process/worker_argument.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@
 #include "json_line.hpp"
 #include "program.hpp"
 
-#include <troupe/worker/entry.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

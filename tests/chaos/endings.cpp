@@ -3,7 +3,7 @@
 #include "fault_cases.hpp"
 #include "subject.hpp"
 
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>

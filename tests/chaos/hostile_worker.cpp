@@ -1,9 +1,9 @@
 #include "hostile_worker.hpp"
 
 #include "fault_cases.hpp"
-#include "unit/fake_accelerator.hpp"
+#include "unit/worker/fake_accelerator.hpp"
 #include "wire/control.hpp"
-#include "worker/worker_argument.hpp"
+#include "worker/process/worker_argument.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

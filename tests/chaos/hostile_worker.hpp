@@ -2,8 +2,8 @@
 
 #include "bad_start.hpp"
 
+#include <troupe/plugin/executor.hpp>
 #include <troupe/request/request.hpp>
-#include <troupe/worker/executor.hpp>
 
 #include <atomic>
 #include <cstdint>

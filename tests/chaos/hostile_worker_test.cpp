@@ -2,10 +2,10 @@
 
 #include "hostile_worker.hpp"
 
+#include <troupe/blas/level1_reductions.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/worker/entry.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <gtest/gtest.h>
 

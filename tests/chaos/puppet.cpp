@@ -1,6 +1,6 @@
 #include "puppet.hpp"
 
-#include "worker/worker_argument.hpp"
+#include "worker/process/worker_argument.hpp"
 
 #include <linux/futex.h>
 #include <poll.h>

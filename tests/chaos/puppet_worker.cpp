@@ -1,7 +1,7 @@
 #include "puppet_worker.hpp"
 
 #include "puppet.hpp"
-#include "worker/worker_argument.hpp"
+#include "worker/process/worker_argument.hpp"
 
 #include <fcntl.h>
 #include <linux/falloc.h>

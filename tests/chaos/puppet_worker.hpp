@@ -1,7 +1,7 @@
 #pragma once
 
+#include <troupe/plugin/executor.hpp>
 #include <troupe/request/request.hpp>
-#include <troupe/worker/executor.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -7,8 +7,8 @@
 
 #include <troupe/device/device.hpp>
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/memory/fill.hpp>
-#include <troupe/worker/entry.hpp>
+#include <troupe/memory/fill.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/memory/dtype.hpp>
+#include <troupe/tensor/dtype.hpp>
 
 #include <string_view>
 #include <vector>

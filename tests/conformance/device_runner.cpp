@@ -3,7 +3,7 @@
 
 #include "runner.hpp"
 
-#include <troupe/ops/memory/copy.hpp>
+#include <troupe/memory/copy.hpp>
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include "element.hpp"
 
-#include <troupe/ops/blas/modes.hpp>
+#include <troupe/blas/modes.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/device/device.hpp>
-#include <troupe/worker/executor.hpp>
+#include <troupe/plugin/executor.hpp>
 
 #include <cstddef>
 #include <cstring>

@@ -1,7 +1,7 @@
 // What a user's program needs of an install: headers, library, worker, backend plugin.
 
+#include <troupe/blas/level3.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level3.hpp>
 
 #include <iostream>
 #include <span>

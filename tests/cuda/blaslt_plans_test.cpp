@@ -1,10 +1,10 @@
 // What becomes of plans: found again, dropped, measured, kept on disk, and not offered.
 
-#include "backend/cuda/blaslt/matmul_plan.hpp"
 #include "emulated_cublaslt.hpp"
 #include "emulated_lane.hpp"
+#include "libraries/blaslt/cuda/matmul_plan.hpp"
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 #include <gtest/gtest.h>
 

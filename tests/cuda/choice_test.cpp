@@ -1,7 +1,7 @@
 // Which GPU a device gets, and what it says when it gets none. With a driver of the tests' own, so
 // that every machine counts as one with the GPUs at hand.
 
-#include "backend/cuda/device_check.hpp"
+#include "backend/cuda/program/device_check.hpp"
 #include "run_program.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "backend/cuda/blaslt/status.hpp"
+#include "libraries/blaslt/cuda/status.hpp"
 
 #include <cublasLt.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "backend/cuda/fft/status.hpp"
+#include "libraries/fft/cuda/status.hpp"
 
 #include <cufft.h>
 #include <gtest/gtest.h>

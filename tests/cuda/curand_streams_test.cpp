@@ -1,8 +1,8 @@
 // The streams that a lane keeps of cuRAND, with an emulation in its place.
 
-#include "backend/cuda/rng/curand.hpp"
 #include "cuda/emulated_curand.hpp"
 #include "cuda/emulated_lane.hpp"
+#include "libraries/rng/cuda/curand.hpp"
 
 #include <gtest/gtest.h>
 

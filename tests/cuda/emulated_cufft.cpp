@@ -2,11 +2,11 @@
 // definition: what the executors ask of them is tested on any machine. Unkind where it may be: it
 // uses its work area, and what it may overwrite it does.
 
-#include "backend/cuda/fft/cufft.hpp"
-#include "backend/cuda/fft/scale.hpp"
-#include "backend/cuda/memory/kernels.hpp"
 #include "conformance/element.hpp"
-#include "conformance/fourier_reference.hpp"
+#include "conformance/fft/fourier_reference.hpp"
+#include "libraries/fft/cuda/cufft.hpp"
+#include "libraries/fft/cuda/scale.hpp"
+#include "libraries/memory/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backend/cuda/failure.hpp"
-#include "backend/cuda/lane.hpp"
+#include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/lane.hpp"
 
 #include <cuda.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/cuda/lane.hpp"
+#include "backend/cuda/context/lane.hpp"
 #include "conformance/guarded_workspace.hpp"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "conformance/runner.hpp"
 #include "emulated_lane.hpp"
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::conformance {
 namespace {

@@ -4,9 +4,9 @@
 #include "cuda/emulated_jit.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/ops/jit/attributes.hpp>
-#include <troupe/ops/jit/launch.hpp>
-#include <troupe/worker/plugin.hpp>
+#include <troupe/jit/attributes.hpp>
+#include <troupe/jit/launch.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What becomes of a GPU that the management library has lost sight of, with a library of the test's
 // own in its place.
 
-#include "backend/cuda/nvml.hpp"
+#include "backend/cuda/program/nvml.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What a lane asks of the driver, with a driver of the test's own.
 
-#include "backend/cuda/stream_lane.hpp"
+#include "backend/cuda/context/stream_lane.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "programs.hpp"
 #include "under_sanitizers.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include "either_isolation.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 #include <troupe/request/argument_checks.hpp>
 
 #include <gtest/gtest.h>

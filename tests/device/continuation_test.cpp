@@ -4,8 +4,8 @@
 #include "either_isolation.hpp"
 
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <algorithm>
 #include <atomic>

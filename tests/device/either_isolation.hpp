@@ -2,7 +2,7 @@
 
 #include "operations.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <gtest/gtest.h>
 

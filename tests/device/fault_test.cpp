@@ -2,9 +2,9 @@
 
 #include "device_under_fault.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/fault/spin_until.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/fault/spin_until.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <gtest/gtest.h>
 

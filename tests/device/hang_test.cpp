@@ -3,8 +3,8 @@
 
 #include "device_under_fault.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <gtest/gtest.h>
 

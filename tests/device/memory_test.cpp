@@ -4,8 +4,8 @@
 #include "under_sanitizers.hpp"
 
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "operations_cuda.hpp"
 #include "operations_queues.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/device/device.hpp>
-#include <troupe/worker/entry.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <sys/resource.h>
 

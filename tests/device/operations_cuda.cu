@@ -1,9 +1,9 @@
-#include "backend/cuda/lane.hpp"
-#include "backend/cuda/launch.cuh"
+#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/launch.cuh"
 #include "operations.hpp"
 #include "operations_cuda.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
+#include <troupe/fault/inject.hpp>
 
 namespace troupe::test {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/worker/executor.hpp>
+#include <troupe/plugin/executor.hpp>
 
 namespace troupe::test {
 

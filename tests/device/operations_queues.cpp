@@ -2,7 +2,7 @@
 
 #include "gpu/reply_turn.hpp"
 #include "operations.hpp"
-#include "unit/fake_accelerator.hpp"
+#include "unit/worker/fake_accelerator.hpp"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/worker/entry.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <string>
 

@@ -5,7 +5,7 @@
 #include <troupe/core/actor.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,11 +3,11 @@
 #include "either_isolation.hpp"
 #include "programs.hpp"
 #include "under_sanitizers.hpp"
-#include "unit/no_more_threads.hpp"
+#include "unit/core/no_more_threads.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/launch.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/launch.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -2,11 +2,11 @@
 
 #include "either_isolation.hpp"
 
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/fault/spin_until.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/blas/level3.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/fault/spin_until.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include "device_under_fault.hpp"
 #include "either_isolation.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -2,9 +2,9 @@
 
 #include "either_isolation.hpp"
 
-#include <troupe/ops/blas/batched.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/blas/batched.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 #include "device_under_fault.hpp"
 
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A mailbox segment as a worker finds it: header, ring, replay list, slots and heap of any content.
 #include "os/shared_memory.hpp"
 #include "request/built_in_requests.hpp"
-#include "worker/inbox.hpp"
+#include "worker/intake/inbox.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include "request/built_in_requests.hpp"
 #include "request/description_text.hpp"
 #include "wire/codec.hpp"
-#include "worker/job.hpp"
+#include "worker/intake/job.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,13 +2,13 @@
 
 #include "card.hpp"
 
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/blaslt/matmul.hpp>
-#include <troupe/ops/fft/complex_transforms.hpp>
-#include <troupe/ops/jit/compiler.hpp>
-#include <troupe/ops/jit/launch.hpp>
-#include <troupe/ops/rng/bits.hpp>
-#include <troupe/ops/rng/continuous.hpp>
+#include <troupe/blas/level1.hpp>
+#include <troupe/blaslt/matmul.hpp>
+#include <troupe/fft/complex_transforms.hpp>
+#include <troupe/jit/compiler.hpp>
+#include <troupe/jit/launch.hpp>
+#include <troupe/rng/bits.hpp>
+#include <troupe/rng/continuous.hpp>
 
 #include <algorithm>
 #include <csignal>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <troupe/core/error.hpp>
+#include <troupe/base/error.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/request_options.hpp>
-#include <troupe/memory/tensor.hpp>
-#include <troupe/ops/fault/inject.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -5,14 +5,14 @@
 
 #include "lease_kernels.hpp"
 
+#include <troupe/blas/level1.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/fault/spin_until.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/fault/spin_until.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -1,12 +1,12 @@
 // Tensors that are lent to the program, on the CPU backend in both isolations and on a device of
 // queues, whose memory the program has to map like a GPU's. gpu_lease (lease.cpp) is for GPUs.
 
+#include <troupe/blas/level1.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/lease.hpp>
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include "load.hpp"
 
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/blas/level1.hpp>
+#include <troupe/blas/level1_reductions.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -2,12 +2,12 @@
 
 #include "lost_workers.hpp"
 
+#include <troupe/blas/level1.hpp>
+#include <troupe/blas/level1_reductions.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

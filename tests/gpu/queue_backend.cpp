@@ -7,20 +7,20 @@
 // process, and supervised with requests held back and suspects in several lanes. Nothing here can
 // fall back to the CPU's way unnoticed: that one refuses the faults of kernels.
 
+#include "memory/device_source.hpp"
 #include "reply_turn.hpp"
-#include "unit/fake_accelerator.hpp"
-#include "worker/process_fault.hpp"
+#include "unit/worker/fake_accelerator.hpp"
+#include "worker/process/process_fault.hpp"
 
-#include <troupe/backend/provider.hpp>
-#include <troupe/core/export.hpp>
-#include <troupe/ops/blas/batched.hpp>
-#include <troupe/ops/blas/level1.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/fault/spin_until.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/base/export.hpp>
+#include <troupe/blas/batched.hpp>
+#include <troupe/blas/level1.hpp>
+#include <troupe/blas/level1_reductions.hpp>
+#include <troupe/blas/level3.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/fault/spin_until.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <dlfcn.h>
 #include <sys/mman.h>

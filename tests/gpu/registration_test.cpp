@@ -2,7 +2,7 @@
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 
 #include "under_sanitizers.hpp"
 
+#include <troupe/blas/level1_reductions.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

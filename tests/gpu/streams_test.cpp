@@ -3,8 +3,8 @@
 #include "lost_workers.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 

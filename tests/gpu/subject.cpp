@@ -2,10 +2,10 @@
 
 #include "under_sanitizers.hpp"
 
-#include <troupe/ops/blas/level1_reductions.hpp>
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/memory/copy.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/blas/level1_reductions.hpp>
+#include <troupe/blas/level3.hpp>
+#include <troupe/memory/copy.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <fmt/format.h>
 

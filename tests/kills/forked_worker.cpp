@@ -1,10 +1,10 @@
 #include "forked_worker.hpp"
 
-#include "device/mailbox.hpp"
+#include "device/submission/mailbox.hpp"
 #include "memory/memory_pool.hpp"
-#include "worker/inbox.hpp"
-#include "worker/lanes.hpp"
-#include "worker/outbox.hpp"
+#include "worker/intake/inbox.hpp"
+#include "worker/intake/outbox.hpp"
+#include "worker/threads/lanes.hpp"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device/surroundings.hpp"
+#include "device/supervision/surroundings.hpp"
 
-#include <troupe/worker/executor.hpp>
+#include <troupe/plugin/executor.hpp>
 
 #include <functional>
 #include <memory>

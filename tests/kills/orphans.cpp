@@ -1,6 +1,6 @@
 #include "orphans.hpp"
 
-#include "core/spin_wait.hpp"
+#include "base/spin_wait.hpp"
 #include "os/message_socket.hpp"
 #include "program.hpp"
 #include "stepping.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/device_core.hpp"
+#include "device/submission/device_core.hpp"
 #include "forked_worker.hpp"
 #include "steps.hpp"
 

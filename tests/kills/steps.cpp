@@ -1,8 +1,8 @@
 #include "steps.hpp"
 
-#include "core/spin_wait.hpp"
+#include "base/spin_wait.hpp"
 #include "stepping.hpp"
-#include "worker/crash.hpp"
+#include "worker/process/crash.hpp"
 
 #include <new>
 

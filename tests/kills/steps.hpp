@@ -2,8 +2,8 @@
 
 #include "os/shared_memory.hpp"
 
+#include <troupe/plugin/executor.hpp>
 #include <troupe/request/request.hpp>
-#include <troupe/worker/executor.hpp>
 
 #include <atomic>
 #include <cstdint>

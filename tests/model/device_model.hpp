@@ -2,7 +2,7 @@
 
 #include "device_use.hpp"
 
-#include <troupe/core/error.hpp>
+#include <troupe/base/error.hpp>
 #include <troupe/core/supervision.hpp>
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "device/device_core.hpp"
+#include "device/submission/device_core.hpp"
 #include "device_simulation.hpp"
 #include "schedules.hpp"
 

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "device/surroundings.hpp"
+#include "device/supervision/surroundings.hpp"
 #include "device_model.hpp"
-#include "worker/hazards.hpp"
-#include "worker/inbox.hpp"
-
-#include <troupe/backend/provider.hpp>
+#include "memory/device_source.hpp"
+#include "worker/intake/inbox.hpp"
+#include "worker/threads/hazards.hpp"
 
 #include <csignal>
 #include <deque>

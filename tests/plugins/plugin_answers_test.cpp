@@ -2,8 +2,8 @@
 
 #include "plugin_device.hpp"
 
-#include <troupe/ops/fault/spin_until.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/spin_until.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <dlfcn.h>
 

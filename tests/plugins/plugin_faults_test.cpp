@@ -2,7 +2,7 @@
 
 #include "plugin_device.hpp"
 
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <chrono>
 #include <csignal>

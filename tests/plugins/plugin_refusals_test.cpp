@@ -2,7 +2,7 @@
 
 #include "plugin_device.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "trial.hpp"
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "trial.hpp"
 
-#include <troupe/backend/cuda.hpp>
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/cuda.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 #include <cuda_runtime.h>
 

@@ -3,8 +3,8 @@
 #include "operations.hpp"
 #include "under_sanitizers.hpp"
 
-#include <troupe/ops/blas/level3.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/blas/level3.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 #include "operations.hpp"
-#include "unit/no_more_threads.hpp"
+#include "unit/core/no_more_threads.hpp"
 
-#include <troupe/worker/entry.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,9 +3,9 @@
 #include "operations.hpp"
 #include "under_sanitizers.hpp"
 
-#include <troupe/ops/fault/inject.hpp>
-#include <troupe/ops/lane/marker.hpp>
-#include <troupe/ops/memory/fill.hpp>
+#include <troupe/fault/inject.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
 #include <linux/audit.h>

@@ -4,8 +4,8 @@
 
 #include <troupe/core/actor.hpp>
 #include <troupe/core/system.hpp>
-#include <troupe/ops/jit/compiler.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/jit/compiler.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/signalfd.h>

@@ -2,7 +2,7 @@
 
 #include "operations.hpp"
 
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

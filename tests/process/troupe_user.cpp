@@ -2,7 +2,7 @@
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/lane/marker.hpp>
+#include <troupe/lane/marker.hpp>
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) bool use_troupe() {

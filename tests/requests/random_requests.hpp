@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/memory/tensor.hpp>
 #include <troupe/request/request.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "request/description_table.hpp"
 #include "request/description_text.hpp"
 #include "wire/codec.hpp"
-#include "worker/job.hpp"
+#include "worker/intake/job.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // What the guide shows in passing, so that it compiles and does what the page says.
 
+#include <troupe/blas/level1.hpp>
 #include <troupe/core/router.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>
 #include <troupe/device/device.hpp>
-#include <troupe/ops/blas/level1.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <troupe/base/unique_function.hpp>
 #include <troupe/core/actor_ref.hpp>
 #include <troupe/core/actor_timer.hpp>
 #include <troupe/core/delegate.hpp>
 #include <troupe/core/spawn_options.hpp>
 #include <troupe/core/supervision.hpp>
-#include <troupe/core/unique_function.hpp>
 
 #include <chrono>
 #include <tuple>

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <troupe/base/error.hpp>
+#include <troupe/base/result.hpp>
 #include <troupe/core/completion_driver.hpp>
 #include <troupe/core/deadline.hpp>
-#include <troupe/core/error.hpp>
 #include <troupe/core/future_state.hpp>
-#include <troupe/core/result.hpp>
 
 #include <chrono>
 #include <concepts>

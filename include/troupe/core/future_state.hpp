@@ -1,8 +1,8 @@
 #pragma once
 
+#include <troupe/base/export.hpp>
+#include <troupe/base/result.hpp>
 #include <troupe/core/block_pool.hpp>
-#include <troupe/core/export.hpp>
-#include <troupe/core/result.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -1,9 +1,9 @@
 #pragma once
 
 // The bodies of what derives one future from another; part of future.hpp.
+#include <troupe/base/unique_function.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/core/timer_service.hpp>
-#include <troupe/core/unique_function.hpp>
 
 #include <memory>
 #include <tuple>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <troupe/base/error.hpp>
 #include <troupe/core/actor_ref.hpp>
-#include <troupe/core/error.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/core/error.hpp>
-#include <troupe/core/export.hpp>
+#include <troupe/base/error.hpp>
+#include <troupe/base/export.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/core/export.hpp>
-#include <troupe/core/unique_function.hpp>
+#include <troupe/base/export.hpp>
+#include <troupe/base/unique_function.hpp>
 
 #include <chrono>
 #include <cstdint>

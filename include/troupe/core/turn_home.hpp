@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/core/export.hpp>
+#include <troupe/base/export.hpp>
 #include <troupe/core/future_state.hpp>
 
 #include <atomic>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <troupe/core/supervision.hpp>
-#include <troupe/worker/executor.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -10,6 +9,8 @@
 #include <vector>
 
 namespace troupe {
+
+class operation_table;
 
 /// Where a device's requests run.
 enum class isolation : std::uint8_t {

@@ -1,14 +1,14 @@
 #pragma once
 
+#include <troupe/base/unique_function.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/core/system.hpp>
-#include <troupe/core/unique_function.hpp>
 #include <troupe/device/config.hpp>
-#include <troupe/device/description.hpp>
+#include <troupe/device/device_description.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/library_actor.hpp>
-#include <troupe/memory/host_tensor.hpp>
-#include <troupe/memory/tensor.hpp>
+#include <troupe/tensor/host_tensor.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <sys/types.h>
 

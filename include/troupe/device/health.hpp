@@ -1,6 +1,6 @@
 #pragma once
 
-#include <troupe/core/error.hpp>
+#include <troupe/base/error.hpp>
 
 #include <sys/types.h>
 

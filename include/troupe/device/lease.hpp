@@ -1,7 +1,7 @@
 #pragma once
 
-#include <troupe/core/export.hpp>
-#include <troupe/memory/tensor.hpp>
+#include <troupe/base/export.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <memory>

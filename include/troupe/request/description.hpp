@@ -1,11 +1,11 @@
 #pragma once
 
-#include <troupe/core/export.hpp>
-#include <troupe/memory/scalar.hpp>
-#include <troupe/memory/tensor.hpp>
+#include <troupe/base/export.hpp>
 #include <troupe/request/access.hpp>
 #include <troupe/request/condition.hpp>
 #include <troupe/request/extent.hpp>
+#include <troupe/tensor/scalar.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <array>
 #include <concepts>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <troupe/core/result.hpp>
-#include <troupe/memory/scalar.hpp>
-#include <troupe/memory/tensor.hpp>
+#include <troupe/base/result.hpp>
 #include <troupe/request/description.hpp>
+#include <troupe/tensor/scalar.hpp>
+#include <troupe/tensor/tensor.hpp>
 
 #include <concepts>
 #include <cstddef>

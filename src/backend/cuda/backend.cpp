@@ -1,8 +1,8 @@
-#include "backend/cuda/device_accelerator.hpp"
-#include "backend/cuda/device_list.hpp"
-#include "backend/cuda/memory_source.hpp"
+#include "backend/cuda/context/device_accelerator.hpp"
+#include "backend/cuda/program/device_list.hpp"
+#include "backend/cuda/program/memory_source.hpp"
 
-#include <troupe/core/export.hpp>
+#include <troupe/base/export.hpp>
 
 // The entry points of the plugin. The results are the library's own C++ types: plugin and library
 // are built together, and refuse each other by version where they are not.

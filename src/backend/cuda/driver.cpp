@@ -1,6 +1,6 @@
 #include "backend/cuda/driver.hpp"
 
-#include "backend/cuda/device_check.hpp"
+#include "backend/cuda/program/device_check.hpp"
 #include "os/standard_streams.hpp"
 
 #include <dlfcn.h>

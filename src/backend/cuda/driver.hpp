@@ -1,8 +1,8 @@
 #pragma once
 
-#include "backend/cuda/failure.hpp"
+#include "backend/cuda/context/failure.hpp"
 
-#include <troupe/core/result.hpp>
+#include <troupe/base/result.hpp>
 
 #include <cuda.h>
 

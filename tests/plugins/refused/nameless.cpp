@@ -1,6 +1,6 @@
 // Brings an operation whose name has no library.
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 namespace {
 

@@ -1,8 +1,8 @@
 // As a plugin that was built for another version, and by a compiler that lays things out otherwise.
 // Whoever calls anything of it instead of reading its stamp is found out.
 
-#include <troupe/core/export.hpp>
-#include <troupe/worker/plugin_stamp.hpp>
+#include <troupe/base/export.hpp>
+#include <troupe/plugin/plugin_stamp.hpp>
 
 #include <cstdlib>
 

@@ -2,7 +2,7 @@
 
 #include "trial.hpp"
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 namespace trial {
 namespace {

@@ -1,6 +1,6 @@
 // Brings an operation of a library of Troupe's own.
 
-#include <troupe/worker/plugin.hpp>
+#include <troupe/plugin/static_registration.hpp>
 
 namespace {
 

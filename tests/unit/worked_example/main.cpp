@@ -1,8 +1,7 @@
 // region: program
 #include "running_sum.hpp"
 
-#include <troupe/device/device.hpp>
-#include <troupe/worker/entry.hpp>
+#include <troupe/troupe.hpp>
 
 #include <iostream>
 

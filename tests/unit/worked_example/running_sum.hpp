@@ -1,8 +1,7 @@
 #pragma once
 
 // region: request
-#include <troupe/request/request.hpp>
-#include <troupe/worker/executor.hpp>
+#include <troupe/plugin.hpp>
 
 namespace worked_example {
 

@@ -2,8 +2,8 @@
 #include "running_sum.hpp"
 
 #include <troupe/device/device.hpp>
+#include <troupe/plugin/worker_entry.hpp>
 #include <troupe/request/argument_checks.hpp>
-#include <troupe/worker/entry.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,0 +1,60 @@
+# troupe_library(<name> [BUILT_IN]
+#                [CPU_PLUGIN] [CPU_LINK <target>…] [CPU_OPTIONS <option>…]
+#                [CUDA_PLUGIN] [CUDA_LINK <target>…] [CUDA_OPTIONS <option>…] [CUDA_SOURCES <file>…])
+#
+# A library of operations: the folder that calls this, whose sources are found by where they lie.
+#   requests/   describe the requests; a part of libtroupe
+#   shared/     headers of what both backends compute with
+#   cpu/        executors of the CPU backend: a part of its plugin troupe-cpu, or with CPU_PLUGIN a
+#               plugin of their own, troupe-cpu-<name>
+#   cuda/       the same for CUDA: a part of troupe-cuda, or troupe-cuda-<name>
+# *_LINK is linked to the plugin; *_OPTIONS compile the library's own sources (CUDA_OPTIONS: those of
+# nvcc). CUDA_SOURCES names files of other folders that its plugin holds a copy of.
+# BUILT_IN: the worker itself answers these requests. They need no page and no conformance tests.
+
+function(troupe_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BUILT_IN;CPU_PLUGIN;CUDA_PLUGIN" ""
+                        "CPU_LINK;CPU_OPTIONS;CUDA_LINK;CUDA_OPTIONS;CUDA_SOURCES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "troupe_library(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_BUILT_IN)
+    set_property(GLOBAL APPEND PROPERTY TROUPE_LIBRARIES ${name})
+  endif()
+  _troupe_sources(requests requests cpp)
+  target_sources(troupe_objects PRIVATE ${requests})
+
+  _troupe_sources(cpu cpu cpp)
+  if(cpu)
+    _troupe_library_part(cpu ${name} "${arg_CPU_PLUGIN}" "${cpu}" "${arg_CPU_LINK}")
+    set_source_files_properties(${cpu} TARGET_DIRECTORY ${plugin}
+                                PROPERTIES COMPILE_OPTIONS "${arg_CPU_OPTIONS}")
+  endif()
+  _troupe_sources(cuda cuda cpp cu)
+  if(cuda AND TROUPE_HAVE_CUDA)
+    set(kernels ${cuda})
+    list(FILTER kernels INCLUDE REGEX "\\.cu$")
+    list(APPEND cuda ${arg_CUDA_SOURCES})
+    _troupe_library_part(cuda ${name} "${arg_CUDA_PLUGIN}" "${cuda}" "${arg_CUDA_LINK}")
+    set_source_files_properties(${kernels} TARGET_DIRECTORY ${plugin}
+                                PROPERTIES COMPILE_OPTIONS "${arg_CUDA_OPTIONS}")
+  endif()
+endfunction()
+
+# Sets `out` to the sources below a folder of the calling list file, by suffix.
+function(_troupe_sources out folder)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.\\1" OUTPUT_VARIABLE patterns)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS ${patterns})
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Adds sources to the backend's plugin, or makes one of them; sets `plugin` to its target.
+macro(_troupe_library_part backend name own sources links)
+  set(plugin troupe-${backend})
+  if(${own})
+    string(APPEND plugin -${name})
+    cmake_language(CALL troupe_${backend}_plugin ${plugin})
+  endif()
+  target_sources(${plugin} PRIVATE ${sources})
+  target_link_libraries(${plugin} PRIVATE ${links})
+endmacro()

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <troupe/blas/modes.hpp>
+#include <troupe/request/request.hpp>
+
+#include <vector>
+
+/// Batches of small BLAS problems in one request.
+///
+/// A batch is a rank-3 view, its first dimension counting the problems; or a list of rank-2 views.
+/// Matrices and vectors within follow the rules of `level2.hpp` and `level3.hpp`, with the same
+/// errors. In a rank-3 view the stride of the first dimension is free; where it is 0, all problems
+/// read the same operand. Types are those of `gemm` for products, else f32, f64, c64, c128.
+namespace troupe::blas {
+
+/// Multiplies matrices that lie at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta ·
+/// cᵢ.
+///
+/// a is [batch, m, k], b is [batch, k, n], c is [batch, m, n]. Reads c unless beta is zero.
+/// Source: cuBLAS gemmStridedBatched.
+struct TROUPE_EXPORT gemm_strided_batched {
+  static constexpr std::string_view name = "blas.gemm_strided_batched";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor b{};
+  any_tensor c{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  op op_a = op::none;
+  op op_b = op::none;
+  math_mode math = math_mode::strict;
+  bool deterministic = false;
+
+  static void describe(description<gemm_strided_batched>& d);
+};
+
+/// Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.
+///
+/// Three lists of the same length; all of a have the same extents, type and strides, and so have
+/// all of b and all of c. No c shares elements with any other operand; an a or b may occur more
+/// than once. Source: cuBLAS gemmBatched.
+struct TROUPE_EXPORT gemm_batched {
+  static constexpr std::string_view name = "blas.gemm_batched";
+  using reply = void;
+
+  std::vector<any_tensor> a{};
+  std::vector<any_tensor> b{};
+  std::vector<any_tensor> c{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  op op_a = op::none;
+  op op_b = op::none;
+  math_mode math = math_mode::strict;
+  bool deterministic = false;
+
+  static void describe(description<gemm_batched>& d);
+};
+
+/// Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ.
+///
+/// Three lists of the same length, whose members may differ in extents and strides, not in type.
+/// `alpha` and `beta` have one factor per problem, or one for all; empty means 1 and 0. No c shares
+/// elements with any other operand. Old content is taken to be read unless every beta is zero.
+/// Source: cuBLAS gemmGroupedBatched.
+struct TROUPE_EXPORT gemm_grouped {
+  static constexpr std::string_view name = "blas.gemm_grouped";
+  using reply = void;
+
+  std::vector<any_tensor> a{};
+  std::vector<any_tensor> b{};
+  std::vector<any_tensor> c{};
+  std::vector<scalar> alpha{};
+  std::vector<scalar> beta{};
+  op op_a = op::none;
+  op op_b = op::none;
+  math_mode math = math_mode::strict;
+  bool deterministic = false;
+
+  static void describe(description<gemm_grouped>& d);
+};
+
+/// Multiplies matrices and vectors: yᵢ = alpha · op_a(aᵢ) · xᵢ + beta · yᵢ.
+///
+/// a is [batch, m, n], x is [batch, n], y is [batch, m]. Reads y unless beta is zero.
+/// Source: cuBLAS gemvStridedBatched.
+struct TROUPE_EXPORT gemv_batched {
+  static constexpr std::string_view name = "blas.gemv_batched";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  op op_a = op::none;
+
+  static void describe(description<gemv_batched>& d);
+};
+
+/// Solves triangular systems: op_a(aᵢ) · xᵢ = alpha · bᵢ (left), or xᵢ · op_a(aᵢ) = alpha · bᵢ.
+///
+/// b is [batch, m, n] and becomes x; a is [batch, m, m] (left) or [batch, n, n] (right). Other
+/// rules as `trsm`. Source: cuBLAS trsmBatched.
+struct TROUPE_EXPORT trsm_batched {
+  static constexpr std::string_view name = "blas.trsm_batched";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor b{};
+  scalar alpha = 1;
+  blas::side side = blas::side::left;
+  blas::uplo uplo = blas::uplo::upper;
+  blas::diag diag = blas::diag::non_unit;
+  op op_a = op::none;
+  bool deterministic = false;
+
+  static void describe(description<trsm_batched>& d);
+};
+
+}  // namespace troupe::blas

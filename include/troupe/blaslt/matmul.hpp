@@ -1,0 +1,89 @@
+#pragma once
+
+#include <troupe/blas/modes.hpp>
+#include <troupe/blaslt/modes.hpp>
+#include <troupe/request/request.hpp>
+
+/// Matrix products with what follows them in the same pass.
+namespace troupe::blaslt {
+
+/// Multiplies two matrices and applies an epilogue:
+/// d = epilogue(alpha · op_a(a) · op_b(b) + beta · c).
+///
+/// a is [m, k], b is [k, n], c and d are [m, n]; or all have one more extent, the first, which
+/// counts products (its stride may be 0 in what is read). Each matrix has unit stride in one of its
+/// dimensions and any leading dimension in the other; c has d's order. With an extent of one d lies
+/// in both: it has the one in which the rest of the request fits. `c` is given exactly where beta
+/// is not zero, and may be the very view d.
+///
+/// Types of a, b → d, with c of d's type: f64; f32, with `math`; f16, bf16 → the same or f32; c64,
+/// c128; i8 → i32 (alpha and beta integers, sums modulo 2³²), i8 (rounded to nearest even,
+/// saturated), f32; e4m3 and e5m2, not e5m2 twice → f16, bf16, f32, and where c is f16 or bf16 also
+/// e4m3, and e5m2 where it is one of the operands. All is computed in f32, or a wider type where an
+/// operand is; results in e4m3 and e5m2 saturate.
+///
+/// Epilogues: all for f64, f32, f16, bf16; for fp8 those of docs/libraries/blaslt.md; for i8 → i8
+/// those without aux and gradients; otherwise `none`. Exactly the operands of the epilogue are
+/// given:
+/// - `bias` [n], or [batch, n], contiguous; d row-major. In d's type, for i8 in f32, for fp8 in
+///   bf16, or in c's type where that is f16.
+/// - `aux` of relu: u8, in d's order, the extent of d's contiguous dimension, p, replaced by
+///   16 · ⌈p/128⌉ bytes: bit p mod 8 of byte p/8 says that the element was positive. Leading
+///   dimension and distance of matrices are multiples of 16. Bits beyond p are zero or not.
+/// - `aux` of gelu: d's extents, order and type (where d is fp8: c's),
+///   leading dimension and distance multiples of 8.
+/// - `bgrad`: of `drelu_bgrad` and `dgelu_bgrad` as `bias`; of `bgrad_a` [m], a column-major; of
+///   `bgrad_b` [n], b row-major; all with [batch, …] for several products, contiguous.
+///
+/// Scales are for fp8 alone, f32: x = alpha · scale_a · scale_b · a · b + beta · scale_c · c, and d
+/// = scale_d · epilogue(x) where d is fp8. An operand that is not given is 1. `scaling_a` and
+/// `scaling_b` say what `scale_a` and `scale_b` hold: both a factor for the `tensor` (one element);
+/// both an `outer_vector`; or one of them `block_128` and the other that or `block_128x128`, whose
+/// contiguous rows are ⌈k/128⌉ rounded up to 4 apart. `amax_d` receives the largest magnitude
+/// before scale_d: f32, one element.
+///
+/// Where cuBLASLt has rules of its own, both backends obey them (`unsupported`): k not 0; i8 → i32
+/// and i8: a row-major, b column-major (k contiguous in both), k, d's contiguous extent, leading
+/// dimensions and addresses multiples of 4; fp8: the same with 16, leading dimensions in bytes;
+/// `drelu` with k above 1; a factor that is conjugated (c64, c128) in the other order than d.
+///
+/// `tuning` and `candidates` (1 to 64) are for a GPU: `timed` runs the candidates for the first
+/// request of a kind, which waits for its lane meanwhile, and keeps the choice, on disk too.
+/// `fast_accumulation` lets fp8 sums stay in the tensor cores' short accumulators.
+///
+/// \errors `shape_mismatch`, `type_mismatch`, `layout_unsupported`, `aliasing`, `invalid_argument`
+/// for an operand missing or not wanted and for factors that do not fit; `unsupported` for a rule
+/// of cuBLASLt's or, on a GPU, for what it does not offer. Source: cuBLAS documentation,
+/// cublasLtMatmul.
+struct TROUPE_EXPORT matmul {
+  static constexpr std::string_view name = "blaslt.matmul";
+  using reply = void;
+
+  any_tensor a{};
+  any_tensor b{};
+  any_tensor c{};
+  any_tensor d{};
+  scalar alpha = 1;
+  scalar beta = 0;
+  blas::op op_a = blas::op::none;
+  blas::op op_b = blas::op::none;
+  blaslt::epilogue epilogue = blaslt::epilogue::none;
+  any_tensor bias{};
+  any_tensor aux{};
+  any_tensor bgrad{};
+  any_tensor scale_a{};
+  any_tensor scale_b{};
+  any_tensor scale_c{};
+  any_tensor scale_d{};
+  scaling scaling_a = scaling::tensor;
+  scaling scaling_b = scaling::tensor;
+  any_tensor amax_d{};
+  blas::math_mode math = blas::math_mode::strict;
+  bool fast_accumulation = false;
+  blaslt::tuning tuning = blaslt::tuning::heuristic;
+  std::int64_t candidates = 8;
+
+  static void describe(description<matmul>& d);
+};
+
+}  // namespace troupe::blaslt

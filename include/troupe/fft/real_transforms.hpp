@@ -1,0 +1,61 @@
+#pragma once
+
+#include <troupe/fft/modes.hpp>
+#include <troupe/request/request.hpp>
+
+/// Discrete Fourier transforms of real numbers, whose coefficients are conjugates of each other in
+/// pairs: of the last dimension only the first n / 2 + 1 are stored.
+///
+/// Real types f32, f64, f16, bf16; the complex side is c64, c128, or halves in pairs, as `c2c` has
+/// them. Both requests may work in place: both views begin at the same address, have unit stride in
+/// the last dimension, and every other stride of the real view is twice that of the complex one (so
+/// rows of n real numbers have room for n + 1 or n + 2); `real_rows` makes the real view.
+///
+/// \errors as `c2c`
+namespace troupe::fft {
+
+/// Transforms real numbers along the last `rank` dimensions, forward: out[k] = s · Σ in[j] ·
+/// exp(−2πi jk / n), for 0 ≤ k ≤ n / 2 in the last dimension.
+///
+/// `in` is […, n], `out` is […, n / 2 + 1]. Reads in, writes out.
+/// Source: cuFFT cufftXtExec, FFTW plan_guru64_dft_r2c.
+struct TROUPE_EXPORT r2c {
+  static constexpr std::string_view name = "fft.r2c";
+  using reply = void;
+
+  any_tensor in{};
+  any_tensor out{};
+  std::int64_t rank = 1;
+  normalization scale = normalization::none;
+
+  static void describe(description<r2c>& d);
+};
+
+/// Transforms back what `r2c` makes, inverse: out[j] = s · Σ in[k] · exp(+2πi jk / n), where the
+/// coefficients that are not stored are conjugates of those that are.
+///
+/// `in` is […, n / 2 + 1], `out` is […, n]; n is odd or even, `out` says which. Coefficients that
+/// are their own conjugates must be real, and those with k = 0 or n / 2 in the last dimension
+/// conjugates in pairs; otherwise which of a pair counts is not specified. Reads in, writes out;
+/// `in` is kept, which costs a copy of it on a GPU, and on the CPU where `rank` is above 1. In
+/// place both are updated: the ends of the complex rows are undefined then. Source: cuFFT
+/// cufftXtExec, FFTW plan_guru64_dft_c2r.
+struct TROUPE_EXPORT c2r {
+  static constexpr std::string_view name = "fft.c2r";
+  using reply = void;
+
+  any_tensor in{};
+  any_tensor out{};
+  std::int64_t rank = 1;
+  normalization scale = normalization::none;
+
+  static void describe(description<c2r>& d);
+};
+
+/// The real numbers […, n] that transforms in place have on the complex ones […, n / 2 + 1]: a view
+/// of the same memory.
+/// \errors `type_mismatch` for a type that is not complex; `shape_mismatch` where the last
+/// dimension is not n / 2 + 1; `layout_unsupported` where its stride is not 1
+[[nodiscard]] TROUPE_EXPORT result<any_tensor> real_rows(const any_tensor& complex, std::int64_t n);
+
+}  // namespace troupe::fft

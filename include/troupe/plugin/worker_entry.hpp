@@ -1,0 +1,21 @@
+#pragma once
+
+#include <troupe/plugin/executor.hpp>
+
+#include <optional>
+
+namespace troupe {
+
+/// Makes a program its own worker, so that operations of its own need no plugin file: call it first
+/// in `main`, and give the same `add` to `device_config::own_operations`.
+///
+/// In a process that a device has started as a worker, it serves requests until the device lets it
+/// go, and answers the exit status. In any other process it answers nothing at once. A process that
+/// was started as a worker and makes a device instead is refused it, with `worker_not_found`.
+/// \code
+///   if (const auto status = troupe::worker_entry(argc, argv, add_my_operations)) return *status;
+/// \endcode
+[[nodiscard]] TROUPE_EXPORT std::optional<int> worker_entry(
+    int argc, char** argv, void (*add)(operation_table&) = nullptr);
+
+}  // namespace troupe

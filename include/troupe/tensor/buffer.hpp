@@ -1,0 +1,75 @@
+#pragma once
+
+#include <troupe/base/export.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace troupe {
+
+/// Which memory a buffer lives in.
+enum class memory_space : std::uint8_t {
+  device,  ///< the device's own memory, mapped by its workers
+  host,    ///< shared memory of the program, mapped by every worker
+};
+
+namespace detail {
+
+class buffer_owner;
+
+/// Control block of one piece of memory. Every tensor and every request in flight that uses the
+/// piece holds a reference; the last one to go gives the piece back (keep-alive).
+///
+/// `references` is the only member that any thread may change. It is raised relaxed (whoever raises
+/// it holds a reference already) and lowered acq_rel, so that the thread that frees the piece sees
+/// everything done to it. `state` holds `buffer_flag` bits, changed by atomic or/and; that of a
+/// freeze is set, and all are read by senders, seq_cst, because each side then looks what
+/// the other is at (`record::on_its_way`).
+struct buffer {
+  std::atomic<std::uint32_t> references{0};
+  std::atomic<std::uint32_t> state{0};
+  std::uint32_t id = 0;  ///< index in its owner's table, reused
+  memory_space space{};
+  std::uint64_t offset = 0;          ///< from the start of the owner's address range, in bytes
+  std::uint64_t bytes = 0;           ///< as asked
+  std::uint64_t capacity_bytes = 0;  ///< as handed out
+  std::uint64_t generation = 0;      ///< the device's generation when it was allocated
+  std::byte* address = nullptr;      ///< the same in every process
+  buffer_owner* owner = nullptr;
+};
+
+/// Gives a buffer back to its owner; called when the last reference goes.
+TROUPE_EXPORT void give_back(buffer& unused) noexcept;
+
+/// A counted reference to a `buffer`, or nothing.
+class buffer_ref {
+ public:
+  buffer_ref() = default;
+  /// Adopts a reference that is already counted.
+  explicit buffer_ref(buffer* counted) noexcept : buffer_(counted) {}
+  buffer_ref(const buffer_ref& other) noexcept : buffer_(other.buffer_) {
+    if (buffer_ != nullptr) buffer_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  buffer_ref(buffer_ref&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  buffer_ref& operator=(buffer_ref other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~buffer_ref() {
+    if (buffer_ != nullptr && buffer_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      give_back(*buffer_);
+    }
+  }
+
+  [[nodiscard]] buffer* get() const noexcept { return buffer_; }
+  buffer* operator->() const noexcept { return buffer_; }
+  explicit operator bool() const noexcept { return buffer_ != nullptr; }
+
+ private:
+  buffer* buffer_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace troupe

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "backend/cuda/context/registration.hpp"
+#include "backend/cuda/driver.hpp"
+
+#include <troupe/plugin/accelerator.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// One GPU in one worker: its context, and the memory that is mapped there.
+///
+/// The context is the device's primary one, which the vendor libraries use too. It is never
+/// destroyed: the process ends instead, and after a fault nothing else would help.
+class device_accelerator final : public accelerator {
+ public:
+  /// \errors `device_unavailable` for a device that is not there or no context can be made on, with
+  /// what to do about it
+  [[nodiscard]] static result<std::unique_ptr<device_accelerator>> make(
+      const accelerator_config& config);
+
+  ~device_accelerator() override;
+  device_accelerator(const device_accelerator&) = delete;
+  device_accelerator& operator=(const device_accelerator&) = delete;
+
+  void enter_thread() override;
+  [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override;
+  [[nodiscard]] result<void> unmap(std::byte* at, std::uint64_t bytes) override;
+  [[nodiscard]] result<void> protect(std::byte* at, std::uint64_t bytes, bool read_only) override;
+  [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes) override;
+  [[nodiscard]] result<std::unique_ptr<accelerator_lane>> make_lane(int number) override;
+
+ private:
+  device_accelerator(const driver& d, CUdevice device, CUcontext context) noexcept
+      : driver_(d), device_(device), context_(context) {}
+
+  [[nodiscard]] result<void> take_addresses(const accelerator_config& config);
+  [[nodiscard]] result<void> give_access(std::byte* at, std::uint64_t bytes, bool read_only);
+
+  const driver& driver_;
+  CUdevice device_;
+  CUcontext context_;
+  int multiprocessors_ = 0;
+  std::map<std::byte*, std::uint64_t> mapped_;  // bytes, by address
+  std::vector<host_registration> shared_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/late_failure.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cuda {
+
+/// Adds the executor of a request that may turn out to fail only when what was enqueued sees its
+/// data.
+template <request R>
+  requires std::is_void_v<reply_of<R>>
+void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_failure)) {
+  table.insert({.type = &request_type_of<R>(),
+                .run =
+                    [](void* held, const void* r, lane_context& where, std::byte* reply) {
+                      const auto function =
+                          reinterpret_cast<result<void> (*)(const R&, lane&, late_failure)>(held);
+                      return function(*static_cast<const R*>(r), static_cast<lane&>(where),
+                                      late_failure(reply));
+                    },
+                .executor = reinterpret_cast<void*>(enqueue),
+                .fails_late = true});
+}
+
+}  // namespace troupe::cuda

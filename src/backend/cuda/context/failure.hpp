@@ -1,0 +1,49 @@
+#pragma once
+
+#include "backend/cuda/context/vendor_status.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+#include <string_view>
+
+namespace troupe::cuda {
+
+/// What a driver code says about the request, the context and the device. Source: CUDA Driver API,
+/// "Data types used by CUDA driver", CUresult.
+enum class severity : std::uint8_t {
+  none,
+  not_ready,    ///< no failure: still running
+  request,      ///< this call was refused, the context goes on
+  memory,       ///< out of memory; the context goes on
+  lost,         ///< the context is unusable: only a new process helps
+  device_gone,  ///< the device itself does not answer
+};
+
+/// `code` is a `CUresult` or a `cudaError_t`: a number that both have means the same in both. One
+/// that is not listed counts as `lost`.
+[[nodiscard]] severity severity_of(int code) noexcept;
+
+/// True when nothing that is enqueued on the stream runs any more, whatever a library has called
+/// it.
+[[nodiscard]] inline bool context_is_lost(cudaStream_t stream) noexcept {
+  const severity found = severity_of(cudaStreamQuery(stream));
+  (void)cudaGetLastError();
+  return found == severity::lost || found == severity::device_gone;
+}
+
+/// The error for a code, with its name, the library and the call; success for 0. Codes of severity
+/// `lost` and `device_gone` become `errc::device_fault`, `memory` becomes `errc::out_of_memory`,
+/// `request` becomes `errc::library_error`.
+[[nodiscard]] result<void> check(cudaError_t code, std::string_view call);
+
+/// The error for what a call of `library` has answered, which is no success: what `known` says it
+/// means. Where `stream` says that the context is lost, that is the error, whatever the library has
+/// called it, and so it is where nobody has listed the status.
+[[nodiscard]] error failure_of(std::span<const vendor_status> known, int status,
+                               std::string_view library, std::string_view call,
+                               cudaStream_t stream);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,145 @@
+#include "backend/cuda/context/stream_lane.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+namespace troupe::cuda {
+
+result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int number,
+                                                            int multiprocessors) {
+  std::unique_ptr<stream_lane> made(new stream_lane(d, number, multiprocessors));
+  if (auto created =
+          cuda::check(d.cuStreamCreateWithPriority(&made->stream_, CU_STREAM_NON_BLOCKING, 0),
+                      "cuStreamCreateWithPriority");
+      !created) {
+    return std::move(created).error();
+  }
+  if (auto created =
+          cuda::check(d.cuEventCreate(&made->passed_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      !created) {
+    return std::move(created).error();
+  }
+  return std::unique_ptr<accelerator_lane>(std::move(made));
+}
+
+stream_lane::~stream_lane() {
+  attachments_.clear();
+  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  if (stored_ != nullptr) (void)driver_.cuEventDestroy(stored_);
+  if (aside_ != nullptr) (void)driver_.cuStreamDestroy(aside_);
+  if (passed_ != nullptr) (void)driver_.cuEventDestroy(passed_);
+  if (stream_ != nullptr) (void)driver_.cuStreamDestroy(stream_);
+}
+
+result<std::span<std::byte>> stream_lane::workspace(std::size_t bytes) {
+  if (bytes > room_bytes_) {
+    if (auto grown = grow_room(bytes); !grown) return std::move(grown).error();
+  }
+  return std::span(reinterpret_cast<std::byte*>(room_), bytes);
+}
+
+result<void> stream_lane::grow_room(std::size_t bytes) {
+  // First, so that both need not fit. In the stream's order it is after the work that uses it.
+  if (room_ != 0) (void)driver_.cuMemFreeAsync(room_, stream_);
+  room_ = 0;
+  room_bytes_ = 0;
+  // Powers of two from 1 KiB, so that it soon stops growing; where that is too much, what is
+  // needed.
+  constexpr std::size_t unit = std::size_t{2} << 20;
+  const std::size_t rounded = std::bit_ceil(std::max<std::size_t>(bytes, 1024));
+  const std::size_t least = (bytes + unit - 1) / unit * unit;
+  const auto allocate = [&](std::size_t wanted) {
+    CUdeviceptr room = 0;
+    auto got = cuda::check(driver_.cuMemAllocAsync(&room, wanted, stream_), "cuMemAllocAsync");
+    if (got) {
+      room_ = room;
+      room_bytes_ = wanted;
+    }
+    return got;
+  };
+  auto got = allocate(rounded);
+  if (!got && got.error().code == errc::out_of_memory && least < rounded) got = allocate(least);
+  return got;
+}
+
+result<void> stream_lane::wait_for(accelerator_lane& other) {
+  auto& awaited = static_cast<stream_lane&>(other);
+  return follow(stream_, awaited.passed_, awaited.stream_);
+}
+
+// What `later` gets from here on waits for what `earlier` has now.
+result<void> stream_lane::follow(CUstream later, CUevent passed, CUstream earlier) const {
+  if (auto recorded = cuda::check(driver_.cuEventRecord(passed, earlier), "cuEventRecord");
+      !recorded) {
+    return recorded;
+  }
+  return cuda::check(driver_.cuStreamWaitEvent(later, passed, CU_EVENT_WAIT_DEFAULT),
+                     "cuStreamWaitEvent");
+}
+
+result<void> stream_lane::mark(std::uint64_t* where, std::uint64_t value) {
+  if (last_aside_ != 0) {
+    // Acquire is not needed: nothing is read that came before the mark.
+    const std::atomic_ref<std::uint64_t> stored(*where);
+    if (stored.load(std::memory_order_relaxed) < last_aside_) {
+      if (auto ordered = follow(stream_, stored_, aside_); !ordered) return ordered;
+    }
+    last_aside_ = 0;
+  }
+  return store(stream_, where, value);
+}
+
+// The stream itself would stand still for the 2 µs that the store takes; an event costs it nothing.
+result<void> stream_lane::mark_aside(std::uint64_t* where, std::uint64_t value) {
+  if (aside_ == nullptr) {
+    if (auto made = make_aside(); !made) return made;
+  }
+  if (auto ordered = follow(aside_, passed_, stream_); !ordered) return ordered;
+  last_aside_ = value;
+  return store(aside_, where, value);
+}
+
+result<void> stream_lane::make_aside() {
+  int least = 0;
+  int greatest = 0;
+  if (auto asked = cuda::check(driver_.cuCtxGetStreamPriorityRange(&least, &greatest),
+                               "cuCtxGetStreamPriorityRange");
+      !asked) {
+    return asked;
+  }
+  // Streams of one priority share a few connections to the device, where what waits holds up the
+  // others: this one waits for nearly all its time, so it has those of another priority.
+  if (stored_ == nullptr) {  // it is there where only the stream could not be had before
+    if (auto made =
+            cuda::check(driver_.cuEventCreate(&stored_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        !made) {
+      return made;
+    }
+  }
+  return cuda::check(driver_.cuStreamCreateWithPriority(&aside_, CU_STREAM_NON_BLOCKING, greatest),
+                     "cuStreamCreateWithPriority");
+}
+
+result<void> stream_lane::store(CUstream in, std::uint64_t* where, std::uint64_t value) const {
+  // With the default flag what came before in the stream is visible to the host before the value.
+  return cuda::check(driver_.cuStreamWriteValue64(in, reinterpret_cast<CUdeviceptr>(where), value,
+                                                  CU_STREAM_WRITE_VALUE_DEFAULT),
+                     "cuStreamWriteValue64");
+}
+
+result<void> stream_lane::check() {
+  const CUresult code = driver_.cuStreamQuery(stream_);
+  if (code == CUDA_ERROR_NOT_READY) return {};
+  return cuda::check(code, "cuStreamQuery");
+}
+
+result<void> stream_lane::outcome_of(int code, std::string_view call) const {
+  return cuda::check(static_cast<cudaError_t>(code), call);
+}
+
+result<void> stream_lane::finish() {
+  return cuda::check(driver_.cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+}  // namespace troupe::cuda

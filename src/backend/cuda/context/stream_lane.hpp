@@ -1,0 +1,57 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/driver.hpp"
+
+#include <memory>
+#include <unordered_map>
+
+namespace troupe::cuda {
+
+/// A lane on a stream of its own. Used by one thread.
+class stream_lane final : public lane {
+ public:
+  [[nodiscard]] static result<std::unique_ptr<accelerator_lane>> make(const driver& d, int number,
+                                                                      int multiprocessors);
+  ~stream_lane() override;
+  stream_lane(const stream_lane&) = delete;
+  stream_lane& operator=(const stream_lane&) = delete;
+
+  [[nodiscard]] int lane() const noexcept override { return number_; }
+  [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override;
+  [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
+  [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
+  [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
+  [[nodiscard]] result<void> check() override;
+  [[nodiscard]] result<void> finish() override;
+
+  [[nodiscard]] native_stream stream() const noexcept override { return native_stream(stream_); }
+  [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {
+    return attachments_[key];
+  }
+  [[nodiscard]] int multiprocessors() const noexcept override { return multiprocessors_; }
+  [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override;
+
+ private:
+  stream_lane(const driver& d, int number, int multiprocessors) noexcept
+      : driver_(d), number_(number), multiprocessors_(multiprocessors) {}
+
+  [[nodiscard]] result<void> grow_room(std::size_t bytes);
+  [[nodiscard]] result<void> make_aside();
+  [[nodiscard]] result<void> store(CUstream in, std::uint64_t* where, std::uint64_t value) const;
+  [[nodiscard]] result<void> follow(CUstream later, CUevent passed, CUstream earlier) const;
+
+  const driver& driver_;
+  int number_;
+  int multiprocessors_;
+  CUstream stream_ = nullptr;
+  CUevent passed_ = nullptr;  // recorded anew for each stream that waits for this one
+  CUstream aside_ = nullptr;  // stores marks that this stream does not wait for; made when needed
+  CUevent stored_ = nullptr;  // recorded in it
+  std::uint64_t last_aside_ = 0;  // the mark that it stores last; 0: this stream has waited for it
+  CUdeviceptr room_ = 0;
+  std::size_t room_bytes_ = 0;
+  std::unordered_map<const void*, std::shared_ptr<void>> attachments_;
+};
+
+}  // namespace troupe::cuda

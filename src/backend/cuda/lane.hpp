@@ -1,6 +1,0 @@
-#pragma once
-
-// The lane that plugins see, for sources that call CUDA.
-#include <troupe/backend/cuda.hpp>
-
-#include <cuda_runtime_api.h>

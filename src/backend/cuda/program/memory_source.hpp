@@ -1,0 +1,55 @@
+#pragma once
+
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/program/nvml.hpp"
+#include "memory/device_source.hpp"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace troupe::cuda {
+
+/// A GPU in the program: allocates its memory and hears of its faults, without a context.
+class memory_source final : public device_source {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<device_source>> open(std::int32_t ordinal);
+  ~memory_source() override = default;
+  memory_source(const memory_source&) = delete;
+  memory_source& operator=(const memory_source&) = delete;
+
+  [[nodiscard]] const device_description& description() const noexcept override {
+    return description_;
+  }
+  [[nodiscard]] std::uint64_t granule_bytes() const noexcept override { return granule_; }
+  [[nodiscard]] result<std::unique_ptr<memory_slab>> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] result<std::unique_ptr<slab_view>> view(const memory_slab& slab,
+                                                        std::uint64_t bytes, std::byte* wanted,
+                                                        bool writable) override;
+  [[nodiscard]] result<std::unique_ptr<address_range>> reserve(std::uint64_t bytes) override;
+  [[nodiscard]] result<memory_level> level() override;
+  void on_fault(alarm raise) override;
+  [[nodiscard]] bool used_only_by(const std::vector<std::int32_t>& pids) override;
+
+ private:
+  memory_source(const driver& d, device_description description);
+  void observe(const std::stop_token& ending) noexcept;  // who uses the device
+  void watch(const std::stop_token& ending) noexcept;    // for its faults
+
+  const driver& driver_;
+  device_description description_;
+  CUmemAllocationProp kind_{};
+  std::uint64_t granule_ = 0;
+  std::unique_ptr<nvml_device> management_;  // may be null
+
+  std::mutex mutex_;
+  alarm alarm_;                                         // under the mutex
+  std::optional<std::vector<std::int32_t>> processes_;  // likewise: as last seen
+  std::condition_variable_any ended_;  // nobody notifies: what ends a wait is its stop token
+  std::jthread observer_;
+  std::jthread watcher_;
+};
+
+}  // namespace troupe::cuda

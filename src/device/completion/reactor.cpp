@@ -1,0 +1,555 @@
+#include "device/completion/reactor.hpp"
+
+#include "base/spin_wait.hpp"
+#include "core/dispatch/thread_duties.hpp"
+#include "os/futex.hpp"
+#include "wire/reply.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// As in the worker: a sleep costs some 50 µs, so this is how long waiting for less pays where the
+// worker needs a processor to get on.
+constexpr clock::duration waiter_spins = std::chrono::microseconds(50);
+// An accelerator gets on by itself, and a sleep costs a fraction of what is waited for only above
+// this. Plain CUDA programs spin for ever.
+constexpr clock::duration accelerator_waiter_spins = std::chrono::milliseconds(5);
+
+clock::duration spins_for(const memory_pool& device_memory) noexcept {
+  return device_memory.on_device() ? accelerator_waiter_spins : waiter_spins;
+}
+
+// Copies a reply, if it is that of a request, before any of it is looked at: the worker can still
+// write there, also whose it is.
+bool copy_reply(const wire::reply_slot& from, std::uint64_t ticket, wire::reply_slot& to) noexcept {
+  if (reinterpret_cast<const volatile std::uint64_t&>(from.ticket) != ticket) return false;
+  std::memcpy(&to, &from, sizeof(to));
+  // What was copied is what is read: the compiler is not to look at the original again.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return to.ticket == ticket;
+}
+
+bool passed(clock::time_point deadline) noexcept {
+  return deadline != clock::time_point::max() && clock::now() >= deadline;
+}
+
+}  // namespace
+
+reactor::handle reactor::create(std::shared_ptr<mailbox> requests,
+                                std::shared_ptr<os::unique_fd> device_wakes,
+                                std::shared_ptr<memory_pool> device_memory,
+                                std::shared_ptr<memory_pool> host_memory,
+                                std::chrono::nanoseconds quarantine) {
+  return handle(new reactor(std::move(requests), std::move(device_wakes), std::move(device_memory),
+                            std::move(host_memory), quarantine));
+}
+
+reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
+                 std::shared_ptr<memory_pool> device_memory,
+                 std::shared_ptr<memory_pool> host_memory, std::chrono::nanoseconds quarantine)
+    : mailbox_(std::move(requests)),
+      device_wakes_(std::move(device_wakes)),
+      requests_(*mailbox_),
+      spins_(spins_for(*device_memory)),
+      records_(std::make_unique<record[]>(requests_.capacity())),
+      taints_({records_.get(), requests_.capacity()}, std::move(device_memory),
+              std::move(host_memory)),
+      quarantine_(quarantine),
+      lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
+      freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
+  set_waits(wire::wait_lazy);
+}
+
+reactor::~reactor() = default;
+
+void reactor::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+bool reactor::try_take_role() noexcept {
+  if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
+  detail::thread_duties& mine = detail::thread_duties::mine();
+  if (!make_owner(mine)) return false;
+  mine.hold();
+  return true;
+}
+
+bool reactor::make_owner(const detail::thread_duties& thread) noexcept {
+  const detail::thread_duties* nobody = nullptr;
+  return owner_.compare_exchange_strong(nobody, &thread, std::memory_order_acquire,
+                                        std::memory_order_relaxed);
+}
+
+bool reactor::has_role() const noexcept {
+  return owner_.load(std::memory_order_relaxed) == &detail::thread_duties::mine();
+}
+
+void reactor::take_role() noexcept {
+  wanted_.fetch_add(1, std::memory_order_seq_cst);
+  while (!try_take_role()) {
+    // The holder may sleep on its bell.
+    wire::doorbells& bells = requests_.active_bells();
+    bells.completion.fetch_add(1, std::memory_order_release);
+    os::futex_wake(bells.completion, 1, os::sharing::processes);
+    ::sched_yield();
+  }
+  wanted_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void reactor::try_poll() {
+  if (has_role()) {
+    poll();
+  } else if (try_take_role()) {
+    poll();
+    leave_role();
+  }
+}
+
+void reactor::catch_up() {
+  const bool has_it = has_role();
+  if (!has_it) take_role();
+  const std::uint64_t sent = requests_.next_ticket();
+  walk();
+  // A sender between its ticket and its entry is a few instructions away from publishing.
+  while (cursor_ < sent) {
+    std::this_thread::yield();
+    walk();
+  }
+  if (!has_it) leave_role();
+}
+
+void reactor::leave_role() noexcept {
+  detail::thread_duties& mine = detail::thread_duties::mine();
+  do {
+    bool announced = false;
+    if (wanted_promptly()) {
+      walk();  // what they wait for may have been sent since the last one
+      announced = in_flight_count_ > 0;
+    }
+    if (announced) {
+      set_waits(wire::wait_lazy | wire::wait_prompt);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      poll();
+    }
+    const bool nothing = in_flight_count_ == 0;
+    const std::uint64_t next = cursor_;
+    owner_.store(nullptr, std::memory_order_release);
+    // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
+    // then looks whether somebody counted itself. One of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (announced || !wanted_promptly()) break;
+    if (nothing && requests_.entry(next) == 0) break;  // they wait for something else
+  } while (make_owner(mine));
+  mine.release();
+}
+
+void reactor::set_waits(std::uint32_t bits) noexcept {
+  epoch_ += wire::wait_epoch;
+  requests_.waits().store(epoch_ | bits, std::memory_order_relaxed);
+}
+
+bool reactor::announce_sleep() {
+  const bool prompt = wanted_promptly() && in_flight_count_ > 0;
+  set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
+  // The announcement before the last look at the marks; the worker stores a mark before it looks at
+  // the announcement.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return !poll();
+}
+
+void reactor::wake_device_thread() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(device_wakes_->get(), &one, sizeof(one));
+}
+
+void reactor::continuation_attached() noexcept {
+  if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
+  // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
+  // with an announcement that is not prompt.
+  if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
+}
+
+error reactor::copy_error() {
+  return {.code = errc::device_stopped,
+          .message =
+              "this process was forked from the one that made the device, which works for "
+              "that one only: make systems and devices after fork() or daemon()"};
+}
+
+void reactor::note_owed(const std::shared_ptr<promise<void>>& answer) {
+  const std::lock_guard lock(owed_mutex_);
+  if (owed_.size() >= owed_room_) {
+    std::erase_if(owed_, [](const auto& one) { return one.expired(); });
+    owed_room_ = std::max<std::size_t>(64, 2 * owed_.size());
+  }
+  owed_.push_back(answer);
+}
+
+// Here only one thread is left. The requests themselves are the other process's.
+void reactor::fail_in_copy() noexcept {
+  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
+    if (!records_[slot].done) continue;
+    error why = copy_error();
+    completion done = std::move(records_[slot].done);
+    done(nullptr, &why);
+  }
+  // Whoever had it at the fork is not here to let go of it.
+  const std::unique_lock lock(owed_mutex_, std::try_to_lock);
+  if (!lock) return;
+  for (const auto& one : std::exchange(owed_, {})) {
+    if (const auto answer = one.lock()) answer->set_error(copy_error());
+  }
+}
+
+void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
+  if (is_copy()) [[unlikely]]
+    return fail_in_copy();
+  detail::spin_wait spin(spins_, 1);
+  while (!state.ready()) {
+    if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
+      const bool done = drive_with_role(state, deadline);
+      leave_role();
+      if (done || passed(deadline)) return;
+      continue;
+    }
+    if (spin.step()) continue;
+    if (passed(deadline)) return;
+    // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
+    // device thread, because this thread has counted itself.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (owner_.load(std::memory_order_seq_cst) != nullptr) {
+      state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
+    } else {
+      ::sched_yield();  // who wants the role may be waiting for this processor
+    }
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// True once the state is ready; false when the role is wanted, or in the way of a continuation, or
+// the deadline has passed.
+bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
+  const detail::thread_duties& mine = detail::thread_duties::mine();
+  detail::spin_wait spin(spins_, 1);
+  for (;;) {
+    const bool progress = poll();
+    if (state.ready()) return true;
+    if (mine.has_put_off() || wanted_.load(std::memory_order_relaxed) != 0) return false;
+    if (progress) spin = detail::spin_wait(spins_, 1);
+    if (spin.step()) continue;
+    if (passed(deadline)) return false;
+
+    wire::doorbells& bells = requests_.bells(worker_);
+    const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
+    set_waits(wire::wait_lazy | wire::wait_thread);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
+      // The state may also be completed by others: what a continuation made of a completion.
+      if (const auto incomplete = state.announce_sleeper()) {
+        os::futex_wait_either({bells.completion, seen, os::sharing::processes},
+                              {state.word(), *incomplete, os::sharing::program}, deadline);
+      }
+    }
+    set_waits(wire::wait_lazy);
+    spin = detail::spin_wait(spins_, 1);
+  }
+}
+
+void reactor::walk() {
+  std::uint64_t ticket = cursor_;
+  std::vector<std::uint16_t> doubtful;
+  while (const std::uint64_t entry = requests_.entry(ticket)) {
+    const std::uint16_t slot = wire::ring_entry::slot_of(entry);
+    record& r = records_[slot];
+    r.ticket = ticket++;
+    r.in_flight = true;
+    place_in_lane(slot);
+    // The number is looked at anew for each: it may have changed between two that were sent.
+    if (r.watched || r.taint_changes != taints_.changes()) [[unlikely]]
+      doubtful.push_back(slot);
+  }
+  in_flight_count_ += ticket - cursor_;
+  cursor_ = ticket;
+  for (const std::uint16_t slot : doubtful) {
+    if (records_[slot].in_flight) screen(slot);  // the answer to one before may have ended it
+  }
+}
+
+// Something was tainted around the time when the request was sent.
+void reactor::screen(std::uint16_t slot) {
+  if (records_[slot].answered) return;
+  if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
+    answer_early(slot, {.code = errc::tainted_buffer, .message = std::move(undefined)});
+  }
+}
+
+void reactor::screen_in_flight() {
+  walk();
+  for (const std::uint16_t slot : in_flight()) {
+    // What is held may have run; it is judged once that is known.
+    const bool held =
+        requests_.header(slot).held.load(std::memory_order_relaxed) == wire::hold::until_released;
+    if (!held && records_[slot].in_flight) screen(slot);
+  }
+}
+
+inline void reactor::place_in_lane(std::uint16_t slot) {
+  record& r = records_[slot];
+  lane& l = lanes_[r.lane];
+  if (!l.slots) [[unlikely]]
+    l.slots = std::make_unique<std::uint16_t[]>(lane_ring_mask_ + 1);
+  r.place = l.first + ++l.count;
+  slot_at(l, r.place) = slot;
+  busy_lanes_ |= 1u << r.lane;
+}
+
+bool reactor::poll() {
+  walk();
+  bool progress = take_completions();
+  while (deferred_ && take_completions())
+    progress = true;
+  while (taints_.take_disappointment())
+    screen_in_flight();
+  give_back_freed();
+  if (in_flight_count_ == 0 && prompt_.load(std::memory_order_relaxed)) settle_prompt();
+  return progress;
+}
+
+// Nobody's continuation waits any more, unless its request was sent since the walk. Acquire: if the
+// flag was set for that one, another walk finds it.
+void reactor::settle_prompt() {
+  prompt_.exchange(false, std::memory_order_acq_rel);
+  walk();
+  if (in_flight_count_ > 0) prompt_.store(true, std::memory_order_relaxed);
+}
+
+bool reactor::take_completions() {
+  deferred_ = false;
+  if (segment_ == nullptr) return false;
+  bool progress = false;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
+    lane& l = lanes_[number];
+    const wire::lane_mark& mark = segment_->lanes[number];
+    const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
+    if (completed == l.first) continue;
+    // A request may have been sent and completed since the walk above; its entry is visible now,
+    // because the worker saw it before it stored this mark.
+    if (completed > l.first + l.count) walk();
+    if (completed < l.first || completed > l.first + l.count) {
+      if (!violation_) {
+        violation_ = error{.code = errc::protocol_violation,
+                           .message = fmt::format("mark {} in lane {}, where {} to {} can be",
+                                                  completed, number, l.first, l.first + l.count)};
+        wake_device_thread();
+      }
+      continue;
+    }
+    const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
+    // Compared anew each time: an answer may send, and so poll below this one.
+    while (l.first < completed && l.count > 0) {
+      const std::uint16_t next = slot_at(l, l.first + 1);
+      if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
+        deferred_ = true;
+        break;
+      }
+      progress = true;
+      l.last_type = records_[next].type;
+      l.last_ticket = records_[next].ticket;
+      ++l.first;
+      --l.count;
+      if (l.count == 0) busy_lanes_ &= ~(1u << number);
+      finish(next, replied >= l.first);
+    }
+  }
+  return progress;
+}
+
+inline void reactor::finish(std::uint16_t slot, bool may_have_reply) {
+  if (!may_have_reply && records_[slot].type->reply_bytes == 0) [[likely]] {
+    return end(slot, nullptr, nullptr, slot_is::freed);
+  }
+  end_as_left(segment_, slot, may_have_reply, slot_is::freed);
+}
+
+void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by,
+                               bool may_have_reply) {
+  requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  end_as_left(by, slot, may_have_reply, slot_is::kept);
+}
+
+// Ends a completed request as a worker has left word in its segment.
+void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
+                          bool may_have_reply, slot_is what) {
+  const record& r = records_[slot];
+  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
+  wire::reply_slot copy;
+  const bool has_reply = may_have_reply && copy_reply(replies[slot], r.ticket, copy);
+  if (has_reply) {
+    if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure, what);
+  }
+  if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
+  const bool can_be = has_reply && copy.reply_bytes == r.type->reply_bytes &&
+                      (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.bytes));
+  if (can_be) return end(slot, copy.bytes, nullptr, what);
+  error failure{.code = errc::protocol_violation,
+                .message = has_reply ? "a completion with a reply that cannot be"
+                                     : "a completion without its reply"};
+  // What has lost one may have lost, or changed, anything else.
+  if (segment == segment_ && !violation_) {
+    violation_ = failure;
+    wake_device_thread();
+  }
+  end(slot, nullptr, &failure, what);
+}
+
+// Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
+void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what) {
+  record& r = records_[slot];
+  completion done;
+  std::optional<error> undefined;
+  if (!r.answered) {
+    if (r.watched) [[unlikely]] {
+      std::string culprit = taints_.conclude(slot, failure == nullptr);
+      if (!culprit.empty()) {
+        undefined = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
+        failure = &*undefined;
+        reply = nullptr;
+      }
+    }
+    // It is not run again: what a lost worker had half done stays so.
+    if (failure != nullptr && r.interrupted) taints_.disappoint(slot);
+    if (failure != nullptr) complete_error_(slot, *failure);
+    note_answered(r, failure != nullptr);
+    if (r.done) done = std::move(r.done);
+  }
+  if (what == slot_is::freed) free_slot(slot);
+  if (!done) return;
+  give_back_freed();
+  done(reply, failure);
+}
+
+inline void reactor::note_answered(record& r, bool failed) {
+  r.answered = true;
+  if (r.stop) r.stop.reset();
+  if (r.on_trial) [[unlikely]]
+    quarantine_.end_trial(r, !failed);
+  // Only the role counts, so nothing can come between the load and the store.
+  auto& count = failed ? counts_.failed : counts_.answered;
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline void reactor::free_slot(std::uint16_t slot) {
+  record& r = records_[slot];
+  r.operands.clear();
+  if (r.heap) requests_.give_back_heap(*std::exchange(r.heap, std::nullopt));
+  r.in_flight = false;
+  --in_flight_count_;
+  freed_[freed_count_++] = slot;
+}
+
+void reactor::give_back_freed() noexcept {
+  if (freed_count_ == 0) return;
+  requests_.give_back_slots({freed_.get(), std::exchange(freed_count_, 0)});
+}
+
+std::string reactor::text_of(std::uint16_t slot) {
+  error named;
+  complete_error_(slot, named);
+  return std::move(named.request);
+}
+
+void reactor::answer_early(std::uint16_t slot, error why) {
+  if (records_[slot].kills > 0) ++evasions_;
+  requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
+  end(slot, nullptr, &why, slot_is::kept);
+}
+
+void reactor::drop(std::uint16_t slot, error why) {
+  end(slot, nullptr, &why, slot_is::freed);
+  give_back_freed();
+}
+
+std::vector<std::uint16_t> reactor::in_flight() const {
+  std::vector<std::uint16_t> slots;
+  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
+    if (records_[slot].in_flight) slots.push_back(static_cast<std::uint16_t>(slot));
+  }
+  std::sort(slots.begin(), slots.end(), [this](std::uint16_t a, std::uint16_t b) {
+    return records_[a].ticket < records_[b].ticket;
+  });
+  return slots;
+}
+
+std::uint64_t reactor::started(std::uint8_t number) const noexcept {
+  if (segment_ == nullptr) return 0;
+  return wire::last_begun(segment_->lanes[number]);
+}
+
+bool reactor::mark_can_be(std::uint8_t number) const noexcept {
+  if (segment_ == nullptr) return true;
+  const lane& l = lanes_[number];
+  const std::uint64_t completed = segment_->lanes[number].completed.load(std::memory_order_acquire);
+  return completed >= l.first && completed - l.first <= l.count;
+}
+
+std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
+  std::optional<std::uint64_t> suspect;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
+    const lane& l = lanes_[number];
+    if (l.count == 0 || given(number) <= l.first) continue;
+    const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
+    if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
+    if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
+    suspect = first.ticket;
+  }
+  return suspect;
+}
+
+std::string reactor::last_ended() const {
+  std::string names;
+  for (const lane& l : lanes_) {
+    if (l.last_type == nullptr) continue;
+    fmt::format_to(std::back_inserter(names), "{}{} #{}", names.empty() ? "" : ", ",
+                   l.last_type->name, l.last_ticket);
+  }
+  return names;
+}
+
+std::uint64_t reactor::progress() const noexcept {
+  std::uint64_t sum = 0;
+  if (segment_ != nullptr) {
+    for (const wire::lane_mark& mark : segment_->lanes) {
+      sum += mark.started.load(std::memory_order_relaxed) +
+             mark.completed.load(std::memory_order_relaxed);
+    }
+  }
+  return sum;
+}
+
+void reactor::attach(wire::worker_header* segment, std::uint64_t worker,
+                     const std::vector<std::uint16_t>& replay) {
+  segment_ = segment;
+  worker_ = worker;
+  busy_lanes_ = 0;
+  for (lane& l : lanes_) {
+    l.first = l.count = l.last_ticket = 0;
+    l.last_type = nullptr;
+  }
+  for (const std::uint16_t slot : replay)
+    place_in_lane(slot);
+}
+
+}  // namespace troupe

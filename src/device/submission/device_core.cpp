@@ -1,0 +1,362 @@
+#include "device/submission/device_core.hpp"
+
+#include "os/event.hpp"
+#include "os/limits.hpp"
+#include "request/description_text.hpp"
+#include "wire/codec.hpp"
+#include "wire/control.hpp"
+
+#include <troupe/device/device.hpp>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+// A page: what the rights of can be changed, so that any buffer can be frozen by itself.
+constexpr std::uint64_t device_granule_bytes = 4096;
+constexpr std::uint32_t largest_capacity = 16 * 1024;
+// A request counts its bytes in 32 bits.
+constexpr std::uint64_t largest_mailbox_bytes = std::numeric_limits<std::uint32_t>::max();
+
+// One processor moves a fifth of what a GPU's link takes. The other processors have the program's
+// own work and the worker; where the CPU computes, all but one.
+unsigned copy_threads(bool on_device) noexcept {
+  constexpr unsigned enough = 12;
+  return on_device ? std::clamp(std::thread::hardware_concurrency() * 3 / 4, 1U, enough) : 1U;
+}
+
+// Workers may be in another folder, and the program may go to another one before the next starts.
+result<std::string> absolute_path(std::string_view setting, const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
+  if (path.empty() || failed || path.find('\0') != std::string::npos) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("{}: \"{}\" is no path", setting, path)};
+  }
+  return whole.string();
+}
+
+result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& plugins) {
+  std::vector<std::string> paths;
+  for (const std::string& plugin : plugins) {
+    auto path = absolute_path("plugins", plugin);
+    if (!path) return std::move(path).error();
+    paths.push_back(*std::move(path));
+  }
+  wire::configure_message message;
+  if (wire::list_paths(paths, message.plugins)) return paths;
+  return error{.code = errc::invalid_argument,
+               .message = fmt::format("plugins: the paths of {} take more than {} bytes",
+                                      paths.size(), sizeof(message.plugins))};
+}
+
+}  // namespace
+
+device_core::device_core(std::int32_t ordinal, device_config config,
+                         std::shared_ptr<memory_pool> host_memory) noexcept
+    : ordinal_(ordinal), config_(std::move(config)), host_memory_(std::move(host_memory)) {}
+
+device_core::~device_core() = default;
+
+void device_core::let_go(device_core* unused) noexcept {
+  // In a forked process nothing of it can end.
+  if (unused->completions_ && unused->completions_->is_copy()) return;
+  const auto free_it = [unused, ends = unused->ends_] {
+    delete unused;
+    if (ends) ends->add(-1);
+  };
+  supervisor* const watch = unused->supervisor_.get();
+  if (unused->ends_) unused->ends_->add(1);
+  const bool waits = watch == nullptr || !watch->has_thread() || !watch->must_not_wait();
+  if (waits || !watch->end_unawaited(free_it)) free_it();
+}
+
+result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
+                                                         const device_config& asked,
+                                                         std::shared_ptr<memory_pool> host_memory,
+                                                         std::span<const std::string> in_use) {
+  device_config config = asked;
+  if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
+                                        config.mailbox_capacity, largest_capacity),
+                 .device = ordinal};
+  }
+  if (config.mailbox_bytes > largest_mailbox_bytes) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("mailbox_bytes {} is more than {}", config.mailbox_bytes,
+                                        largest_mailbox_bytes),
+                 .device = ordinal};
+  }
+  if (config.lane_threads < 0 || config.lane_threads > static_cast<int>(wire::most_lane_threads)) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("lane_threads {} is not within 0 and {}",
+                                        config.lane_threads, wire::most_lane_threads),
+                 .device = ordinal};
+  }
+  if (config.run_limit <= std::chrono::nanoseconds::zero()) {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("run_limit {} ns is not above zero", config.run_limit.count()),
+        .device = ordinal};
+  }
+  const auto of_device = [ordinal](error why) {
+    why.device = ordinal;
+    return why;
+  };
+  auto plugins = absolute_paths(config.plugins);
+  if (!plugins) return of_device(std::move(plugins).error());
+  config.plugins = *std::move(plugins);
+  for (auto& [setting, path] : {std::pair("worker_path", &config.worker_path),
+                                std::pair("backend_path", &config.backend_path)}) {
+    if (path->empty()) continue;
+    auto whole = absolute_path(setting, *path);
+    if (!whole) return of_device(std::move(whole).error());
+    *path = *std::move(whole);
+  }
+  auto backend = choose_backend(ordinal, config, in_use);
+  if (!backend) return of_device(std::move(backend).error());
+  return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
+                     surroundings::real());
+}
+
+result<std::shared_ptr<device_core>> device_core::create_with(
+    chosen_backend backend, std::int32_t ordinal, const device_config& asked,
+    std::shared_ptr<memory_pool> host_memory, surroundings& around) {
+  device_config config = asked;
+  // A second process would be refused its context again and again.
+  if (backend.description.one_process) config.standby = false;
+  // Nothing could end it, and who stands at a breakpoint is not to be condemned for that.
+  if (config.isolation == isolation::thread) config.run_limit = std::chrono::nanoseconds::max();
+  std::shared_ptr<device_core> core(new device_core(ordinal, config, std::move(host_memory)),
+                                    &device_core::let_go);
+  core->description_ = backend.description;
+  const std::uint64_t whole = backend.source
+                                  ? backend.source->description().memory_bytes
+                                  : memory_pool::default_limit_bytes(os::usable_memory_bytes());
+  auto memory = memory_pool::create(
+      {.space = memory_space::device,
+       .device = ordinal,
+       .limit_bytes = config.memory_limit_bytes != 0 ? config.memory_limit_bytes : whole,
+       .granule_bytes = device_granule_bytes,
+       .source = backend.source,
+       .worker_in_program = config.isolation == isolation::thread});
+  if (!memory) return std::move(memory).error();
+  core->device_memory_ = *std::move(memory);
+  core->device_memory_->set_home(core);
+  core->copiers_ =
+      std::make_unique<copy_pool>(copy_threads(core->device_memory_->on_device()),
+                                  [owner = core.get()](detail::continuation_queue continuations) {
+                                    owner->supervisor_->run_soon(std::move(continuations));
+                                  });
+  core->device_memory_->on_frozen_unused(
+      [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
+        const auto clear = [](const detail::buffer_ref& b) {
+          b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+        };
+        const auto alive = home.lock();
+        if (!alive) return clear(unused);
+        // Whether it worked or the device is gone: either way no worker has it read-only any more.
+        (void)alive->watch().protect(unused, false).then([clear, unused](const result<void>&) {
+          clear(unused);
+        });
+      });
+  auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
+  if (!requests) return std::move(requests).error();
+  core->requests_ = *std::move(requests);
+  auto event = os::create_event();
+  if (!event) return std::move(event).error();
+  auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
+  core->completions_ = reactor::create(core->requests_, wakes, core->device_memory_,
+                                       core->host_memory_, core->config_.quarantine);
+  core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
+    self->complete_error(slot, failure);
+  });
+  core->supervisor_ =
+      std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
+                                                     .config = core->config_,
+                                                     .requests = *core->requests_,
+                                                     .completions = *core->completions_,
+                                                     .device_memory = *core->device_memory_,
+                                                     .host_memory = *core->host_memory_,
+                                                     .backend = std::move(backend),
+                                                     .wakes = wakes->get(),
+                                                     .around = &around});
+  if (auto begun = core->supervisor_->begin(); !begun) return std::move(begun).error();
+  return core;
+}
+
+void device_core::set_guards(std::shared_ptr<device_guards> guards) {
+  guards_ = std::move(guards);
+  supervisor_->tell_of_life({.has_stopped =
+                                 [told = guards_](const error& why, bool by_request) {
+                                   told->device_has_stopped(why, by_request);
+                                 },
+                             .is_restarted = [told = guards_] { told->device_is_restarted(); }});
+}
+
+// With the role.
+void device_core::complete_error(std::uint16_t slot, error& failure) {
+  const record& r = completions_->at(slot);
+  failure.device = ordinal_;
+  // One that a lost worker left behind names that worker's generation, although the next one
+  // serves.
+  if (failure.generation == 0) failure.generation = supervisor_->generation();
+  // The one reason for which a worker says so of a request.
+  if (failure.code == errc::library_missing && failure.library.empty() && !supervisor_->gone()) {
+    error why = supervisor_->why_unknown(*r.type);
+    failure.code = why.code;
+    failure.message = std::move(why.message);
+    failure.library = std::move(why.library);
+  }
+  if (!failure.request.empty()) return;
+  // Failures are rare and requests are many: the text is made from the bytes that were sent.
+  std::vector<std::byte> room(r.type->bytes + r.type->alignment);
+  void* at = room.data();
+  std::size_t left = room.size();
+  at = std::align(r.type->alignment, r.type->bytes, at, left);
+  r.type->construct(at);
+  const wire::address_ranges ranges{
+      wire::address_range{device_memory_->base(), device_memory_->bytes()},
+      wire::address_range{host_memory_->base(), host_memory_->bytes()}};
+  std::vector<wire::operand> operands;
+  const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
+  failure.request = decoded ? print(*r.type, at) : std::string(r.type->name);
+  r.type->destroy(at);
+}
+
+// From the stop token's thread: hands over to the device thread, which may look at the record.
+void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
+  supervisor_->execute([this, slot, ticket] {
+    completions_->take_role();
+    completions_->poll();
+    const record& r = completions_->at(slot);
+    if (r.in_flight && r.ticket == ticket && !r.answered &&
+        completions_->started(r.lane) < r.place) {
+      completions_->answer_early(slot, {.code = errc::cancelled, .message = "before it was run"});
+    }
+    completions_->leave_role();
+  });
+}
+
+namespace {
+
+// Owned by whoever has the lanes.
+device_core::library_lanes with_name(std::string_view library,
+                                     std::shared_ptr<detail::lane_group> lanes) {
+  struct named_lanes {
+    std::string library;
+    std::shared_ptr<detail::lane_group> lanes;
+  };
+  auto both = std::make_shared<named_lanes>(std::string(library), std::move(lanes));
+  return {.library = both->library, .lanes = {both, both->lanes.get()}};
+}
+
+}  // namespace
+
+device_core::library_lanes device_core::lanes_of(std::string_view library) {
+  // There may be any number of names. What follows from the name is the same for the same name.
+  constexpr auto most_kept = std::size_t{2} * wire::max_lanes;
+  const int wanted = config_.lanes.what == lane_policy::kind::pool ? config_.lanes.lanes : 1;
+  // In a forked process, where nothing is sent, whoever had the lock may not be there.
+  if (completions_->is_copy()) return new_lanes_of(library, wanted);
+  const std::lock_guard lock(lanes_mutex_);
+  const auto found = lanes_.find(std::string(library));
+  if (found != lanes_.end()) return found->second;
+  const bool kept = lanes_.size() < most_kept;
+  std::shared_ptr<detail::lane_group> lanes;
+  if (config_.lanes.what == lane_policy::kind::one) {
+    if (!common_lane_) common_lane_ = new_lanes(1);
+    lanes = common_lane_;
+  } else if (kept) {
+    lanes = new_lanes(wanted);
+  } else {
+    lanes = lanes_from(static_cast<std::uint32_t>(detail::hash_of(library)), wanted);
+  }
+  library_lanes named = with_name(library, std::move(lanes));
+  if (kept) lanes_.emplace(library, named);
+  return named;
+}
+
+device_core::library_lanes device_core::new_lanes_of(std::string_view library, int n) {
+  return with_name(library, new_lanes(n));
+}
+
+std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
+  n = std::clamp(n, 1, wire::max_lanes);
+  return lanes_from(next_lane_.fetch_add(static_cast<std::uint32_t>(n), std::memory_order_relaxed),
+                    n);
+}
+
+// `n` lanes that follow each other, round and round.
+std::shared_ptr<detail::lane_group> device_core::lanes_from(std::uint32_t first, int n) {
+  std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
+  for (std::uint8_t& lane : lanes)
+    lane = static_cast<std::uint8_t>(first++ % (wire::max_lanes - lease_lanes));
+  return std::make_shared<detail::lane_group>(std::move(lanes));
+}
+
+std::optional<std::uint8_t> device_core::take_lease_lane() noexcept {
+  std::uint32_t taken = lent_lanes_.load(std::memory_order_relaxed);
+  for (;;) {
+    const int free = std::countr_one(taken);
+    if (free >= lease_lanes) return std::nullopt;
+    if (lent_lanes_.compare_exchange_weak(taken, taken | 1u << free, std::memory_order_relaxed)) {
+      return static_cast<std::uint8_t>(wire::max_lanes - lease_lanes + free);
+    }
+  }
+}
+
+void device_core::leave_lease_lane(std::uint8_t lane) noexcept {
+  lent_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - lease_lanes))),
+                        std::memory_order_relaxed);
+}
+
+result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,
+                                                 placement where) {
+  if (completions_->is_copy()) return reactor::copy_error();
+  memory_pool& pool = space == memory_space::device ? *device_memory_ : *host_memory_;
+  return pool.allocate(bytes, supervisor_->generation(), where == placement::own);
+}
+
+void device_core::await_senders() const noexcept {
+  for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
+    const record& r = completions_->at(static_cast<std::uint16_t>(slot));
+    // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    while (r.on_its_way.load(std::memory_order_seq_cst))
+      ::sched_yield();
+  }
+}
+
+future<void> device_core::thaw(detail::buffer_ref buffer) {
+  auto writable = supervisor_->protect(buffer, false);
+  return std::move(writable).then([held = std::move(buffer)] {
+    held->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+  });
+}
+
+device_statistics device_core::statistics() const {
+  const auto& totals = completions_->totals();
+  device_statistics s;
+  s.answered = totals.answered.load(std::memory_order_relaxed);
+  s.failed =
+      totals.failed.load(std::memory_order_relaxed) + refused_.load(std::memory_order_relaxed);
+  s.replayed = supervisor_->replayed();
+  s.sent = requests_->next_ticket() + refused_.load(std::memory_order_relaxed);
+  s.in_flight = s.sent - std::min(s.sent, s.answered + s.failed);
+  const pool_statistics memory = device_memory_->statistics();
+  s.memory_used_bytes = memory.used_bytes;
+  s.memory_peak_bytes = memory.peak_bytes;
+  s.memory_limit_bytes = memory.limit_bytes;
+  s.buffers = memory.buffers;
+  return s;
+}
+
+}  // namespace troupe

@@ -1,0 +1,137 @@
+#pragma once
+
+#include "memory/arena.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/layout.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The program's end of the request mailbox: slots, their order, and the bell of the worker that
+/// reads them. Any thread may send; nothing here waits, locks or allocates on the way of a request
+/// that fits its slot.
+///
+///  - Slots are handed out from a stack of free ones: its head holds the top slot and a count that
+///    changes with every operation, so that a compare-exchange cannot mistake a slot that came back
+///    for one that never left (ABA). Acquire on taking, release on giving back: the next owner sees
+///    what the last one did, and the link of the slot below, however many were taken and given back
+///    in between, because all of them are read-modify-writes of the head.
+///  - `tail_` gives each request its ticket, its place in the order of all; relaxed, since it
+///    publishes nothing. One release store publishes an entry; readers recognise by the ticket in
+///    it that it is there. The ring has at least twice as many places as there are slots, so an
+///    entry is never overwritten before both readers (worker and reactor) have passed it.
+///  - The worker has read the cache lines that the next request will write, so they must be fetched
+///    back from its processor. That is asked for as early as can be known: a slot's when it comes
+///    back, the ring's a line ahead. Otherwise each request would wait for it.
+class mailbox {
+ public:
+  [[nodiscard]] static result<std::unique_ptr<mailbox>> create(std::uint32_t capacity,
+                                                               std::uint64_t heap_bytes);
+
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::optional<std::uint16_t> take_slot() noexcept;
+  void give_back_slot(std::uint16_t slot) noexcept { give_back_slots({&slot, 1}); }
+  /// Several at once, for the price of one. The first is the first to be taken again.
+  void give_back_slots(std::span<const std::uint16_t> slots) noexcept;
+
+  [[nodiscard]] wire::slot_header& header(std::uint16_t slot) noexcept {
+    return *reinterpret_cast<wire::slot_header*>(slots_ + slot * wire::slot_bytes);
+  }
+  [[nodiscard]] std::span<std::byte> payload(std::uint16_t slot) noexcept {
+    return {slots_ + slot * wire::slot_bytes + sizeof(wire::slot_header), wire::slot_payload_bytes};
+  }
+  /// The bytes of a request that was sent, wherever they are.
+  [[nodiscard]] std::span<const std::byte> sent_bytes(std::uint16_t slot) noexcept;
+
+  /// A hash of what the request is, bytes and operation: equal for a request sent again.
+  [[nodiscard]] std::uint64_t digest(std::uint16_t slot) noexcept;
+
+  /// Room outside the slots, for long requests.
+  [[nodiscard]] std::optional<arena::piece> take_heap(std::uint64_t bytes);
+  void give_back_heap(arena::piece piece);
+  [[nodiscard]] std::span<std::byte> heap(const arena::piece& piece) noexcept {
+    return {heap_ + piece.offset, piece.bytes};
+  }
+  [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return shared_->geometry.heap_bytes; }
+
+  /// Gives the request its ticket, makes it visible to the worker and wakes one that sleeps.
+  /// `on_its_way`, if given, is unset when it has the ticket and nobody else knows of it yet.
+  std::uint64_t publish(std::uint16_t slot, std::uint8_t lane,
+                        std::atomic<bool>* on_its_way = nullptr) noexcept;
+
+  /// The entry of a ticket, or 0 while it is not published.
+  [[nodiscard]] std::uint64_t entry(std::uint64_t ticket) const noexcept {
+    const std::uint64_t packed = ring_[ticket & ring_mask_].load(std::memory_order_acquire);
+    return wire::ring_entry::is_for(packed, ticket) ? packed : 0;
+  }
+  /// No request whose sending happened before this call has it, or a later one. What was sent with
+  /// an earlier one may be on its way still: see `entry`.
+  [[nodiscard]] std::uint64_t next_ticket() const noexcept {
+    return tail_.load(std::memory_order_relaxed);
+  }
+
+  /// Hands the mailbox to a worker: it runs `replay` first, then everything from `first_ticket` on.
+  /// Held requests wait for `release_held`, unless `released`.
+  void activate(std::uint64_t worker, const std::vector<std::uint64_t>& replay,
+                std::uint64_t first_ticket, bool released = true) noexcept;
+  void release_held() noexcept;
+  /// Lets a request go on that was sent with `hold::until_opened`. Precondition: its slot has not
+  /// been given back, which its worker does not cause before.
+  void open(std::uint16_t slot) noexcept;
+  void ring_worker() noexcept;
+  /// Every thread of the worker that sleeps looks again at what it holds back.
+  void wake_worker() noexcept;
+
+  [[nodiscard]] std::atomic<std::uint32_t>& waits() noexcept { return shared_->waits; }
+  [[nodiscard]] wire::doorbells& bells(std::uint64_t worker) noexcept {
+    return bells_[worker % wire::doorbell_sets];
+  }
+  /// The bells of the worker that has the mailbox, or had it last.
+  [[nodiscard]] wire::doorbells& active_bells() noexcept {
+    return bells(active_.load(std::memory_order_relaxed));
+  }
+
+  [[nodiscard]] const os::unique_fd& memory() const noexcept { return memory_; }
+  [[nodiscard]] const os::unique_fd& bell_memory() const noexcept { return bell_memory_; }
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept { return shared_->geometry.total_bytes; }
+  [[nodiscard]] const wire::mailbox_header* shared() const noexcept { return shared_; }
+
+ private:
+  mailbox(std::uint32_t capacity, os::unique_fd memory, os::mapping pages,
+          os::unique_fd bell_memory, os::mapping bell_pages);
+
+  std::uint32_t capacity_;
+  os::unique_fd memory_;
+  os::mapping pages_;
+  os::unique_fd bell_memory_;
+  os::mapping bell_pages_;
+
+  wire::mailbox_header* shared_;
+  std::atomic<std::uint64_t>* ring_;
+  std::uint64_t* replay_;
+  std::byte* slots_;
+  std::byte* heap_;
+  wire::doorbells* bells_;
+  std::uint64_t ring_mask_;
+
+  std::vector<std::atomic<std::uint16_t>> next_free_;
+  std::vector<std::uint8_t> lines_;  // of a slot's request, for whoever has the slot
+  alignas(wire::cache_line) std::atomic<std::uint64_t> free_top_;  // count << 16 | slot
+  alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
+
+  // Changed with each worker only. Relaxed: whoever rings the one before rings in vain, and the new
+  // one, which was told of itself after this, finds what was published by then when it first looks.
+  alignas(wire::cache_line) std::atomic<std::uint64_t> active_{0};
+  std::mutex heap_mutex_;
+  arena heap_arena_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "device/submission/record.hpp"
+#include "memory/memory_pool.hpp"
+#include "wire/codec.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// Checks the tensors of a request that is about to be sent, says where they are, and keeps them
+/// alive in the request's record.
+class outgoing_operands final : public wire::operand_source {
+ public:
+  outgoing_operands(const memory_pool& device_memory, const memory_pool& host_memory,
+                    operand_list& kept) noexcept
+      : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
+
+  /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order.
+  [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
+                                     access role) override;
+
+  /// A buffer is among them of which something is undefined, or may become so.
+  [[nodiscard]] bool watched() const noexcept { return watched_; }
+
+ private:
+  [[nodiscard]] result<void> check_flags(std::string_view field, const kept_operand& operand,
+                                         std::uint32_t flags);
+
+  const memory_pool& device_memory_;
+  const memory_pool& host_memory_;
+  operand_list& kept_;
+  bool watched_ = false;
+};
+
+/// True when a request with these may be run again although it may have run in part: it reads
+/// nothing that it writes, neither in one operand nor through two that overlap.
+[[nodiscard]] bool safe_to_repeat(const operand_list& operands);
+/// True when one of two requests writes what the other one uses.
+[[nodiscard]] bool in_conflict(const operand_list& one, const operand_list& other);
+/// The pool that a buffer belongs to: every buffer that a request may name belongs to one.
+[[nodiscard]] memory_pool& pool_of(const kept_operand& operand) noexcept;
+
+}  // namespace troupe

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "memory/arena.hpp"
+#include "memory/taint_book.hpp"
+
+#include <troupe/device/library_actor.hpp>
+#include <troupe/lane/lend.hpp>
+#include <troupe/request/request.hpp>
+#include <troupe/tensor/buffer.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+namespace troupe {
+
+using detail::completion;
+
+/// A tensor that is lent runs nothing: its request only holds its place, for as long as the program
+/// likes.
+[[nodiscard]] inline bool is_lease(const request_type& type) noexcept {
+  return type.id == request_type_of<lane::lend>().id;
+}
+
+/// A tensor of a request in flight, kept alive by it.
+struct kept_operand {
+  detail::buffer_ref buffer;
+  access role{};
+  footprint where;
+};
+
+/// The operands of one request: a few in place, the rest on the heap.
+class operand_list {
+ public:
+  void add(kept_operand operand) {
+    if (used_ < inline_.size()) {
+      inline_[used_++] = std::move(operand);
+    } else {
+      more_.push_back(std::move(operand));
+    }
+  }
+  void clear() noexcept {
+    for (std::size_t i = 0; i < used_; ++i)
+      inline_[i].buffer = {};
+    if (used_ == inline_.size()) more_.clear();
+    used_ = 0;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return used_ + more_.size(); }
+  template <class Function>
+  void for_each(Function&& function) const {
+    for (std::size_t i = 0; i < used_; ++i)
+      function(inline_[i]);
+    for (const kept_operand& one : more_)
+      function(one);
+  }
+
+ private:
+  std::size_t used_ = 0;  // of `inline_`; `more_` is empty until it is full
+  std::array<kept_operand, 6> inline_;
+  std::vector<kept_operand> more_;
+};
+
+/// What the program remembers of the request in a slot. Written by the sender before the request is
+/// published; from then on it belongs to the reactor's role, but for `on_its_way`. What every
+/// request touches comes first, in as few cache lines as can be.
+struct alignas(64) record {
+  const request_type* type = nullptr;
+  std::uint64_t ticket = 0;
+  std::uint64_t place = 0;  ///< in its lane, with the current worker, from 1
+  std::int64_t deadline_ns = 0;
+  std::int64_t run_limit_ns = 0;
+  std::uint64_t identity = 0;       ///< what the quarantine knows it by; 0: nothing
+  std::uint32_t taint_changes = 0;  ///< `taint_watch::changes` when its operands were checked
+  std::uint8_t kills = 0;           ///< workers lost while it was running, with nobody named
+  std::uint8_t outside_kills = 0;   ///< workers killed from outside while it was running
+  std::uint8_t lane = 0;
+  bool on_trial = false;         ///< it was in quarantine, and its end decides
+  bool is_exempt = false;        ///< from quarantine
+  bool in_flight = false;        ///< walked by the reactor and not completed
+  bool answered : 1 = false;     ///< early: expired or cancelled, though it may run
+  bool started : 1 = false;      ///< at the moment its worker was lost
+  bool called : 1 = false;       ///< likewise its executor, which may have ended the process
+  bool interrupted : 1 = false;  ///< by the loss of any worker: what it writes may be half done
+  bool withdrawn : 1 =
+      false;                 ///< answered before the worker in service could run it: it never does
+  bool watched : 1 = false;  ///< by `taint_watch`: it may turn out to have read the undefined
+  /// From before the flags of the operands are looked at until the request has its place in the
+  /// order of all, or is given up. Set by its sender, seq_cst as the look at the flags: whoever has
+  /// set a flag, seq_cst too, and then sees this unset is either seen by the sender, or comes after
+  /// the request. Unset with release.
+  std::atomic<bool> on_its_way{false};
+  std::optional<arena::piece> heap;
+  completion done;
+  std::unique_ptr<std::stop_callback<std::function<void()>>> stop;
+  operand_list operands;
+};
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "device/supervision/recovery.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+bool is_suspect(const bereaved_request& r) noexcept { return r.started || r.called; }
+
+}  // namespace
+
+bool is_permanent(errc code) noexcept {
+  return code == errc::worker_not_found || code == errc::version_mismatch ||
+         code == errc::library_missing || code == errc::invalid_argument;
+}
+
+std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> requests) {
+  const auto named = std::ranges::find_if(
+      requests, [&](const bereaved_request& r) { return r.ticket == what.culprit_ticket; });
+  std::optional<std::uint64_t> culprit;
+  if (named != requests.end()) {
+    culprit = named->ticket;
+  } else if (!what.from_outside && !what.doubtful && !what.culprit_known &&
+             std::ranges::count_if(requests, is_suspect) == 1) {
+    // The worker ended by itself, and only one request can have made it.
+    culprit = std::ranges::find_if(requests, is_suspect)->ticket;
+  }
+
+  std::vector<verdict> verdicts;
+  verdicts.reserve(requests.size());
+  for (const bereaved_request& r : requests) {
+    if (r.ticket == culprit) {
+      verdicts.push_back(verdict::culprit);
+    } else if (!r.started && r.answered) {
+      verdicts.push_back(verdict::forget);
+    } else if (is_suspect(r) && !culprit && !what.culprit_known && !what.from_outside &&
+               r.kills + 1 >= poisonous_kills) {
+      verdicts.push_back(verdict::poisonous);
+    } else if (r.started && what.from_outside && !r.answered &&
+               r.outside_kills + 1 >= outside_kills) {
+      verdicts.push_back(verdict::too_often);
+    } else if (!r.started) {
+      verdicts.push_back(verdict::replay);
+    } else {
+      verdicts.push_back(r.retry_safe && !r.answered ? verdict::replay : verdict::abort);
+    }
+  }
+  return verdicts;
+}
+
+bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept {
+  return what.from_outside || what.by_run_limit || what.culprit_known ||
+         std::ranges::find(verdicts, verdict::culprit) != verdicts.end();
+}
+
+std::optional<std::vector<std::uint64_t>> suspects_of(const loss& what,
+                                                      std::span<const bereaved_request> requests,
+                                                      std::span<const verdict> verdicts) {
+  if (what.culprit_known) return std::nullopt;
+  std::vector<std::uint64_t> suspects;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].started) continue;
+    if (verdicts[i] != verdict::replay) return std::nullopt;
+    suspects.push_back(requests[i].ticket);
+  }
+  return suspects;
+}
+
+}  // namespace troupe

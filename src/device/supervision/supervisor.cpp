@@ -1,0 +1,300 @@
+#include "device/supervision/supervisor.hpp"
+
+#include "device/selection/locate.hpp"
+#include "os/thread.hpp"
+#include "worker/plugins/user_plugins.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace troupe {
+
+supervisor::supervisor(parts p)
+    : parts_(std::move(p)),
+      next_look_ns_(no_look),
+      losses_(parts_.config.restarts.window),
+      random_(std::random_device{}()) {
+  plan_ = {.config = &parts_.config,
+           .requests = &parts_.requests,
+           .device_memory = &parts_.device_memory,
+           .host_memory = &parts_.host_memory,
+           .picture = &picture_,
+           .program_wakes = parts_.wakes,
+           .executable = worker_executable(parts_.config),
+           .plugin = parts_.backend.plugin,
+           .device = parts_.backend.description.uuid};
+  for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
+    if (pool->on_device()) continue;
+    picture_.pieces.push_back(
+        {.space = pool->space(), .bytes = pool->bytes(), .descriptor = pool->memory().get()});
+  }
+  if (parts_.device_memory.on_device()) {
+    parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
+      change_memory(added ? wire::control::map : wire::control::unmap,
+                    {.space = memory_space::device,
+                     .offset = slab.offset,
+                     .bytes = slab.bytes,
+                     .descriptor = slab.slab->descriptor(),
+                     .keep = slab.slab});
+    });
+    picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
+      change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
+    });
+    heed_faults();
+    // So that the first host tensors and staged copies find theirs ready.
+    picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
+  }
+}
+
+result<void> supervisor::begin() {
+  if (!parts_.around->has_device_thread()) {
+    start_next();
+    return {};
+  }
+  auto program = detail::program_thread::start();
+  if (!program) return std::move(program).error();
+  program_ = *std::move(program);
+  try {
+    thread_ = os::start_thread<std::jthread>([this] {
+      device_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+      run();
+      device_thread_.store({}, std::memory_order_relaxed);
+      unique_function<void()> last;
+      {
+        const std::lock_guard lock(mutex_);
+        has_run_ = true;
+        last = std::move(last_act_);
+      }
+      if (last) last();  // after which there is no supervisor any more
+    });
+  } catch (const std::system_error& none) {
+    return system_failure("pthread_create", none.code().value(),
+                          "the thread of a device cannot be started");
+  }
+  has_begun_ = true;
+  return {};
+}
+
+supervisor::~supervisor() {
+  parts_.host_memory.unwatch_reach(this);
+  parts_.device_memory.on_slab({});
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
+  end({.code = errc::device_stopped, .message = "the device was let go"});
+}
+
+void supervisor::stop(error reason) {
+  if (parts_.completions.is_copy()) return;  // the threads to wait for are in another process
+  promise<void> told;
+  future<void> stopped = told.get_future();
+  execute([this, why = std::move(reason), told = std::move(told)]() mutable {
+    is_let_go_.store(true, std::memory_order_relaxed);
+    give_up(std::move(why), true);
+    hand_over_continuations();
+    told.set_value();
+  });
+  if (!has_begun_) {
+    const detail::thread_duties::holding here;
+    run_commands();
+  }
+  if (must_not_wait()) return;
+  stopped.wait();
+  if (program_) program_->settle();
+}
+
+void supervisor::end(error reason) {
+  if (parts_.completions.is_copy()) return;
+  execute([this, why = std::move(reason)]() mutable {
+    is_let_go_.store(true, std::memory_order_relaxed);
+    give_up(std::move(why), true);
+    ending_ = true;
+  });
+  if (!has_begun_ && !ended_) {
+    const detail::thread_duties::holding here;
+    run_commands();
+    end_all();
+    hand_over_continuations();
+  }
+  if (must_not_wait()) return;
+  const std::lock_guard lock(join_mutex_);
+  if (thread_.joinable()) thread_.join();
+  if (program_) program_->finish();
+}
+
+result<void> supervisor::restart() {
+  promise<void> told;
+  future<void> restarted = told.get_future();
+  const bool taken = execute([this, told = std::move(told)]() mutable {
+    if (state() == device_state::condemned) return told.set_error(stop_reason());
+    if (state() == device_state::stopped) serve_again();
+    told.set_value();
+  });
+  if (parts_.completions.is_copy()) return reactor::copy_error();
+  if (!taken) {
+    return error{.code = errc::device_stopped,
+                 .message =
+                     "it has stopped for good: its system has shut down, or another device "
+                     "has its number",
+                 .device = parts_.ordinal,
+                 .generation = generation()};
+  }
+  if (!has_begun_) {
+    const detail::thread_duties::holding here;
+    run_commands();
+  }
+  return restarted.get_result();
+}
+
+bool supervisor::must_not_wait() const noexcept {
+  return is_this_thread() || (program_ && program_->is_this_thread()) ||
+         parts_.completions.has_role();
+}
+
+bool supervisor::end_unawaited(unique_function<void()> last) {
+  end({.code = errc::device_stopped, .message = "the device was let go"});
+  const std::lock_guard lock(mutex_);
+  if (has_run_) return false;
+  last_act_ = std::move(last);
+  thread_.detach();
+  return true;
+}
+
+device_health supervisor::health() const {
+  // In a forked process, whoever had the lock at the fork is not here to let go of it.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  device_health now;
+  if (!parts_.completions.is_copy()) {
+    lock.lock();
+    now = health_;
+  }
+  now.state = state();
+  now.generation = generation();
+  return now;
+}
+
+error supervisor::stop_reason() const {
+  if (parts_.completions.is_copy()) return reactor::copy_error();
+  const std::lock_guard lock(mutex_);
+  return stop_reason_.value_or(error{.code = errc::device_stopped});
+}
+
+void supervisor::tell_of_life(news_of_life told) {
+  execute([this, held = std::move(told)]() mutable {
+    life_ = std::move(held);
+    // One that cannot start has stopped before it could be told of.
+    if (state() == device_state::stopped) life_.has_stopped(stop_reason(), is_let_go());
+  });
+}
+
+void supervisor::watch(generation_watcher watcher) {
+  auto shared = std::make_shared<generation_watcher>(std::move(watcher));
+  const bool taken = execute([this, shared] {
+    tell(shared, gone());
+    const std::lock_guard lock(mutex_);
+    watchers_.push_back(shared);
+  });
+  if (!taken) (*shared)(std::nullopt);
+}
+
+void supervisor::publish(device_state state) {
+  state_.store(state, std::memory_order_release);
+  std::vector<std::shared_ptr<generation_watcher>> watchers;
+  const bool gone = state == device_state::stopped || state == device_state::condemned;
+  if (state != device_state::ready && !gone) return;
+  {
+    const std::lock_guard lock(mutex_);
+    watchers = watchers_;
+  }
+  for (const auto& watcher : watchers)
+    tell(watcher, gone);
+}
+
+// Like a continuation: what this thread is in the middle of comes first.
+void supervisor::tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const {
+  promise<void> news;
+  (void)news.get_future().then(
+      [watcher, now = ended ? std::nullopt : std::optional(generation())] { (*watcher)(now); });
+  news.set_value();
+}
+
+bool supervisor::execute(unique_function<void()> command) {
+  // In a forked process there is no thread for it, and who held the mutex is not there, either.
+  if (parts_.completions.is_copy()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return false;
+    commands_.push_back(std::move(command));
+  }
+  wake();
+  return true;
+}
+
+void supervisor::wake() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
+}
+
+bool supervisor::bring_look_forward(std::int64_t to_ns) noexcept {
+  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  while (to_ns < next) {
+    if (next_look_ns_.compare_exchange_weak(next, to_ns)) return true;
+  }
+  return false;
+}
+
+void supervisor::note_look(std::int64_t at_ns) noexcept {
+  if (bring_look_forward(at_ns)) wake();
+}
+
+void supervisor::note_run_limit(std::chrono::nanoseconds limit) noexcept {
+  const std::chrono::nanoseconds often = look_interval(limit);
+  if (often < watch_interval) note_look((current_time() + often).time_since_epoch().count());
+}
+
+void supervisor::begin_watching() noexcept {
+  if (!watching_.exchange(true)) wake();
+}
+
+error supervisor::why_unknown(const request_type& type) const {
+  const std::string library(type.library());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const worker::missing_library& one : missing_) {
+      if (one.name != library) continue;
+      return error{.code = errc::library_missing,
+                   .message = fmt::format("library {} is not loaded: {}", library, one.why),
+                   .library = library};
+    }
+  }
+  if (!worker::is_own_library(library)) {
+    return error{
+        .code = errc::unsupported,
+        .message = fmt::format(
+            "this worker does not know the operation: none of the {} plugins of the device "
+            "brings it, nor does the program; where one was built from other sources, its fields "
+            "may "
+            "be others",
+            parts_.config.plugins.size())};
+  }
+  // A device's libraries have plugins of their own.
+  namespace fs = std::filesystem;
+  const fs::path backend(parts_.backend.plugin);
+  const fs::path plugin =
+      backend.parent_path() / fmt::format("{}-{}.so", backend.stem().string(), library);
+  std::error_code failed;
+  // The CPU's backend brings all that it has but this one in one plugin.
+  const bool has_its_own = parts_.backend.source != nullptr || library == "fft";
+  if (has_its_own && !fs::exists(plugin, failed)) {
+    return error{.code = errc::library_missing,
+                 .message = fmt::format("library {} is not installed: there is no plugin {}",
+                                        library, plugin.string()),
+                 .library = library};
+  }
+  return error{.code = errc::unsupported, .message = "this worker does not know the operation"};
+}
+
+}  // namespace troupe

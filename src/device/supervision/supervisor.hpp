@@ -1,0 +1,348 @@
+#pragma once
+
+#include "core/dispatch/program_thread.hpp"
+#include "device/completion/reactor.hpp"
+#include "device/selection/backend_choice.hpp"
+#include "device/submission/mailbox.hpp"
+#include "device/supervision/dying_worker.hpp"
+#include "device/supervision/incarnation.hpp"
+#include "device/supervision/loss_history.hpp"
+#include "device/supervision/recovery.hpp"
+#include "device/supervision/surroundings.hpp"
+#include "memory/memory_pool.hpp"
+
+#include <troupe/core/future.hpp>
+#include <troupe/device/config.hpp>
+#include <troupe/device/health.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+
+/// Keeps one worker serving a device: starts it, watches it, and when it is lost decides what
+/// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
+///
+/// One thread, the device thread, does all of this, or whoever gives it its turns. Other threads
+/// reach it by `execute` (a queue under a mutex, and an eventfd), by the looks that senders
+/// ask for, and by what workers write. The public questions are answered from atomics and a mutex
+/// that is held for a copy only.
+///
+/// The program's code, which may wait for anything and take as long as it likes, never runs on the
+/// device thread: continuations of what that completes, and watchers, run on a thread of their own.
+class supervisor final {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  struct parts {
+    std::int32_t ordinal = 0;
+    device_config config;
+    mailbox& requests;
+    reactor& completions;
+    memory_pool& device_memory;
+    memory_pool& host_memory;
+    chosen_backend backend{};
+    int wakes = -1;  ///< the eventfd of the device thread
+    surroundings* around = &surroundings::real();
+  };
+
+  explicit supervisor(parts p);
+  ~supervisor();
+  supervisor(const supervisor&) = delete;
+  supervisor& operator=(const supervisor&) = delete;
+
+  /// Starts the threads. Once, before anybody else knows it. \errors `system_error` where there are
+  /// no more
+  [[nodiscard]] result<void> begin();
+
+  /// Refuses new requests, fails what is in flight with `errc::device_stopped`, ends the workers.
+  /// Returns when that is done and those continuations and watchers have run that wait for nothing,
+  /// unless `must_not_wait()`. Any number of threads may call it at once.
+  void stop(error reason);
+  /// The same for good: it cannot be restarted any more, and its threads end.
+  void end(error reason);
+  /// Has one that has stopped serve again, with the same memory and a fresh budget. Nothing happens
+  /// to one that runs. \errors `device_stopped` after `end`; `device_condemned`
+  [[nodiscard]] result<void> restart();
+  /// True for the device's own threads, as in a continuation, and for one that has the reactor's
+  /// role, as where an answer lets go of the last handle: the device thread waits for that.
+  [[nodiscard]] bool must_not_wait() const noexcept;
+  /// True until somebody has waited for the end of the device thread.
+  [[nodiscard]] bool has_thread() const noexcept { return thread_.joinable(); }
+  /// Stops it where the caller must not wait: the device thread ends by calling `last`, which frees
+  /// this, maybe before the call returns. False where that thread has done all it had to do: it can
+  /// be waited for. Preconditions: `has_thread()`; nobody else uses this.
+  [[nodiscard]] bool end_unawaited(unique_function<void()> last);
+
+  /// What the device thread does between two sleeps. Where `surroundings` has none.
+  void take_turn();
+  /// When it has something to do although nothing happens until then.
+  [[nodiscard]] clock::time_point next_turn() const;
+  [[nodiscard]] clock::time_point current_time() const noexcept { return parts_.around->now(); }
+
+  /// What hears of its end, with the reason and whether it was told to stop, and with nothing of
+  /// its restart. Called on the device thread: waits for nothing. Set once, before anybody else
+  /// knows the device; one that has stopped by then is told of at once.
+  struct news_of_life {
+    unique_function<void(const error& why, bool by_request)> has_stopped;
+    unique_function<void()> is_restarted;
+  };
+  void tell_of_life(news_of_life told);
+  /// Whether somebody has stopped it, be it after it had given up: nobody counts on its memory.
+  [[nodiscard]] bool is_let_go() const noexcept {
+    return is_let_go_.load(std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] device_state state() const noexcept {
+    return state_.load(std::memory_order_acquire);
+  }
+  /// True once the device takes no more requests.
+  [[nodiscard]] bool gone() const noexcept {
+    const device_state now = state();
+    return now == device_state::stopped || now == device_state::condemned;
+  }
+  [[nodiscard]] std::uint64_t generation() const noexcept {
+    return generation_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] device_health health() const;
+  /// Why the device does not take requests. Precondition: gone.
+  [[nodiscard]] error stop_reason() const;
+  // Optional, because a pid of −1 or 0 in a careless `kill` would be every process or the own
+  // group.
+  [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept {
+    const pid_t pid = pid_.load(std::memory_order_acquire);
+    return pid > 0 ? std::optional(pid) : std::nullopt;
+  }
+  [[nodiscard]] std::uint64_t replayed() const noexcept {
+    return replayed_.load(std::memory_order_relaxed);
+  }
+
+  /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
+  /// the device has stopped.
+  using generation_watcher = unique_function<void(std::optional<std::uint64_t>)>;
+  void watch(generation_watcher watcher);
+
+  /// Runs `command` on the device thread. False when that has ended.
+  bool execute(unique_function<void()> command);
+  /// Runs what another thread of the device's has put off, where it holds nobody up.
+  void run_soon(detail::continuation_queue continuations);
+  /// Called on the device thread.
+  [[nodiscard]] bool is_this_thread() const noexcept {
+    return device_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+
+  /// Counts the changes of memory so far; a request names those that it depends on.
+  [[nodiscard]] std::uint64_t memory_version() const noexcept {
+    return memory_version_.load(std::memory_order_acquire);
+  }
+
+  /// After a request with a deadline was sent, which is to be looked at then.
+  void note_look(std::int64_t at_ns) noexcept;
+  /// After a request with a run limit of its own was sent.
+  void note_run_limit(std::chrono::nanoseconds limit) noexcept;
+  /// After any request was sent.
+  void note_busy() noexcept {
+    if (!watching_.load(std::memory_order_relaxed)) begin_watching();
+  }
+
+  /// True while the next request is to run alone, as the first of a worker that came after several
+  /// others were lost. Relaxed: which one it becomes does not matter.
+  [[nodiscard]] bool next_on_trial() const noexcept {
+    return next_on_trial_.load(std::memory_order_relaxed);
+  }
+  /// True for one of those who ask.
+  [[nodiscard]] bool take_trial() noexcept {
+    return next_on_trial_.exchange(false, std::memory_order_relaxed);
+  }
+
+  /// Fails what was published when the device was gone already, as when it ended between a sender's
+  /// look at it and the request's place in the ring. The sender looks again once it has published,
+  /// and the device for what is published once it has ended, each with a fence between the two: one
+  /// of them sees the other.
+  void fail_latecomers();
+
+  /// Changes the rights of a buffer's memory in every worker, present and future.
+  [[nodiscard]] future<void> protect(detail::buffer_ref buffer, bool read_only);
+
+  /// Calls `look` on the device thread, again and again and soon, until it answers true or the
+  /// device is gone: for what has no event of its own.
+  void look_until(unique_function<bool()> look);
+
+  /// Why the worker in service does not know a request.
+  [[nodiscard]] error why_unknown(const request_type& type) const;
+
+ private:
+  struct pending_protect {
+    std::shared_ptr<promise<void>> done;
+    detail::buffer_ref buffer;
+    bool read_only = false;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited{};  // worker, acknowledgements
+    std::optional<error> refused{};
+  };
+
+  void wake() noexcept;
+  void begin_watching() noexcept;
+  [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
+  void publish(device_state state);
+  void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
+
+  // What the device thread does: supervisor_turns.cpp.
+  void run();
+  void run_commands();
+  void drive();
+  void hand_over_continuations();
+  void sleep();
+  void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
+  void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
+  void tick();
+
+  // Notices that a worker is lost: supervisor_watch.cpp.
+  void check_limits(clock::time_point now);
+  void expire(std::uint16_t slot);
+  [[nodiscard]] static std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit);
+  [[nodiscard]] std::uint64_t begun_together(const record& r) const;
+  [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
+                                                            const record& r, clock::time_point now);
+  void check_progress(clock::time_point now);
+  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
+  void end_debtors(clock::time_point now);
+  [[nodiscard]] bool lose_liar();
+  void on_alarm();
+
+  // Memory: supervisor_memory.cpp.
+  void change_memory(wire::control kind, memory_piece piece);
+  void have_protected(pending_protect& change, bool read_only);
+  void heed_refused_protects();
+  void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
+  [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
+  [[nodiscard]] clock::time_point standby_is_left_out() const;
+  void finish_protects();
+
+  // Workers come: supervisor_workers.cpp.
+  void start_next();
+  void next_failed(error why);
+  [[nodiscard]] bool next_can_serve() const noexcept;
+  void activate_next();
+  [[nodiscard]] bool note_loss(clock::time_point at, loss_history::cost of);
+  [[nodiscard]] std::int32_t budget() const;
+  void put_on_trial(std::span<const std::uint16_t> replay);
+  [[nodiscard]] clock::duration backoff_after(int failures);
+
+  // A worker is lost: supervisor_loss.cpp.
+  void lose_active(sign_of_loss sign);
+  [[nodiscard]] bool is_lent(std::optional<std::uint64_t> ticket) const;
+  [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
+                                               const os::exit_report& report) const;
+  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,
+                                            const error& why, bool culprit_named);
+  [[nodiscard]] bool settle(const loss& what, const error& why);
+  void note_fault(std::uint16_t slot);
+  void seek_cause(const loss& what, const error& why, const std::string& ended_before,
+                  std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
+  void look_for_cause();
+
+  // A lost worker is not reaped yet: supervisor_burial.cpp.
+  void hold_back(const sign_of_loss& sign);
+  void forget_ended();
+  void bury();
+  void note_begun();
+
+  // The device ends, and is restarted: supervisor_end.cpp.
+  void give_up(error why, bool by_request = false);
+  void serve_again();
+  void heed_faults();
+  void condemn(error why);
+  void leave_behind();
+  void fail_everything(const error& why);
+  void end_all();
+
+  static constexpr std::int64_t no_look = std::numeric_limits<std::int64_t>::max();
+  // How often a worker with work to do is looked at; an idle device is not looked at at all.
+  static constexpr std::chrono::milliseconds watch_interval{100};
+
+  parts parts_;
+  worker_plan plan_;
+
+  // What other threads look at. The device thread writes the first four; release, so that whoever
+  // sees a state or a generation sees what led to it.
+  std::atomic<device_state> state_{device_state::starting};
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<pid_t> pid_{-1};
+  std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
+  // Senders lower the one and set the other after a request was published, and wake the device
+  // thread if they had to. The device thread resets them, fences, and takes up what was sent:
+  // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
+  std::atomic<std::int64_t> next_look_ns_;
+  std::atomic<bool> watching_{false};
+  std::atomic<bool> is_let_go_{false};            // relaxed: nothing goes with it
+  std::atomic<bool> next_on_trial_{false};        // the next request that is sent runs alone
+  std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
+
+  mutable std::mutex mutex_;  // guards the next nine
+  std::deque<unique_function<void()>> commands_;
+  bool ended_ = false;
+  bool has_run_ = false;              // the device thread has, and does nothing more but
+  unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more
+  std::vector<std::shared_ptr<generation_watcher>> watchers_;
+  device_health health_;
+  std::optional<error> stop_reason_;
+  std::vector<worker::missing_library> missing_;  // in the worker in service
+
+  // The device thread's own.
+  news_of_life life_;
+  std::unique_ptr<incarnation> active_;
+  std::unique_ptr<incarnation> next_;
+  std::optional<dying_worker> dying_;
+  clock::time_point buried_at_{};
+  // A fault of the device whose cause is being sought: what may have been it runs again.
+  struct unsolved_fault {
+    error why;
+    std::string ended_before;
+    std::vector<std::uint64_t> suspects;
+    std::uint64_t evasions = 0;  // `reactor::evasions` before they were to run again
+  };
+  std::optional<unsolved_fault> unsolved_;
+  std::uint64_t last_number_ = 0;
+  std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
+  clock::time_point next_started_at_{};
+  clock::time_point next_start_ = clock::time_point::min();
+  bool after_burial_ = false;  // a burial brings `next_start_` forward
+  clock::time_point activate_after_ = clock::time_point::min();
+  clock::time_point lost_at_ = clock::time_point::min();
+  loss_history losses_;
+  std::uint64_t answered_at_last_loss_ = 0;
+  std::vector<frozen_range> frozen_;
+  memory_picture picture_;
+  std::vector<pending_protect> protects_;
+  std::vector<unique_function<bool()>> looks_;
+  clock::time_point looking_since_{};
+  std::uint64_t last_progress_ = 0;
+  clock::time_point last_progress_at_{};
+  // What each lane was seen to run, and since when.
+  struct seen_run {
+    std::optional<std::uint64_t> ticket{};
+    clock::time_point since{};
+  };
+  std::array<seen_run, wire::max_lanes> runs_;
+  bool pinged_ = false;
+  bool ending_ = false;
+  std::mt19937_64 random_;
+
+  // Written by the device thread itself, first and last: only for that one it makes a difference,
+  // and once it has ended another one may have its number. Relaxed: it sees what it wrote.
+  std::atomic<std::thread::id> device_thread_{};
+  bool has_begun_ = false;  // with a device thread
+  std::mutex join_mutex_;   // whoever stops the device waits here while the first one joins
+  std::shared_ptr<detail::program_thread> program_;  // null where there is no device thread
+  std::jthread thread_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,171 @@
+// How a device ends: given up, condemned, or let go; and how one that has stopped serves again.
+#include "device/supervision/supervisor.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe {
+
+void supervisor::give_up(error why, bool by_request) {
+  if (state() == device_state::stopped) return;
+  error reason = std::move(why);
+  // A device that no worker could ever use was not stopped by faults: the worker's own reason
+  // counts.
+  const bool never_up = reason.code == errc::device_unavailable && generation() == 0;
+  if (!is_permanent(reason.code) && !never_up && reason.code != errc::device_stopped) {
+    reason.message = fmt::format(
+        "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
+        "fault: {}",
+        losses_.spent(current_time()),
+        std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
+        reason.message);
+    reason.code = errc::device_stopped;
+  }
+  reason.device = parts_.ordinal;
+  reason.generation = generation();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stop_reason_) stop_reason_ = reason;
+    if (!health_.last_fault && reason.message != "the device was let go") {
+      health_.last_fault = reason;
+    }
+    health_.standby_ready = false;
+    health_.standby_pid.reset();
+  }
+  // First refuse, then end the workers, so that their marks are final, then fail what is left.
+  state_.store(device_state::stopped, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
+  parts_.device_memory.close();
+  if (active_) active_->end();
+  if (dying_) dying_->worker->end();
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  note_begun();
+  dying_.reset();
+  parts_.completions.detach();
+  fail_everything(reason);
+  parts_.completions.leave_role();
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
+  looks_.clear();
+  unsolved_.reset();
+  std::vector<pending_protect> unanswered = std::move(protects_);
+  for (pending_protect& one : unanswered)
+    one.done->set_error(reason);
+  active_.reset();
+  next_.reset();
+  next_start_ = clock::time_point::min();
+  pid_.store(-1, std::memory_order_release);
+  publish(device_state::stopped);
+  if (life_.has_stopped) life_.has_stopped(reason, by_request);
+}
+
+// Precondition: it has stopped.
+void supervisor::serve_again() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_reason_.reset();
+  }
+  is_let_go_.store(false, std::memory_order_relaxed);
+  losses_.clear();
+  next_on_trial_.store(false, std::memory_order_relaxed);
+  failed_standbys_.clear();
+  lost_at_ = current_time();
+  activate_after_ = lost_at_;
+  heed_faults();
+  if (life_.is_restarted) life_.is_restarted();
+  // What is sent from here on waits for the worker.
+  parts_.device_memory.reopen();
+  state_.store(generation() == 0 ? device_state::starting : device_state::recovering,
+               std::memory_order_release);
+  start_next();
+}
+
+void supervisor::heed_faults() {
+  if (!parts_.device_memory.on_device()) return;
+  parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
+}
+
+void supervisor::condemn(error why) {
+  error reason = std::move(why);
+  reason.code = errc::device_condemned;
+  reason.message = fmt::format("isolation::thread cannot survive this, the process should end: {}",
+                               reason.message);
+  {
+    const std::lock_guard lock(mutex_);
+    stop_reason_ = reason;
+    health_.last_fault = reason;
+  }
+  state_.store(device_state::condemned, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  note_begun();
+  leave_behind();
+  parts_.completions.detach();
+  fail_everything(reason);
+  parts_.completions.leave_role();
+  if (parts_.backend.source) parts_.backend.source->on_fault({});
+  active_->abandon();
+  active_.reset();
+  publish(device_state::condemned);
+}
+
+// With the role. The threads of a condemned device go on, whenever they do: with the mailbox and
+// the pools, which the reactor holds, and on the tensors of what they were given. None of that is
+// ever let go of, so that what they write is nobody else's.
+void supervisor::leave_behind() {
+  reactor& completions = parts_.completions;
+  auto tensors = std::make_unique<std::vector<operand_list>>();
+  for (const std::uint16_t slot : completions.in_flight())
+    tensors->push_back(completions.at(slot).operands);
+  [[maybe_unused]] const auto* for_good = tensors.release();
+  completions.retain();
+}
+
+// With the role, and with no worker that could still complete anything.
+void supervisor::fail_everything(const error& why) {
+  reactor& completions = parts_.completions;
+  do {
+    completions.walk();
+    for (const std::uint16_t slot : completions.in_flight())
+      completions.drop(slot, why);
+    // A sender that passed the gate before it closed publishes any moment.
+  } while (completions.walked_ticket() < parts_.requests.next_ticket() ||
+           completions.in_flight_count() > 0);
+}
+
+void supervisor::fail_latecomers() {
+  const auto fail = [this] {
+    if (!gone()) return;  // it was restarted since: the next worker has them
+    const bool has_it = parts_.completions.has_role();
+    if (!has_it) parts_.completions.take_role();
+    fail_everything(stop_reason());
+    if (!has_it) parts_.completions.leave_role();
+  };
+  // On the device thread, where the device's end is over before the next command. Once that thread
+  // has gone, there is no worker either.
+  if (!execute(fail)) fail();
+}
+
+void supervisor::end_all() {
+  active_.reset();
+  next_.reset();
+  dying_.reset();
+  // A sender that passed the gate before it closed may still be about to publish.
+  parts_.completions.take_role();
+  fail_everything(stop_reason());
+  parts_.completions.leave_role();
+  std::deque<unique_function<void()>> rest;
+  std::vector<std::shared_ptr<generation_watcher>> watchers;  // destroyed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    rest.swap(commands_);
+    watchers.swap(watchers_);
+  }
+  for (auto& command : rest)
+    command();
+}
+
+}  // namespace troupe

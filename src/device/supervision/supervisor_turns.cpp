@@ -1,0 +1,279 @@
+// What the device thread does between two sleeps, and what it sleeps on.
+#include "base/spin_wait.hpp"
+#include "core/dispatch/thread_duties.hpp"
+#include "device/supervision/supervisor.hpp"
+#include "os/event.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto driver_spins = 50us;
+// Between two looks at what has no event.
+constexpr auto shortest_look = 20us;
+constexpr auto longest_look = 1ms;
+// However many completions come, the thread looks after its other duties this often.
+constexpr auto longest_drive = 1ms;
+
+}  // namespace
+
+void supervisor::run() {
+  ::prctl(PR_SET_NAME, "troupe-device");
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  duties.hold();
+  start_next();
+  while (!ending_) {
+    drive();
+    sleep();
+    run_commands();
+    tick();
+  }
+  end_all();
+  hand_over_continuations();
+  duties.release();
+}
+
+void supervisor::take_turn() {
+  if (ending_) return;
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  duties.hold();
+  drive();
+  const auto ask = [this](const incarnation* worker) {
+    return worker != nullptr ? parts_.around->signs_of(*worker) : surroundings::signs{};
+  };
+  heed(ask(active_.get()), ask(next_.get()), dying_ && ask(dying_->worker.get()).ended);
+  run_commands();
+  tick();
+  duties.release();
+}
+
+void supervisor::run_commands() {
+  std::deque<unique_function<void()>> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+  }
+  for (auto& command : commands)
+    command();
+}
+
+void supervisor::drive() {
+  reactor& completions = parts_.completions;
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  const clock::time_point until = current_time() + longest_drive;
+  for (bool again = true; again;) {
+    if (completions.try_take_role()) {
+      detail::spin_wait spin(driver_spins);
+      for (;;) {
+        if (completions.poll()) spin = detail::spin_wait(driver_spins);
+        if (duties.has_put_off() || completions.in_flight_count() == 0 ||
+            !completions.wanted_promptly() || !spin.step() || current_time() >= until) {
+          break;
+        }
+      }
+      if (!lose_liar()) completions.leave_role();
+    }
+    again = duties.has_put_off();
+    hand_over_continuations();
+    again = again && current_time() < until;
+  }
+}
+
+void supervisor::run_soon(detail::continuation_queue continuations) {
+  if (program_) {
+    program_->run_soon(std::move(continuations));
+  } else {
+    detail::thread_duties::mine().run(std::move(continuations));
+  }
+}
+
+// Whoever gives the turns here runs them, too: nothing is half done.
+void supervisor::hand_over_continuations() {
+  detail::thread_duties& duties = detail::thread_duties::mine();
+  if (program_) return program_->run_soon(duties.take_put_off());
+  duties.release();
+  duties.hold();
+}
+
+supervisor::clock::time_point supervisor::next_turn() const {
+  clock::time_point until = clock::time_point::max();
+  if (gone()) return until;  // commands come with a wake of their own
+  const std::int64_t look = next_look_ns_.load();
+  if (look != no_look) until = clock::time_point(std::chrono::nanoseconds(look));
+  if (watching_.load()) until = std::min(until, current_time() + watch_interval);
+  if (!looks_.empty()) {
+    // The longer it has taken, the less a little more matters.
+    const clock::time_point now = current_time();
+    until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
+                                                              shortest_look, longest_look));
+  }
+  if (next_ && next_->where() == incarnation::stage::starting) {
+    until = std::min(until, detail::deadline_after(next_started_at_, parts_.config.start_timeout));
+  }
+  if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
+  if (next_can_serve() && !active_) until = std::min(until, activate_after_);
+  if (const auto due = standby_is_left_out(); due > current_time()) until = std::min(until, due);
+  for (const incarnation* worker : {active_.get(), next_.get()}) {
+    if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
+  }
+  return until;
+}
+
+void supervisor::sleep() {
+  clock::time_point until = next_turn();
+  pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0}};
+  const auto add = [&](std::size_t at, const incarnation* worker) {
+    if (worker == nullptr || !worker->is_process()) return;
+    entries[at].fd = worker->ending();
+    entries[at + 1].fd = worker->control();
+    if (worker->has_unsent()) entries[at + 1].events |= POLLOUT;
+    entries[at + 2].fd = worker->wakes().get();
+  };
+  add(1, active_.get());
+  add(4, next_.get());
+  if (dying_) entries[7].fd = dying_->worker->ending();
+
+  // The last look before sleeping; whatever comes after it rings the eventfd.
+  if (parts_.completions.try_take_role()) {
+    if (!parts_.completions.announce_sleep()) until = current_time();
+    parts_.completions.leave_role();
+  }
+  timespec patience{};
+  timespec* limit = nullptr;
+  if (until != clock::time_point::max()) {
+    const clock::time_point now = current_time();
+    const auto left = until > now ? until - now : clock::duration::zero();
+    patience.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+    patience.tv_nsec = (left % 1s).count();
+    limit = &patience;
+  }
+  if (::ppoll(entries, std::size(entries), limit, nullptr) <= 0) return;
+  if (entries[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
+  }
+  if (entries[3].revents != 0) os::take_event(active_->wakes());
+  if (entries[6].revents != 0) os::take_event(next_->wakes());
+  heed({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
+       {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
+       entries[7].revents != 0);
+}
+
+void supervisor::heed(surroundings::signs of_active, surroundings::signs of_next,
+                      bool dying_has_ended) {
+  if (dying_has_ended) bury();
+  if (active_) active_->hear_threads();
+  hear(next_, of_next);
+  hear(active_, of_active);
+}
+
+void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs what) {
+  if (!worker) return;
+  // Also when its process has ended: its last message says why.
+  if ((what.has_spoken || what.ended) && worker->control() >= 0) worker->on_control();
+  const bool serving = &worker == &active_;
+  const bool ending = worker->is_process() && worker->control() < 0;
+  if (what.ended || ending) {
+    const bool has_failed = worker->where() == incarnation::stage::failed;
+    const bool is_reaped = what.ended || !serving;
+    const os::exit_report report = is_reaped ? worker->end() : os::exit_report{};
+    // One that has said why it fails, and then leaves, has said it.
+    const bool crashed = report.signalled || report.unknown;
+    if (serving && (!has_failed || crashed)) {
+      sign_of_loss sign{
+          .why = {.code = errc::device_fault, .message = "the worker process is ending"},
+          .ended = what.ended,
+          .ask_its_end = !what.ended,
+          .at = current_time()};
+      if (what.ended) std::tie(sign.what, sign.why) = explain(*worker, report);
+      return lose_active(std::move(sign));
+    }
+    if (!has_failed) {
+      worker->fail(
+          {.code = errc::device_unavailable,
+           .message = fmt::format("{} ended {} {} before it was needed{}", worker->called(),
+                                  report.signalled ? "by signal" : "with status", report.code,
+                                  worker->doubts())});
+    }
+  }
+  if (worker->where() != incarnation::stage::failed) return;
+  error why = worker->failure();
+  if (!serving) return next_failed(std::move(why));
+  if (!worker->queues_failed()) {
+    // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
+    // But one that says what cannot be has had its memory overwritten, if it is no liar.
+    const bool lied = why.code == errc::protocol_violation;
+    return lose_active({.what = {.doubtful = !lied},
+                        .why = std::move(why),
+                        .ended = what.ended,
+                        .at = current_time()});
+  }
+  // The context is lost for its own process. What comes after a fault in its queue never runs,
+  // because a queue is in order; what other queues still do shows in their marks once the process
+  // has been reaped.
+  parts_.completions.take_role();
+  parts_.completions.poll();  // what has completed since is no suspect
+  const std::optional<std::uint64_t> culprit = parts_.completions.only_suspect();
+  parts_.completions.leave_role();
+  lose_active(
+      {.what = {.culprit_ticket = culprit, .culprit_known = culprit.has_value(), .of_device = true},
+       .why = std::move(why),
+       .ended = what.ended,
+       .stands_still = culprit.has_value(),
+       .at = current_time()});
+}
+
+void supervisor::tick() {
+  const clock::time_point now = current_time();
+  if (gone()) return;
+  std::erase_if(looks_, [](auto& look) { return look(); });
+  if (next_ && next_->where() == incarnation::stage::starting &&
+      now - next_started_at_ >= parts_.config.start_timeout) {
+    next_failed({.code = errc::device_unavailable,
+                 .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
+                                        parts_.config.start_timeout / 1ms, next_->doubts())});
+  }
+  end_debtors(now);
+  if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
+  if (next_can_serve() && !active_ && now >= activate_after_) activate_next();
+  finish_protects();
+  if (watching_.load() || next_look_ns_.load() <= now.time_since_epoch() / 1ns) {
+    parts_.completions.take_role();
+    parts_.completions.poll();
+    if (!lose_liar()) check_limits(now);
+    if (parts_.completions.has_role()) check_progress(now);
+    if (parts_.completions.has_role()) parts_.completions.leave_role();
+  }
+  const std::lock_guard lock(mutex_);
+  health_.standby_ready =
+      active_ && next_ && next_->where() == incarnation::stage::ready && next_->warm();
+  health_.standby_pid =
+      active_ && next_ && next_->pid() > 0 ? std::optional(next_->pid()) : std::nullopt;
+}
+
+void supervisor::look_until(unique_function<bool()> look) {
+  execute([this, held = std::move(look)]() mutable {
+    if (held()) return;
+    looks_.push_back(std::move(held));
+    looking_since_ = current_time();
+  });
+}
+
+}  // namespace troupe

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "device/submission/operands.hpp"
+#include "device/submission/record.hpp"
+#include "device/supervision/recovery.hpp"
+#include "wire/layout.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+// What a lost worker can have begun of the requests in flight.
+namespace troupe {
+
+/// A lease holds its place again in the next worker. Until the program gives it back nothing that
+/// comes after it can have begun either, even where a queue has it already.
+class lent_tensors {
+ public:
+  /// Asked of the unfinished requests in the order sent: true for one that cannot have begun.
+  [[nodiscard]] bool hold_back(const record& r) {
+    const bool held = is_lease(*r.type) ? !given_back(r) : follows_one(r);
+    if (held) held_.push_back(&r);
+    return held || is_lease(*r.type);
+  }
+
+ private:
+  // Acquire: a flag that is not set now was not set when the worker ended.
+  static bool given_back(const record& lease) {
+    std::uint32_t* flag = nullptr;  // the last operand
+    lease.operands.for_each([&](const kept_operand& o) {
+      flag = reinterpret_cast<std::uint32_t*>(o.buffer->address + o.where.begin);
+    });
+    return flag == nullptr || std::atomic_ref(*flag).load(std::memory_order_acquire) != 0;
+  }
+  [[nodiscard]] bool follows_one(const record& r) const {
+    return std::ranges::any_of(held_, [&](const record* earlier) {
+      return earlier->lane == r.lane || in_conflict(earlier->operands, r.operands);
+    });
+  }
+
+  std::vector<const record*> held_;
+};
+
+/// Whether it may have ended its process although it need not have begun: one that ended by itself
+/// was calling its executor then. (A lease has none to speak of, and what was withdrawn is passed
+/// over.)
+[[nodiscard]] inline bool may_have_ended(const loss& what, const wire::worker_header& ended,
+                                         const record& r) noexcept {
+  return what.of_process && !r.withdrawn && !is_lease(*r.type) &&
+         ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
+}
+
+/// For the judge. `known`: its lane's mark can be, so that what has run is known.
+[[nodiscard]] inline bereaved_request bereaved(const record& r, bool known) {
+  return {.ticket = r.ticket,
+          .started = r.started,
+          .called = r.called,
+          .answered = r.answered,
+          .retry_safe = known && safe_to_repeat(r.operands),
+          .kills = r.kills,
+          .outside_kills = r.outside_kills};
+}
+
+}  // namespace troupe

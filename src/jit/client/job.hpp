@@ -1,0 +1,54 @@
+#pragma once
+
+#include <troupe/base/error.hpp>
+#include <troupe/jit/compiler.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+/// What the program gives to the compiler program, and what comes back: one piece of shared memory
+/// holds the one and then the other.
+namespace troupe::jit {
+
+/// The compiler program, asked with this argument, reads a job from that descriptor.
+inline constexpr const char* compiler_argument = "--compile";
+inline constexpr int job_descriptor = 3;
+/// Its exit status when it ran out of the memory it may have; the system's numbers lie elsewhere.
+inline constexpr int out_of_memory_status = 40;
+
+/// One compilation, or one linking where there are pieces.
+struct job {
+  std::string library{};  ///< the path of NVRTC or of nvJitLink
+  std::uint64_t memory_bytes = 0;
+  std::string text{};
+  std::string name{};
+  std::vector<header> headers{};
+  std::vector<std::string> options{};  ///< all of them, the architecture too
+  std::vector<std::string> names{};
+  std::vector<binary> pieces{};
+  bool stays = false;  ///< in the program's folder, which options may name files from
+  image_kind output = image_kind::cubin;
+
+  [[nodiscard]] bool links() const noexcept { return !pieces.empty(); }
+};
+
+/// What became of it: an image, or a failure with the vendor's words.
+struct job_result {
+  std::optional<error> failure{};
+  binary made{};
+};
+
+[[nodiscard]] std::vector<std::byte> encode(const job& what);
+[[nodiscard]] std::optional<job> decode_job(std::span<const std::byte> bytes);
+[[nodiscard]] std::vector<std::byte> encode(const job_result& what);
+[[nodiscard]] std::optional<job_result> decode_result(std::span<const std::byte> bytes);
+
+/// A binary alone, for the cache on disk.
+[[nodiscard]] std::vector<std::byte> encode(const binary& what);
+[[nodiscard]] std::optional<binary> decode_binary(std::span<const std::byte> bytes);
+
+}  // namespace troupe::jit

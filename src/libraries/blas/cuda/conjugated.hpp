@@ -1,0 +1,93 @@
+#pragma once
+
+#include "libraries/blas/cuda/call.hpp"
+#include "libraries/blas/cuda/kernels/vectors.hpp"
+#include "libraries/blas/requests/factors.hpp"
+
+#include <troupe/tensor/scalar.hpp>
+
+/// Level 2 with a conjugated matrix that is not transposed, which cuBLAS lacks: the vectors are
+/// conjugated instead.
+namespace troupe::cuda {
+
+/// What is left of a storage_op for cuBLAS when the vectors take its `conjugate`.
+[[nodiscard]] constexpr cublasOperation_t as_cublas(blas::storage_op o) noexcept {
+  switch (o) {
+    case blas::storage_op::none:
+    case blas::storage_op::conjugate:
+      return CUBLAS_OP_N;
+    case blas::storage_op::transpose:
+      return CUBLAS_OP_T;
+    case blas::storage_op::conjugate_transpose:
+      return CUBLAS_OP_C;
+  }
+  return CUBLAS_OP_N;
+}
+
+/// The operation that makes a matrix in order `stored` the matrix of the request as far as cuBLAS
+/// can: of a row-major one the transpose, with the conjugate; of a column-major one, the vectors
+/// take the conjugate.
+[[nodiscard]] constexpr cublasOperation_t as_cublas(blas::order stored, blas::op o) noexcept {
+  if (stored == blas::order::column_major) return CUBLAS_OP_N;
+  return o == blas::op::conjugate ? CUBLAS_OP_C : CUBLAS_OP_T;
+}
+[[nodiscard]] constexpr bool vectors_take_conjugate(blas::order stored, blas::op o) noexcept {
+  return stored == blas::order::column_major && o == blas::op::conjugate;
+}
+
+/// y = beta · y, for products without terms. cuBLAS reads what an alpha of zero
+/// weighs, and its NaNs would stay.
+template <class T>
+[[nodiscard]] result<void> scale_vector(const lane& where, const any_tensor& y,
+                                        const scalar& beta) {
+  const auto elements = elements_of<T>(y);
+  if (blas::vanishes(beta, y.type())) return clear(where, elements);
+  return multiply_by(where, elements, beta.as<T>());
+}
+
+/// y = alpha · m · x + beta · y for the matrix m of `product`, or for conj(m): then what runs is
+/// conj(y) = conj(alpha) · m · conj(x) + conj(beta) · conj(y). `product` is called once with
+/// (const T* alpha, const T* x, increment of x, const T* beta) and adds to r.y.
+template <class T, class Request, class Product>
+[[nodiscard]] result<void> multiply_vector(lane& where, const Request& r, bool conjugated,
+                                           Product product) {
+  T alpha = r.alpha.template as<T>();
+  T beta = r.beta.template as<T>();
+  if (alpha == T{}) return scale_vector<T>(where, r.y, r.beta);
+  if constexpr (complex_v<T>) {
+    if (conjugated) {
+      const auto x = elements_of<T>(r.x);
+      const auto y = elements_of<T>(r.y);
+      const auto memory = where.workspace(static_cast<std::size_t>(x.count) * sizeof(T));
+      if (!memory) return memory.error();
+      auto* const conjugated_x = reinterpret_cast<T*>(memory->data());
+      if (auto done = copy_conjugate(where, x, conjugated_x); !done) return done;
+      if (beta != T{}) {
+        if (auto done = conjugate_in_place(where, y); !done) return done;
+      }
+      alpha = conjugate(alpha);
+      beta = conjugate(beta);
+      if (auto done = product(&alpha, conjugated_x, std::int64_t{1}, &beta); !done) return done;
+      return conjugate_in_place(where, y);
+    }
+  }
+  return product(&alpha, r.x.template data<T>(), blas::increment(r.x), &beta);
+}
+
+/// x = f(m) · x for the matrix m and the function f (itself, its inverse) of `update`, or for
+/// conj(m): then what runs is conj(x) = f(m) · conj(x).
+template <class T, class Update>
+[[nodiscard]] result<void> update_vector(const lane& where, const any_tensor& x, bool conjugated,
+                                         Update update) {
+  if constexpr (complex_v<T>) {
+    if (conjugated) {
+      const auto elements = elements_of<T>(x);
+      if (auto done = conjugate_in_place(where, elements); !done) return done;
+      if (auto done = update(); !done) return done;
+      return conjugate_in_place(where, elements);
+    }
+  }
+  return update();
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,97 @@
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/blas/cuda/product/product.hpp"
+#include "libraries/blas/cuda/triangular.hpp"
+#include "libraries/blas/requests/factors.hpp"
+#include "libraries/blas/requests/triangle_blocks.hpp"
+
+#include <troupe/blas/level3_triangular.hpp>
+
+namespace troupe::cuda {
+namespace {
+
+/// Runs `call(type, handle, problem, alpha, a, b)`.
+template <class Request, class Call>
+result<void> with_triangle(const Request& r, lane& where, Call call) {
+  if (r.b.empty()) return {};
+  if (blas::vanishes(r.alpha, r.b.type())) return scale(where, r.b, 0);  // b and a are not read
+  triangular_problem p = column_major(r);
+  if (p.to_conjugate) {
+    auto memory = where.workspace(static_cast<std::size_t>(copy_bytes(p, r.a.type())));
+    if (!memory) return std::move(memory).error();
+    if (auto done = conjugate_copy(where, r.a.type(), p, memory->data()); !done) return done;
+  }
+  auto handle = cublas_of(where);
+  if (!handle) return std::move(handle).error();
+  return with_math(*handle, r.math, [&] {
+    return for_classic_type(r.b.type(), [&]<class T>(T type) {
+      const T alpha = r.alpha.template as<T>();
+      return call(type, *handle, p, &alpha, reinterpret_cast<const T*>(p.a),
+                  reinterpret_cast<T*>(p.b));
+    });
+  });
+}
+
+result<void> run_trmm(const blas::trmm& r, lane& where) {
+  return with_triangle(r, where,
+                       []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
+                                   const T* alpha, const T* a, T* b) {
+                         // The product goes where b is, which cuBLAS allows.
+                         return matrix_routines<T>::trmm(handle, p.side, p.uplo, p.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.lda,
+                                                         static_cast<const T*>(b), p.ldb, b, p.ldb);
+                       });
+}
+
+result<void> run_trsm(const blas::trsm& r, lane& where) {
+  return with_triangle(r, where,
+                       []<class T>(T, cublasHandle_t handle, const triangular_problem& p,
+                                   const T* alpha, const T* a, T* b) {
+                         return matrix_routines<T>::trsm(handle, p.side, p.uplo, p.transposition,
+                                                         p.diag, p.m, p.n, alpha, a, p.lda, b,
+                                                         p.ldb);
+                       });
+}
+
+result<void> run_gemmt(const blas::gemmt& r, lane& where) {
+  constexpr std::int64_t side = 256;
+  if (r.c.empty()) return {};
+  const bool upper = r.uplo == blas::uplo::upper;
+  if (r.a.empty() || blas::vanishes(r.alpha, r.c.type())) {
+    return scale_triangle(where, r.c, upper, r.beta, false);
+  }
+  staging room(where, static_cast<std::size_t>(side * side * size_of(r.c.type())));
+  const scalar nothing = 0;
+  const auto into = [&](const any_tensor& c, const blas::product_block& p, const scalar& beta) {
+    return product{p.a, p.b, c, r.alpha, beta, r.op_a, r.op_b, r.math};
+  };
+  const auto square_for = [&](const blas::product_block& p) {
+    return any_tensor::unowned(room.kept(), r.c.type(), shape(p.c.extents()));
+  };
+  // All at once, because workspace that grows lies elsewhere.
+  auto reserved = blas::for_each_triangle_block(
+      r, side,
+      [&](const blas::product_block& p) {
+        return room.reserve(most_staging(into(p.c, p, r.beta)));
+      },
+      [&](const blas::product_block& p) {
+        return room.reserve(most_staging(into(square_for(p), p, nothing)));
+      });
+  if (!reserved) return reserved;
+  return blas::for_each_triangle_block(
+      r, side, [&](const blas::product_block& p) { return multiply(into(p.c, p, r.beta), room); },
+      [&](const blas::product_block& p) {
+        const any_tensor square = square_for(p);
+        auto done = multiply(into(square, p, nothing), room);
+        return done ? add_triangle(where, p.c, upper, r.beta, square) : done;
+      });
+}
+
+const plugin_operations operations([](operation_table& table) {
+  add<blas::trmm>(table, run_trmm);
+  add<blas::trsm>(table, run_trsm);
+  add<blas::gemmt>(table, run_gemmt);
+});
+
+}  // namespace
+
+}  // namespace troupe::cuda

@@ -1,0 +1,118 @@
+#include "backend/cuda/context/pieces.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
+#include "libraries/blas/cuda/product/product.hpp"
+
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+// What the tensor cores' kernels for i8 take best: every extent a multiple of 16, and both operands
+// with k along their columns. Source: cuBLAS documentation, cublasGemmEx, "IMMA kernels".
+constexpr std::int64_t grain = 16;
+
+constexpr std::int64_t padded(std::int64_t extent) noexcept {
+  return (extent + grain - 1) / grain * grain;
+}
+
+/// Where the copies lie; each a batch of its own, or one matrix where the operand is shared.
+struct padded_copies {
+  std::int64_t m, n, k;
+  std::int64_t count_a, count_b;
+  std::size_t a, b, c;
+  std::size_t bytes;
+
+  explicit padded_copies(const column_major_product& p) noexcept
+      : m(padded(p.m)),
+        n(padded(p.n)),
+        k(padded(p.k)),
+        count_a(p.a.stride == 0 ? 1 : p.batch),
+        count_b(p.b.stride == 0 ? 1 : p.batch) {
+    pieces all;
+    a = all.add(k * m * count_a);
+    b = all.add(k * n * count_b);
+    c = all.add(m * n * p.batch * size_of(dtype::i32));
+    bytes = all.bytes();
+  }
+};
+
+/// Copies `count` matrices of k × columns, as the operand is used, to packed columns of `depth`
+/// elements. `along_k` says that the operand's own columns do so, too.
+result<void> copy_columns(lane& where, const factor_matrix& from, bool along_k, std::int64_t k,
+                          std::int64_t columns, std::byte* to, std::int64_t depth,
+                          std::int64_t width, std::int64_t count) {
+  return combine(where, dtype::i8, {depth, width, count},
+                 {.first = to, .row = 1, .column = depth, .batch = depth * width},
+                 {.place = {.first = const_cast<std::byte*>(from.first),
+                            .row = along_k ? 1 : from.ld,
+                            .column = along_k ? from.ld : 1,
+                            .batch = from.stride},
+                  .factor = 1,
+                  .valid = {.rows = k, .columns = columns}});
+}
+
+bool is_aligned(const factor_matrix& f, std::int64_t batch) noexcept {
+  return reinterpret_cast<std::uintptr_t>(f.first) % 4 == 0 && f.ld % 4 == 0 &&
+         (batch == 1 || f.stride % 4 == 0);
+}
+
+}  // namespace
+
+bool aligned_for_i8(const column_major_product& p) noexcept {
+  return is_aligned(p.a, p.batch) && is_aligned(p.b, p.batch);
+}
+
+std::size_t padded_i8_bytes(const column_major_product& p) noexcept {
+  return padded_copies(p).bytes;
+}
+
+result<void> multiply_padded_i8(const product& p, const column_major_product& as, staging& room) {
+  const padded_copies copies(as);
+  auto memory = room.take(copies.bytes);
+  if (!memory) return std::move(memory).error();
+  std::byte* const a = *memory + copies.a;
+  std::byte* const b = *memory + copies.b;
+  std::byte* const sums = *memory + copies.c;
+  lane& where = room.where();
+  auto done = copy_columns(where, as.a, as.a.transposition == CUBLAS_OP_T, as.k, as.m, a, copies.k,
+                           copies.m, copies.count_a);
+  if (done) {
+    done = copy_columns(where, as.b, as.b.transposition == CUBLAS_OP_N, as.k, as.n, b, copies.k,
+                        copies.n, copies.count_b);
+  }
+  if (!done) return done;
+  auto handle = cublas_of(where);
+  if (!handle) return std::move(handle).error();
+  const product_factor one(1, dtype::i32);
+  const product_factor zero(0, dtype::i32);
+  done = call_gemm(*handle,
+                   {.a = {.first = a,
+                          .ld = copies.k,
+                          .stride = copies.count_a == 1 ? 0 : copies.k * copies.m,
+                          .transposition = CUBLAS_OP_T,
+                          .to_conjugate = false},
+                    .b = {.first = b,
+                          .ld = copies.k,
+                          .stride = copies.count_b == 1 ? 0 : copies.k * copies.n,
+                          .transposition = CUBLAS_OP_N,
+                          .to_conjugate = false},
+                    .c = sums,
+                    .m = copies.m,
+                    .n = copies.n,
+                    .k = copies.k,
+                    .ldc = copies.m,
+                    .stride_c = copies.m * copies.n,
+                    .batch = as.batch,
+                    .swapped = as.swapped},
+                   types_of(p), one.address(), zero.address());
+  if (!done) return done;
+  // c = alpha · sums + beta · c, as this product has them: transposed when c is row-major.
+  const batch_place c{.first = as.c, .row = 1, .column = as.ldc, .batch = as.stride_c};
+  return combine(
+      where, dtype::i32, {as.m, as.n, as.batch}, c,
+      {.place = {.first = sums, .row = 1, .column = copies.m, .batch = copies.m * copies.n},
+       .factor = p.alpha},
+      {.place = c, .factor = p.beta});
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,220 @@
+#include "libraries/blas/cuda/product/product_lists.hpp"
+
+#include "libraries/blas/cuda/kernels/addresses.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
+#include "libraries/blas/cuda/product/product.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr routine gemm_batched_ex{&cublasGemmBatchedEx_64, "cublasGemmBatchedEx_64"};
+constexpr routine gemm_grouped_batched_ex{&cublasGemmGroupedBatchedEx_64,
+                                          "cublasGemmGroupedBatchedEx_64"};
+
+/// Runs `each(i)`, a product, for every i.
+template <class Each>
+result<void> one_by_one(std::size_t count, lane& where, Each each) {
+  staging room(where);
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    most = std::max(most, most_staging(each(i)));
+  if (most != 0) {
+    if (auto done = room.reserve(most); !done) return done;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (auto done = multiply(each(i), room); !done) return done;
+  }
+  return {};
+}
+
+/// cuBLAS does not see the addresses in a list, so it takes for granted that they are aligned for
+/// tensor cores where it uses them. Source: cuBLAS documentation, cublasGemmBatchedEx.
+bool aligned_for_lists(const product& p, const column_major_product& as) noexcept {
+  const dtype type = p.a.type();
+  if (type == dtype::i8 && !aligned_for_i8(as)) return false;
+  const bool tensor_cores = size_of(type) <= 2 || p.math != blas::math_mode::strict;
+  if (!tensor_cores) return true;
+  return std::ranges::all_of(
+      std::initializer_list<const std::byte*>{as.a.first, as.b.first, as.c},
+      [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; });
+}
+
+/// The three lists of a batched call, in device memory.
+struct address_lists {
+  const void* const* a;
+  const void* const* b;
+  void* const* c;
+};
+
+/// Enqueues writing them; `addresses` holds all of a, all of b, all of c.
+result<address_lists> write_lists(lane& where, const std::vector<const void*>& addresses) {
+  const std::size_t count = addresses.size() / 3;
+  auto memory = where.workspace(addresses.size() * sizeof(void*));
+  if (!memory) return std::move(memory).error();
+  auto* const lists = reinterpret_cast<void**>(memory->data());
+  if (auto done = write_addresses(where, lists, addresses); !done) return std::move(done).error();
+  return address_lists{lists, lists + count, lists + 2 * count};
+}
+
+std::vector<const void*> joined(std::vector<const void*> a, const std::vector<const void*>& b,
+                                const std::vector<const void*>& c) {
+  a.insert(a.end(), b.begin(), b.end());
+  a.insert(a.end(), c.begin(), c.end());
+  return a;
+}
+
+/// The arguments of a grouped call: a group is a run of problems that differ in addresses only.
+/// `Factor` is the type in which cuBLAS takes alpha and beta.
+template <class Factor>
+struct groups {
+  struct shape {
+    cublasOperation_t op_a, op_b;
+    std::int64_t m, n, k, lda, ldb, ldc;
+    Factor alpha, beta;
+    bool operator==(const shape&) const = default;
+  };
+  std::vector<shape> shapes;
+  std::vector<std::int64_t> sizes;
+  std::vector<const void*> a, b, c;
+
+  void add(const product& p, const column_major_product& as) {
+    const shape one{
+        as.a.transposition,   as.b.transposition, as.m, as.n, as.k, as.a.ld, as.b.ld, as.ldc,
+        p.alpha.as<Factor>(), p.beta.as<Factor>()};
+    if (shapes.empty() || !(shapes.back() == one)) {
+      shapes.push_back(one);
+      sizes.push_back(0);
+    }
+    ++sizes.back();
+    a.push_back(as.a.first);
+    b.push_back(as.b.first);
+    c.push_back(as.c);
+  }
+
+  template <class Member>
+  [[nodiscard]] std::vector<Member> all(Member shape::* member) const {
+    std::vector<Member> values;
+    values.reserve(shapes.size());
+    for (const shape& one : shapes)
+      values.push_back(one.*member);
+    return values;
+  }
+
+  [[nodiscard]] result<void> call(const product_types& types, lane& where) const {
+    auto handle = cublas_of(where);
+    if (!handle) return std::move(handle).error();
+    auto lists = write_lists(where, joined(a, b, c));
+    if (!lists) return std::move(lists).error();
+    const auto op_a = all(&shape::op_a);
+    const auto op_b = all(&shape::op_b);
+    const auto m = all(&shape::m);
+    const auto n = all(&shape::n);
+    const auto k = all(&shape::k);
+    const auto lda = all(&shape::lda);
+    const auto ldb = all(&shape::ldb);
+    const auto ldc = all(&shape::ldc);
+    const auto alpha = all(&shape::alpha);
+    const auto beta = all(&shape::beta);
+    return gemm_grouped_batched_ex(
+        *handle, op_a.data(), op_b.data(), m.data(), n.data(), k.data(),
+        static_cast<const void*>(alpha.data()), lists->a, types.in, lda.data(), lists->b, types.in,
+        ldb.data(), static_cast<const void*>(beta.data()), lists->c, types.out, ldc.data(),
+        static_cast<std::int64_t>(shapes.size()), sizes.data(), types.compute);
+  }
+};
+
+/// Whether cuBLAS has a call for groups of this type. What it does not take after all is answered
+/// with NOT_SUPPORTED, before anything is enqueued. Source: cuBLAS documentation,
+/// cublasGemmGroupedBatchedEx.
+bool has_groups(dtype type) noexcept { return !is_complex(type) && type != dtype::i8; }
+
+/// As one call where possible; an error with `unsupported` where it is not.
+template <class Factor, class Each>
+result<void> multiply_together(std::size_t count, lane& where, Each each) {
+  groups<Factor> grouped;
+  std::vector<std::size_t> without_terms;
+  for (std::size_t i = 0; i < count; ++i) {
+    const product p = each(i);
+    if (p.c.empty()) continue;
+    const column_major_product as = column_major(p);
+    if (as.k == 0 || p.alpha.template as<Factor>() == Factor{}) {
+      without_terms.push_back(i);
+      continue;
+    }
+    if (!aligned_for_lists(p, as)) return error{.code = errc::unsupported};
+    grouped.add(p, as);
+  }
+  if (!grouped.shapes.empty()) {
+    if (auto done = grouped.call(types_of(each(0)), where); !done) return done;
+  }
+  for (const std::size_t i : without_terms) {
+    const product p = each(i);
+    if (auto done = scale(where, p.c, p.beta); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+result<void> multiply_list(const blas::gemm_batched& r, lane& where) {
+  if (r.c.empty() || r.c[0].empty()) return {};
+  const auto each = [&](std::size_t i) {
+    return product{r.a[i], r.b[i], r.c[i], r.alpha, r.beta, r.op_a, r.op_b, r.math};
+  };
+  const std::size_t count = r.c.size();
+  const product_factor alpha(r.alpha, r.c[0].type());
+  const product_factor beta(r.beta, r.c[0].type());
+  const column_major_product as = column_major(each(0));
+  bool together =
+      count > 1 && as.k > 0 && !alpha.is_zero() && !as.a.to_conjugate && !as.b.to_conjugate;
+  std::vector<const void*> a, b, c;
+  for (std::size_t i = 0; i < count && together; ++i) {
+    const product p = each(i);
+    const column_major_product one = column_major(p);
+    together = aligned_for_lists(p, one);
+    a.push_back(one.a.first);
+    b.push_back(one.b.first);
+    c.push_back(one.c);
+  }
+  if (!together) return one_by_one(count, where, each);
+  auto handle = cublas_of(where);
+  if (!handle) return std::move(handle).error();
+  auto lists = write_lists(where, joined(std::move(a), b, c));
+  if (!lists) return std::move(lists).error();
+  const product_types types = types_of(each(0));
+  auto done = gemm_batched_ex(*handle, as.a.transposition, as.b.transposition, as.m, as.n, as.k,
+                              alpha.address(), lists->a, types.in, as.a.ld, lists->b, types.in,
+                              as.b.ld, beta.address(), lists->c, types.out, as.ldc,
+                              static_cast<std::int64_t>(count), types.compute, CUBLAS_GEMM_DEFAULT);
+  if (!done && done.error().code == errc::unsupported) return one_by_one(count, where, each);
+  return done;
+}
+
+result<void> multiply_groups(const blas::gemm_grouped& r, lane& where) {
+  if (r.c.empty()) return {};
+  const scalar one = 1;
+  const scalar zero = 0;
+  const auto factor_of = [](const std::vector<scalar>& list, std::size_t i,
+                            const scalar& otherwise) -> const scalar& {
+    return list.empty() ? otherwise : list.size() == 1 ? list[0] : list[i];
+  };
+  const auto each = [&](std::size_t i) {
+    return product{r.a[i], r.b[i], r.c[i], factor_of(r.alpha, i, one), factor_of(r.beta, i, zero),
+                   r.op_a, r.op_b, r.math};
+  };
+  const dtype type = r.a[0].type();
+  if (r.c.size() > 1 && has_groups(type)) {
+    auto done = type == dtype::f64 ? multiply_together<double>(r.c.size(), where, each)
+                                   : multiply_together<float>(r.c.size(), where, each);
+    if (done || done.error().code != errc::unsupported) return done;
+  }
+  return one_by_one(r.c.size(), where, each);
+}
+
+}  // namespace troupe::cuda

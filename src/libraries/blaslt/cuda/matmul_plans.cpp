@@ -1,0 +1,127 @@
+#include "backend/cuda/context/failure.hpp"
+#include "backend/lru_cache.hpp"
+#include "libraries/blaslt/cuda/matmul_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr std::size_t most_plans = 256;
+constexpr char attachment_key = 0;
+
+/// What a measured choice is good for.
+result<std::string> identity_of_library() {
+  int device = 0;
+  int driver = 0;
+  cudaDeviceProp properties{};
+  if (auto done = check(cudaGetDevice(&device), "cudaGetDevice"); !done) {
+    return std::move(done).error();
+  }
+  if (auto done = check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"); !done) {
+    return std::move(done).error();
+  }
+  if (auto done = check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+      !done) {
+    return std::move(done).error();
+  }
+  return fmt::format("cublasLt {}, driver {}, {} with {} multiprocessors, sm_{}{}",
+                     cublasLtGetVersion(), driver, properties.name, properties.multiProcessorCount,
+                     properties.major, properties.minor);
+}
+
+/// Where nothing can be kept on disk, the lane alone knows.
+tuned_choices open_choices() {
+  const std::string folder = tuned_choices::default_folder();
+  if (folder.empty()) return {};
+  auto identity = identity_of_library();
+  if (!identity) return {};
+  auto opened = tuned_choices::open(folder, *identity);
+  return opened ? *std::move(opened) : tuned_choices();
+}
+
+/// The plans of a lane.
+class matmul_plans {
+ public:
+  explicit matmul_plans(lt_handle library) noexcept : library_(std::move(library)) {}
+
+  [[nodiscard]] result<planned> find(lane& where, const sides& s) {
+    const matmul_key key = key_of(s);
+    if (matmul_plan* const kept = plans_.find(key)) return planned{kept, library_.get()};
+    auto made = matmul_plan::make(library_.get(), s, where.stream());
+    if (!made) return std::move(made).error();
+    if (s.request.tuning == blaslt::tuning::timed) {
+      if (auto tuned = tune(*made, key, where, s); !tuned) return std::move(tuned).error();
+    }
+    return planned{&plans_.add(key, *std::move(made)), library_.get()};
+  }
+
+  [[nodiscard]] plan_counts counts() const noexcept {
+    return {plans_.hits(), plans_.misses(), measured_, restored_};
+  }
+
+ private:
+  [[nodiscard]] result<void> tune(matmul_plan& plan, const matmul_key& key, lane& where,
+                                  const sides& s) {
+    if (!choices_) choices_ = open_choices();
+    if (const auto* const kept = choices_->find(key);
+        kept != nullptr && plan.choose(library_.get(), *kept)) {
+      ++restored_;
+      return {};
+    }
+    if (auto done = measure(plan, library_.get(), s, where); !done) {
+      // The guess needs less memory than to look for something better.
+      if (done.error().code == errc::out_of_memory) return {};
+      return done;
+    }
+    ++measured_;
+    tuned_choices::choice bytes;
+    std::memcpy(bytes.data(), &plan.chosen().algorithm, sizeof bytes);
+    choices_->keep(key, bytes);
+    return {};
+  }
+
+  lt_handle library_;
+  lru_cache<matmul_key, matmul_plan, matmul_key::hash> plans_{most_plans};
+  std::optional<tuned_choices> choices_;  // opened when a request first asks for one
+  std::uint64_t measured_ = 0;
+  std::uint64_t restored_ = 0;
+};
+
+result<matmul_plans*> plans_of(lane& where) {
+  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  if (!place) {
+    cublasLtHandle_t library = nullptr;
+    auto created = check(cublasLtCreate(&library), "cublasLtCreate", where.stream());
+    if (!created) {
+      // What cuBLASLt then calls "not initialized" is memory that it did not get.
+      if (created.error().vendor_code == CUBLAS_STATUS_NOT_INITIALIZED &&
+          created.error().code == errc::library_error) {
+        created.error().code = errc::out_of_memory;
+      }
+      return std::move(created).error();
+    }
+    place = std::make_shared<matmul_plans>(lt_handle(library));
+  }
+  return static_cast<matmul_plans*>(place.get());
+}
+
+}  // namespace
+
+result<planned> plan_for(lane& where, const sides& s) {
+  auto plans = plans_of(where);
+  if (!plans) return std::move(plans).error();
+  return (*plans)->find(where, s);
+}
+
+plan_counts counts_of(lane& where) {
+  auto plans = plans_of(where);
+  return plans ? (*plans)->counts() : plan_counts{};
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "libraries/blaslt/cuda/plan_key.hpp"
+#include "os/private_folder.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// Kernels that have been measured to be the fastest, by the keys of plans, and on disk for whom
+/// comes next: a file for each identity (library, driver, device), in a folder of this user's
+/// alone. What is read back is checked; an entry that is damaged does not count. Any process may
+/// use the same folder: a file is replaced as a whole, with what others have added to it.
+class tuned_choices {
+ public:
+  /// A cublasLtMatmulAlgo_t, which may be kept as bytes for one version of the library. Source:
+  /// cuBLAS documentation, cublasLtMatmulAlgo_t.
+  using choice = std::array<std::uint64_t, 8>;
+
+  /// Without a folder: kept in memory only.
+  tuned_choices() = default;
+  /// Makes the folder if it is not there. \errors those of `os::private_folder::open`
+  [[nodiscard]] static result<tuned_choices> open(const std::string& folder,
+                                                  const std::string& identity);
+
+  /// Null where nothing is known.
+  [[nodiscard]] const choice* find(const matmul_key& key) const;
+  /// What cannot be written is kept in memory all the same.
+  void keep(const matmul_key& key, const choice& chosen);
+
+  /// troupe/matmuls in $XDG_CACHE_HOME, or in ~/.cache; empty where neither is known.
+  [[nodiscard]] static std::string default_folder();
+
+ private:
+  using numbers = std::vector<std::int64_t>;
+  using by_key = std::map<numbers, choice>;
+
+  [[nodiscard]] by_key read() const;
+  [[nodiscard]] bool write(const by_key& all) const;
+
+  os::private_folder folder_;
+  std::string name_;
+  std::string header_;
+  by_key known_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,123 @@
+#include "libraries/fft/cuda/cufft.hpp"
+
+#include "backend/cuda/context/failure.hpp"
+#include "libraries/fft/cuda/status.hpp"
+#include "libraries/fft/shared/plan_cache.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace troupe::cuda {
+namespace {
+
+cudaDataType as_cuda(dtype precision, bool complex) noexcept {
+  switch (precision) {
+    case dtype::f64:
+      return complex ? CUDA_C_64F : CUDA_R_64F;
+    case dtype::f16:
+      return complex ? CUDA_C_16F : CUDA_R_16F;
+    case dtype::bf16:
+      return complex ? CUDA_C_16BF : CUDA_R_16BF;
+    default:
+      return complex ? CUDA_C_32F : CUDA_R_32F;
+  }
+}
+
+/// As cuFFT takes it, which does not write there but does not say so.
+using long_array = std::array<long long, 3>;
+long_array as_longs(const std::array<std::int64_t, 3>& numbers) noexcept {
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
+fft::plan_key key_of(const fft::transform& t, const advanced_layout& as) noexcept {
+  fft::plan_key key;
+  key.add(static_cast<std::int64_t>(t.kind));
+  key.add(static_cast<std::int64_t>(t.precision));
+  key.add(t.rank);
+  for (const fft::loop& axis : t.axes)
+    key.add(axis.n);
+  for (const advanced_side* side : {&as.in, &as.out}) {
+    for (const std::int64_t extent : side->embed)
+      key.add(extent);
+    key.add(side->stride);
+    key.add(side->distance);
+  }
+  key.add(as.batch);
+  return key;
+}
+
+using plan_cache = fft::plan_cache<cufft_plan>;
+constexpr char attachment_key = 0;
+
+plan_cache& plans_of(lane& where) {
+  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  if (!place) place = std::make_shared<plan_cache>();
+  return *static_cast<plan_cache*>(place.get());
+}
+
+}  // namespace
+
+result<void> check(cufftResult status, std::string_view call, cudaStream_t stream) {
+  if (status == CUFFT_SUCCESS) return {};
+  return failure_of(cufft_statuses, status, "cufft", call, stream);
+}
+
+result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layout& as,
+                                    cudaStream_t stream) {
+  cufftHandle handle = CUFFT_PLAN_NULL;
+  if (auto done = check(cufftCreate(&handle), "cufftCreate", stream); !done) {
+    return std::move(done).error();
+  }
+  cufft_plan made(handle, stream);
+  // cuFFT would wait for the device where it allocated by itself.
+  if (auto done = check(cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation", stream);
+      !done) {
+    return std::move(done).error();
+  }
+  long_array lengths{};
+  for (std::size_t d = 0; d < lengths.size(); ++d)
+    lengths[d] = t.axes[d].n;
+  long_array in = as_longs(as.in.embed);
+  long_array out = as_longs(as.out.embed);
+  if (auto done = check(cufftXtMakePlanMany(handle, t.rank, lengths.data(), in.data(), as.in.stride,
+                                            as.in.distance, as_cuda(t.precision, t.in_is_complex()),
+                                            out.data(), as.out.stride, as.out.distance,
+                                            as_cuda(t.precision, t.out_is_complex()), as.batch,
+                                            &made.work_bytes_, as_cuda(t.precision, true)),
+                        "cufftXtMakePlanMany", stream);
+      !done) {
+    return std::move(done).error();
+  }
+  if (auto done = check(cufftSetStream(handle, stream), "cufftSetStream", stream); !done) {
+    return std::move(done).error();
+  }
+  return made;
+}
+
+cufft_plan::~cufft_plan() {
+  if (handle_ != CUFFT_PLAN_NULL) (void)cufftDestroy(handle_);
+}
+
+result<void> cufft_plan::run(std::byte* in, std::byte* out, fft::direction direction,
+                             std::byte* work) const {
+  // The lane's workspace moves when it grows, so each call says where it is.
+  if (work_bytes_ > 0) {
+    if (auto done = check(cufftSetWorkArea(handle_, work), "cufftSetWorkArea", stream_); !done) {
+      return done;
+    }
+  }
+  const int sign = direction == fft::direction::forward ? CUFFT_FORWARD : CUFFT_INVERSE;
+  return check(cufftXtExec(handle_, in, out, sign), "cufftXtExec", stream_);
+}
+
+result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
+                                   const advanced_layout& as) {
+  plan_cache& plans = plans_of(where);
+  const fft::plan_key key = key_of(t, as);
+  if (const cufft_plan* kept = plans.find(key)) return kept;
+  auto made = cufft_plan::make(t, as, where.stream());
+  if (!made) return std::move(made).error();
+  return &plans.add(key, *std::move(made), fft::plan_bytes(t));
+}
+
+}  // namespace troupe::cuda

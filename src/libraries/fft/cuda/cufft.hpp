@@ -1,0 +1,58 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "libraries/fft/cuda/advanced_layout.hpp"
+#include "libraries/fft/requests/geometry.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <cufftXt.h>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace troupe::cuda {
+
+/// The error for a status, with its name and the call; success for success. Where `stream` says
+/// that the context is lost, that is the error, whatever cuFFT called it: `device_fault`. Otherwise
+/// ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED, NOT_IMPLEMENTED and INVALID_SIZE are
+/// `unsupported`; what is left, `library_error`.
+[[nodiscard]] result<void> check(cufftResult status, std::string_view call, cudaStream_t stream);
+
+/// A plan of cuFFT on a lane's stream, which has no memory of its own to work in: each call brings
+/// it.
+class cufft_plan {
+ public:
+  /// \errors `out_of_memory`; `unsupported`
+  [[nodiscard]] static result<cufft_plan> make(const fft::transform& t, const advanced_layout& as,
+                                               cudaStream_t stream);
+
+  cufft_plan(cufft_plan&& other) noexcept
+      : handle_(std::exchange(other.handle_, CUFFT_PLAN_NULL)),
+        stream_(other.stream_),
+        work_bytes_(other.work_bytes_) {}
+  cufft_plan& operator=(cufft_plan&&) = delete;
+  ~cufft_plan();
+
+  /// Bytes that `run` needs at `work`.
+  [[nodiscard]] std::size_t work_bytes() const noexcept { return work_bytes_; }
+  [[nodiscard]] result<void> run(std::byte* in, std::byte* out, fft::direction direction,
+                                 std::byte* work) const;
+
+ private:
+  cufft_plan(cufftHandle handle, cudaStream_t stream) noexcept : handle_(handle), stream_(stream) {}
+
+  cufftHandle handle_;
+  cudaStream_t stream_;
+  std::size_t work_bytes_ = 0;
+};
+
+/// The plan of the lane for transforms like `t`: one that is kept, or a new one. Valid until the
+/// next call. \errors as `cufft_plan::make`
+[[nodiscard]] result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
+                                                 const advanced_layout& as);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,129 @@
+#include "libraries/fft/cuda/transforms.hpp"
+
+#include "backend/cuda/context/pieces.hpp"
+#include "libraries/fft/cuda/advanced_layout.hpp"
+#include "libraries/fft/cuda/cufft.hpp"
+#include "libraries/fft/cuda/scale.hpp"
+#include "libraries/memory/cuda/kernels.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cuda {
+namespace {
+
+/// cuFFT loads real numbers two at a time, as it does complex ones. Source: cuFFT documentation,
+/// cufftExecR2C.
+bool aligned(const fft::transform& t, const any_tensor& view) noexcept {
+  const auto wanted = static_cast<std::uintptr_t>(fft::number_bytes(t.precision, true));
+  return reinterpret_cast<std::uintptr_t>(view.address()) % wanted == 0;
+}
+
+/// An operand's elements side by side, row-major.
+any_tensor packed_like(const any_tensor& t, std::byte* at) noexcept {
+  return any_tensor::unowned(at, t.type(), shape(t.extents()));
+}
+std::int64_t bytes_of(const any_tensor& t) noexcept { return t.count() * size_of(t.type()); }
+
+result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, cudaStream_t stream) {
+  elementwise::strided_loops loops(from, to);
+  const unit moved = choose_unit(loops, size_of(to.type()), from.address(), to.address());
+  return enqueue_copy(strided_map(loops, true), moved, from.address(), to.address(), stream);
+}
+
+/// A transform as cuFFT will do it: which operands it finds in workspace, and how they lie.
+struct preparation {
+  bool copy_in = false;
+  bool copy_out = false;
+  fft::transform what;
+  advanced_layout layout;
+
+  preparation(const fft::transform& t, const any_tensor& in, const any_tensor& out) noexcept {
+    // A c2r overwrites its input. Source: cuFFT documentation, "Fourier Transform Types".
+    const bool loses_input = t.kind == fft::kind::c2r && !fft::in_place(in, out);
+    copy_in = loses_input || !aligned(t, in) || !input_fits(t);
+    copy_out = (loses_input && writes_behind_rows(t)) || !aligned(t, out) || !output_fits(t);
+    // A few calls that copy nothing are the best; then one copy. Where each operand is well laid
+    // out but not as the other is, both are copied: that always fits.
+    const bool may_stay = !loses_input && aligned(t, in) && aligned(t, out);
+    if (may_stay && lay_out(t, in, out, false, false)) return;
+    if (lay_out(t, in, out, copy_in, copy_out)) return;
+    (void)lay_out(t, in, out, true, true);
+  }
+
+ private:
+  bool lay_out(const fft::transform& t, const any_tensor& in, const any_tensor& out, bool move_in,
+               bool move_out) noexcept {
+    const fft::transform moved = fft::lay_out(t, move_in ? packed_like(in, nullptr) : in,
+                                              move_out ? packed_like(out, nullptr) : out);
+    const auto fitting = advanced_layout_of(moved);
+    if (!fitting) return false;
+    copy_in = move_in;
+    copy_out = move_out;
+    what = moved;
+    layout = *fitting;
+    return true;
+  }
+};
+
+/// Calls the plan once for each index of the outer loops.
+result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* in, std::byte* out,
+                     std::byte* work) {
+  const auto ranks = static_cast<std::size_t>(as.layout.outer_rank);
+  const std::int64_t in_bytes = fft::number_bytes(as.what.precision, as.what.in_is_complex());
+  const std::int64_t out_bytes = fft::number_bytes(as.what.precision, as.what.out_is_complex());
+  std::array<std::int64_t, max_rank> at{};
+  for (;;) {
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    for (std::size_t d = 0; d < ranks; ++d) {
+      from += at[d] * as.layout.outer[d].in;
+      to += at[d] * as.layout.outer[d].out;
+    }
+    if (auto done = plan.run(in + from * in_bytes, out + to * out_bytes, as.what.direction, work);
+        !done) {
+      return done;
+    }
+    std::size_t d = ranks;
+    while (d > 0 && ++at[d - 1] == as.layout.outer[d - 1].n)
+      at[--d] = 0;
+    if (d == 0) return {};
+  }
+}
+
+}  // namespace
+
+result<void> transform_all(const fft::transform& t, const any_tensor& in, const any_tensor& out,
+                           lane& where) {
+  if (t.empty) return {};
+  const preparation as(t, in, out);
+  auto plan = plan_for(where, as.what, as.layout);
+  if (!plan) return std::move(plan).error();
+
+  pieces all;
+  const std::size_t work_at = all.add(static_cast<std::int64_t>((*plan)->work_bytes()));
+  const std::size_t in_at = all.add(as.copy_in ? bytes_of(in) : 0);
+  const std::size_t out_at = all.add(as.copy_out ? bytes_of(out) : 0);
+  std::byte* room = nullptr;
+  if (all.bytes() > 0) {
+    auto memory = where.workspace(all.bytes());
+    if (!memory) return std::move(memory).error();
+    room = memory->data();
+  }
+  const any_tensor source = as.copy_in ? packed_like(in, room + in_at) : in;
+  const any_tensor target = as.copy_out ? packed_like(out, room + out_at) : out;
+  if (as.copy_in) {
+    if (auto done = enqueue_copy(in, source, where.stream()); !done) return done;
+  }
+  if (auto done = run_all(**plan, as, source.address(), target.address(), room + work_at); !done) {
+    return done;
+  }
+  if (t.factor != 1) {
+    if (auto done = enqueue_scale(target, t.factor, where.stream()); !done) return done;
+  }
+  if (!as.copy_out) return {};
+  return enqueue_copy(target, out, where.stream());
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <troupe/fft/complex_transforms.hpp>
+#include <troupe/fft/real_transforms.hpp>
+#include <troupe/tensor/tensor.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+/// How a transform lies in memory, without its addresses. Shared by validation and the backends, so
+/// that what is accepted and what is executed cannot differ.
+namespace troupe::fft {
+
+enum class kind : std::uint8_t { c2c, r2c, c2r };
+
+[[nodiscard]] constexpr bool is_half(dtype type) noexcept {
+  return type == dtype::f16 || type == dtype::bf16;
+}
+/// The real type of the same precision.
+[[nodiscard]] constexpr dtype real_of(dtype type) noexcept {
+  if (type == dtype::c64) return dtype::f32;
+  if (type == dtype::c128) return dtype::f64;
+  return type;
+}
+/// Complex numbers of which each is two elements.
+[[nodiscard]] inline bool in_pairs(const any_tensor& t, bool complex) noexcept {
+  return complex && is_half(t.type());
+}
+/// Dimensions that count numbers; the pairs of complex halves have one more.
+[[nodiscard]] inline int number_rank(const any_tensor& t, bool complex) noexcept {
+  return in_pairs(t, complex) ? t.rank() - 1 : t.rank();
+}
+/// In numbers, real or complex.
+[[nodiscard]] inline std::int64_t number_stride(const any_tensor& t, bool complex,
+                                                int dimension) noexcept {
+  return in_pairs(t, complex) ? t.stride(dimension) / 2 : t.stride(dimension);
+}
+/// Bytes of a number, real or complex.
+[[nodiscard]] constexpr std::int64_t number_bytes(dtype precision, bool complex) noexcept {
+  return size_of(precision) * (complex ? 2 : 1);
+}
+
+/// One dimension, in both operands; strides in numbers of that operand, real or complex.
+struct loop {
+  std::int64_t n = 1;  ///< of a transformed one the length of the transform
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+};
+
+/// What a valid request asks for.
+struct transform {
+  fft::kind kind = kind::c2c;
+  dtype precision = dtype::f32;  ///< f64 f32 f16 bf16
+  fft::direction direction = direction::forward;
+  std::array<loop, 3> axes{};  ///< outermost first; of real transforms the last one is halved
+  int rank = 1;
+  /// Dimensions that count transforms, in the order of out's strides, outermost first. Those of
+  /// extent 1 are left out, neighbours that both operands step through without a gap are one.
+  std::array<loop, max_rank> batch{};
+  int batches = 0;
+  bool empty = false;  ///< there is no transform
+  double factor = 1;
+
+  [[nodiscard]] bool in_is_complex() const noexcept { return kind != kind::r2c; }
+  [[nodiscard]] bool out_is_complex() const noexcept { return kind != kind::c2r; }
+  /// Numbers along axis `d` of a real or a complex operand.
+  [[nodiscard]] std::int64_t extent(int d, bool complex) const noexcept {
+    const std::int64_t n = axes[static_cast<std::size_t>(d)].n;
+    return complex && kind != kind::c2c && d == rank - 1 ? n / 2 + 1 : n;
+  }
+};
+
+namespace detail {
+
+/// Puts a dimension where out's strides want it, the widest first.
+template <std::size_t N>
+void insert_sorted(std::array<loop, N>& loops, int& used, const loop& added) noexcept {
+  auto place = static_cast<std::size_t>(used++);
+  for (; place > 0 && loops[place - 1].out < added.out; --place)
+    loops[place] = loops[place - 1];
+  loops[place] = added;
+}
+
+inline void merge_neighbours(transform& t) noexcept {
+  int last = 0;
+  for (int d = 1; d < t.batches; ++d) {
+    loop& outer = t.batch[static_cast<std::size_t>(last)];
+    const loop& inner = t.batch[static_cast<std::size_t>(d)];
+    if (outer.in == inner.in * inner.n && outer.out == inner.out * inner.n) {
+      outer = {outer.n * inner.n, inner.in, inner.out};
+    } else {
+      t.batch[static_cast<std::size_t>(++last)] = inner;
+    }
+  }
+  if (t.batches > 0) t.batches = last + 1;
+}
+
+}  // namespace detail
+
+/// The transform from `in` to `out`, views as the requests take them; `like` says all that the
+/// views do not.
+[[nodiscard]] inline transform lay_out(transform like, const any_tensor& in,
+                                       const any_tensor& out) noexcept {
+  const bool from_complex = like.in_is_complex();
+  const bool to_complex = like.out_is_complex();
+  const any_tensor& lengths = from_complex && !to_complex ? out : in;
+  const int dimensions = number_rank(in, from_complex);
+  const int first = dimensions - like.rank;
+  like.batches = 0;
+  like.empty = false;
+  int placed = 0;
+  for (int d = 0; d < dimensions; ++d) {
+    const loop one{lengths.extent(d), number_stride(in, from_complex, d),
+                   number_stride(out, to_complex, d)};
+    if (d >= first) {
+      // The axes of a sum may be taken in any order, but the one that is halved stays.
+      const bool halved = like.kind != kind::c2c && d == dimensions - 1;
+      if (halved) {
+        like.axes[static_cast<std::size_t>(placed)] = one;
+      } else {
+        detail::insert_sorted(like.axes, placed, one);
+      }
+      continue;
+    }
+    if (one.n == 0) like.empty = true;
+    if (one.n > 1) detail::insert_sorted(like.batch, like.batches, one);
+  }
+  detail::merge_neighbours(like);
+  return like;
+}
+
+template <class Request>
+[[nodiscard]] transform transform_of(const Request& r) noexcept {
+  transform t;
+  t.precision = real_of(r.in.type());
+  t.rank = static_cast<int>(r.rank);
+  if constexpr (requires { r.direction; }) {
+    t.direction = r.direction;
+  } else {
+    t.kind = std::is_same_v<Request, r2c> ? kind::r2c : kind::c2r;
+    t.direction = t.kind == kind::r2c ? direction::forward : direction::inverse;
+  }
+  t = lay_out(t, r.in, r.out);
+  double numbers = 1;
+  for (int d = 0; d < t.rank; ++d)
+    numbers *= static_cast<double>(t.axes[static_cast<std::size_t>(d)].n);
+  if (r.scale == normalization::by_n) t.factor = 1 / numbers;
+  if (r.scale == normalization::ortho) t.factor = 1 / std::sqrt(numbers);
+  return t;
+}
+
+/// True where a valid request writes what it reads. Looks at nothing that a broken one may have.
+[[nodiscard]] inline bool in_place(const any_tensor& in, const any_tensor& out) noexcept {
+  return in.address() == out.address();
+}
+
+}  // namespace troupe::fft

@@ -1,0 +1,104 @@
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/jit/cuda/modules.hpp"
+#include "libraries/jit/cuda/shape.hpp"
+
+#include <troupe/jit/attributes.hpp>
+
+#include <array>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+struct loaded_kernel {
+  const driver* d;
+  launchable* k;
+};
+
+result<loaded_kernel> load(const jit::kernel& which, lane& where) {
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  auto found = kernel_of(**loaded, where, which);
+  if (!found) return std::move(found).error();
+  return loaded_kernel{*loaded, *found};
+}
+
+result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_attributes* reply) {
+  auto loaded = load(r.kernel, where);
+  if (!loaded) return std::move(loaded).error();
+  const auto [d, k] = *loaded;
+  jit::kernel_attributes made{.most_threads = k->most_threads,
+                              .static_shared_bytes = k->static_shared_bytes,
+                              .most_dynamic_shared_bytes = k->most_dynamic_shared_bytes,
+                              .parameters = static_cast<std::int32_t>(k->parameters.size())};
+  if (!k->parameters.empty()) {
+    const auto& last = k->parameters.back();
+    made.parameter_bytes = static_cast<std::int32_t>(last.offset + last.bytes);
+  }
+  const std::array<std::pair<CUfunction_attribute, std::int32_t*>, 8> asked{{
+      {CU_FUNC_ATTRIBUTE_NUM_REGS, &made.registers},
+      {CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, &made.constant_bytes},
+      {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &made.local_bytes},
+      {CU_FUNC_ATTRIBUTE_PTX_VERSION, &made.ptx_version},
+      {CU_FUNC_ATTRIBUTE_BINARY_VERSION, &made.binary_version},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &made.cluster_x},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &made.cluster_y},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &made.cluster_z},
+  }};
+  for (const auto& [what, to] : asked) {
+    if (auto got = check(d->cuFuncGetAttribute(to, what, k->function), "cuFuncGetAttribute");
+        !got) {
+      return got;
+    }
+  }
+  *reply = made;
+  return {};
+}
+
+result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occupancy* reply) {
+  auto loaded = load(r.kernel, where);
+  if (!loaded) return std::move(loaded).error();
+  const auto [d, k] = *loaded;
+  const block_shape shape{r.block, r.shared_bytes, r.cluster};
+  if (auto fits = fit_shape(*d, *k, shape); !fits) return fits;
+  const auto threads = static_cast<int>(r.block.x * r.block.y * r.block.z);
+  const auto shared = static_cast<std::size_t>(r.shared_bytes);
+  jit::kernel_occupancy made{.multiprocessors = where.multiprocessors()};
+  if (auto got = check(d->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &made.blocks_per_multiprocessor, k->function, threads, shared),
+                       "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+      !got) {
+    return got;
+  }
+  if (auto got = check(d->cuOccupancyMaxPotentialBlockSize(&made.best_grid, &made.best_block,
+                                                           k->function, nullptr, shared, 0),
+                       "cuOccupancyMaxPotentialBlockSize");
+      !got) {
+    return got;
+  }
+  launch_configuration how(r.cluster, shape, where.stream());
+  const CUresult clusters =
+      d->cuOccupancyMaxPotentialClusterSize(&made.largest_cluster, k->function, &how.native());
+  // A GPU before compute capability 9.0 has none.
+  if (clusters != CUDA_ERROR_NOT_SUPPORTED) {
+    if (auto got = check(clusters, "cuOccupancyMaxPotentialClusterSize"); !got) return got;
+    if (r.cluster != jit::dims{}) {
+      if (auto got =
+              check(d->cuOccupancyMaxActiveClusters(&made.clusters, k->function, &how.native()),
+                    "cuOccupancyMaxActiveClusters");
+          !got) {
+        return got;
+      }
+    }
+  }
+  *reply = made;
+  return {};
+}
+
+const plugin_operations operations([](operation_table& table) {
+  add<jit::attributes>(table, ask_attributes);
+  add<jit::occupancy>(table, ask_occupancy);
+});
+
+}  // namespace
+}  // namespace troupe::cuda

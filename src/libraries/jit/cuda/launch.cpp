@@ -1,0 +1,126 @@
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/jit/cuda/modules.hpp"
+#include "libraries/jit/cuda/shape.hpp"
+#include "libraries/jit/cuda/tensor_map.hpp"
+
+#include <troupe/jit/launch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+/// Count and sizes as the image says, and types as the name does. Not again for arguments of the
+/// same kinds, types and sizes as the last that fitted: a loop launches the same. No arguments are
+/// counted each time, as nothing that has fitted yet looks the same.
+result<void> check_arguments(const jit::launch& r, launchable& k) {
+  if (!k.fitting.empty() && std::ranges::equal(r.arguments.codes(), k.fitting)) return {};
+  if (k.declared) {
+    if (auto fits = k.declared->check(r.arguments); !fits) return fits;
+  }
+  std::size_t count = 0;
+  result<void> outcome;
+  r.arguments.for_each([&](const jit::arguments::view& one) {
+    if (one.what == jit::argument::kind::reached) return;
+    const std::size_t i = count++;
+    if (!outcome || i >= k.parameters.size() || one.parameter_bytes() == k.parameters[i].bytes) {
+      return;
+    }
+    outcome =
+        error{.code = errc::invalid_argument,
+              .message = fmt::format(
+                  "{} ({} bytes) is given for the {} bytes of parameter {} of {}", one.to_string(),
+                  one.parameter_bytes(), k.parameters[i].bytes, i, r.kernel.name())};
+  });
+  if (count != k.parameters.size()) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("{} takes {} arguments, {} are given", r.kernel.name(),
+                                        k.parameters.size(), count)};
+  }
+  if (outcome) k.fitting.assign(r.arguments.codes().begin(), r.arguments.codes().end());
+  return outcome;
+}
+
+/// Puts the values of the parameters where the driver reads them from: `k.values`. The arguments
+/// fit. \errors those of tensor maps, naming the parameter
+result<void> place_values(const driver& d, const jit::launch& r, launchable& k) {
+  launchable::parameter_values& made = k.values;
+  made.pointers.clear();
+  made.addresses.clear();
+  made.maps.clear();
+  // Pointers into them are kept: they grow no more.
+  made.addresses.reserve(k.parameters.size());
+  made.maps.reserve(k.parameters.size());
+  result<void> outcome;
+  r.arguments.for_each([&](const jit::arguments::view& one) {
+    switch (one.what) {
+      case jit::argument::kind::scalar:
+      case jit::argument::kind::bytes:
+        // The driver copies it, and writes nothing.
+        made.pointers.push_back(const_cast<std::byte*>(one.value.data()));
+        break;
+      case jit::argument::kind::tensor:
+        made.addresses.push_back(one.tensor->address());
+        made.pointers.push_back(&made.addresses.back());
+        break;
+      case jit::argument::kind::tile: {
+        const auto how = jit::tile::read(one.tile);
+        if (!how || !outcome) break;  // was found valid
+        auto map = encode_tile(d, *one.tensor, *how);
+        if (!map) {
+          error why = std::move(map).error();
+          why.message = fmt::format("{}: the tensor map for parameter {} of {}", why.message,
+                                    made.pointers.size(), r.kernel.name());
+          outcome = std::move(why);
+          break;
+        }
+        made.maps.push_back(*map);
+        made.pointers.push_back(&made.maps.back());
+        break;
+      }
+      case jit::argument::kind::reached:
+        break;
+    }
+  });
+  return outcome;
+}
+
+// Why a mark that is enqueued behind a programmatic launch is safe, is in docs/adr/0033.
+result<void> run_launch(const jit::launch& r, lane& where) {
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  const driver& d = **loaded;
+  auto found = kernel_of(d, where, r.kernel);
+  if (!found) return std::move(found).error();
+  launchable& k = **found;
+  if (auto fits = check_arguments(r, k); !fits) return fits;
+  if (auto fits = fit_shape(d, k, {r.block, r.shared_bytes, r.cluster}); !fits) return fits;
+  if (auto placed = place_values(d, r, k); !placed) return placed;
+
+  launch_configuration how(r.grid, {r.block, r.shared_bytes, r.cluster}, where.stream());
+  if (r.cooperative) {
+    how.add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+  }
+  if (r.programmatic) {
+    how.add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        .programmaticStreamSerializationAllowed = 1;
+  }
+  const CUlaunchConfig& c = how.native();
+  void** const values = k.values.pointers.data();
+  if (c.numAttrs == 0) {  // the shorter way
+    return check(
+        d.cuLaunchKernel(k.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
+                         c.blockDimZ, c.sharedMemBytes, c.hStream, values, nullptr),
+        "cuLaunchKernel");
+  }
+  return check(d.cuLaunchKernelEx(&c, k.function, values, nullptr), "cuLaunchKernelEx");
+}
+
+const plugin_operations operations([](operation_table& table) {
+  add<jit::launch>(table, run_launch);
+});
+
+}  // namespace
+}  // namespace troupe::cuda

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "libraries/rng/requests/budget.hpp"
+
+#include <troupe/base/result.hpp>
+#include <troupe/request/request.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace troupe::cuda {
+
+/// Words that cuRAND makes before they become values, at most.
+inline constexpr std::int64_t words_at_a_time = std::int64_t{1} << 22;
+
+/// What `enqueue_draws` needs: nothing where kernels make the words themselves.
+[[nodiscard]] inline std::size_t draw_scratch_bytes(const rng::position& from, const any_tensor& to,
+                                                    std::size_t words) noexcept {
+  if (rng::is_quasi(from.type) || from.type == rng::generator_type::philox4x32_10) return 0;
+  return static_cast<std::size_t>(std::min(rng::consumed(from, to, words), words_at_a_time)) *
+         sizeof(std::uint32_t);
+}
+
+/// Enqueues kernels that fill `to`, in row-major order whatever its strides, with what `sampler`
+/// makes of the words from `from` on. `scratch` has `draw_scratch_bytes`.
+/// \errors those of `check`, `enqueue_words`, `sobol_rows_on`, `normal_table_on`
+template <class Sampler>
+[[nodiscard]] result<void> enqueue_draws(const rng::position& from, const any_tensor& to,
+                                         Sampler sampler, std::span<std::byte> scratch,
+                                         lane& where);
+
+/// The executor of a request whose sampler needs nothing but the request.
+template <request R>
+result<void> draw_request(const R& r, lane& where) {
+  return with_sampler(r, [&]<class Sampler>(const Sampler& sampler) -> result<void> {
+    auto scratch = where.workspace(draw_scratch_bytes(r.from, r.to, Sampler::count));
+    if (!scratch) return std::move(scratch).error();
+    return enqueue_draws(r.from, r.to, sampler, *scratch, where);
+  });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,46 @@
+#include "backend/cuda/context/launch.cuh"
+#include "libraries/rng/cuda/normal_table.hpp"
+
+#include <memory>
+
+namespace troupe::cuda {
+namespace {
+
+struct free_memory {
+  void operator()(void* held) const noexcept { (void)cudaFree(held); }
+};
+
+/// What a lane keeps. Ends with the lane, whose stream is drained by then.
+struct attached {
+  std::unique_ptr<rng::normal_segment, free_memory> table;
+};
+constexpr char attachment_key = 0;
+
+// By the very operations that the CPU backend makes it with.
+__global__ void fill(rng::normal_segment* table) {
+  table[threadIdx.x] = rng::normal_segment_of(static_cast<int>(threadIdx.x));
+}
+
+}  // namespace
+
+result<const rng::normal_segment*> normal_table_on(lane& where) {
+  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  if (!place) {
+    void* memory = nullptr;
+    if (auto done = check(cudaMalloc(&memory, rng::normal_segments * sizeof(rng::normal_segment)),
+                          "cudaMalloc");
+        !done) {
+      return std::move(done).error();
+    }
+    auto made = std::make_shared<attached>();
+    made->table.reset(static_cast<rng::normal_segment*>(memory));
+    if (auto done = launch(fill, 1, rng::normal_segments, where.stream(), made->table.get());
+        !done) {
+      return std::move(done).error();
+    }
+    place = std::move(made);
+  }
+  return static_cast<attached*>(place.get())->table.get();
+}
+
+}  // namespace troupe::cuda

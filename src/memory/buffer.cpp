@@ -1,7 +1,0 @@
-#include "memory/buffer_owner.hpp"
-
-namespace troupe::detail {
-
-void give_back(buffer& unused) noexcept { unused.owner->give_back(unused); }
-
-}  // namespace troupe::detail

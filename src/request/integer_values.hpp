@@ -1,0 +1,17 @@
+#pragma once
+
+#include <troupe/tensor/dtype.hpp>
+#include <troupe/tensor/scalar.hpp>
+
+#include <string>
+
+namespace troupe {
+
+/// Whether an integer type has that value, exactly, whichever kind of number it was given as; false
+/// of every other type.
+[[nodiscard]] bool integer_type_holds(dtype type, const scalar& value);
+
+/// The number as a message shows it; of a complex one the real part.
+[[nodiscard]] std::string text_of(const scalar& value);
+
+}  // namespace troupe

@@ -1,0 +1,126 @@
+#include "worker/intake/decoded_requests.hpp"
+
+#include "wire/byte_ranges.hpp"
+#include "wire/hash.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::worker {
+namespace {
+
+// A request that touches more than this keeps its thread busy for long enough (some 10 µs) that
+// another thread should read the mailbox meanwhile.
+constexpr std::uint64_t large_bytes = 65'536;
+
+// More buffers than any program has; bounds what a hostile number can make the hazards allocate.
+constexpr std::uint32_t max_buffers = 1u << 22;
+
+// Below this a request is decoded as fast as it is recognised, above that it is not worth its room.
+constexpr std::size_t least_bytes = 64;
+constexpr std::size_t most_bytes = 4096;
+
+std::vector<wire::byte_range> all_that(std::span<const wire::operand> operands, access role) {
+  std::vector<wire::byte_range> ranges;
+  for (const wire::operand& o : operands) {
+    const std::uint64_t buffer = std::uint64_t{o.buffer} << 1 | static_cast<std::uint64_t>(o.space);
+    if (o.role == role) ranges.push_back({buffer, o.begin, o.end});
+  }
+  wire::join(ranges);
+  return ranges;
+}
+
+bool is_repeatable(std::span<const wire::operand> operands) {
+  if (operands.size() > wire::few_operands) [[unlikely]] {
+    return all_that(operands, access::update).empty() &&
+           !wire::meet(all_that(operands, access::read), all_that(operands, access::write));
+  }
+  return std::ranges::none_of(operands, [&](const wire::operand& written) {
+    if (written.role == access::read || written.begin == written.end) return false;
+    return written.role == access::update ||
+           std::ranges::any_of(operands, [&](const wire::operand& read) {
+             return read.role == access::read && read.space == written.space &&
+                    read.buffer == written.buffer && read.begin < written.end &&
+                    written.begin < read.end;
+           });
+  });
+}
+
+}  // namespace
+
+result<void> decoded_request::decode(const operation& what, std::span<const std::byte> bytes,
+                                     const wire::address_ranges& ranges) {
+  void* const r = request.emplace(*what.type);
+  auto decoded = wire::decode(*what.type, r, bytes, ranges, operands);
+  if (decoded) decoded = what.type->validate(r);
+  std::uint64_t touched = 0;
+  for (const wire::operand& o : operands) {
+    touched += o.end - o.begin;
+    if (decoded && o.buffer >= max_buffers) {
+      decoded = error{.code = errc::protocol_violation,
+                      .message = fmt::format("buffer number {}", o.buffer)};
+    }
+  }
+  if (!decoded) {
+    clear();
+    return decoded;
+  }
+  large = what.effort == effort::unknown || touched > large_bytes;
+  repeatable = is_repeatable(operands);
+  return {};
+}
+
+bool decoded_requests::entry::is(const operation& what,
+                                 std::span<const std::byte> bytes) const noexcept {
+  return operation_ == &what && bytes_.size() == bytes.size() &&
+         std::memcmp(bytes_.data(), bytes.data(), bytes.size()) == 0;
+}
+
+decoded_requests::entry* decoded_requests::find(const operation& what,
+                                                std::span<const std::byte> bytes,
+                                                const wire::address_ranges& ranges) {
+  if (bytes.size() < least_bytes || bytes.size() > most_bytes) return nullptr;
+  entry* found = last_ != nullptr ? last_->next_ : nullptr;
+  if (found == nullptr || !found->is(what, bytes)) {
+    found = look_up(what, bytes, ranges);
+    if (last_ != nullptr && found != nullptr) last_->next_ = found;
+  }
+  last_ = found;
+  if (found != nullptr) found->users_.fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+bool decoded_requests::came_before(std::uint64_t hash) noexcept {
+  std::uint64_t& one = seen_[hash % seen_.size()];
+  std::uint64_t& other = seen_[(hash >> 32) % seen_.size()];
+  if (one == hash || other == hash) return true;
+  (toss() ? one : other) = hash;
+  return false;
+}
+
+decoded_requests::entry* decoded_requests::look_up(const operation& what,
+                                                   std::span<const std::byte> bytes,
+                                                   const wire::address_ranges& ranges) {
+  const std::uint64_t hash = wire::hash_of(bytes);
+  std::unique_ptr<entry>& one = entries_[hash % capacity];
+  std::unique_ptr<entry>& other = entries_[(hash >> 32) % capacity];
+  for (entry* kept : {one.get(), other.get()}) {
+    if (kept != nullptr && kept->hash_ == hash && kept->is(what, bytes)) return kept;
+  }
+  if (!came_before(hash)) return nullptr;
+  const bool first = !one || (other && toss());
+  std::unique_ptr<entry>& place = first ? one : other;
+  if (!place) place = std::make_unique<entry>();
+  // Acquire: whoever used it has read what it wanted to.
+  if (place->users_.load(std::memory_order_acquire) != 0) return nullptr;
+  place->operation_ = nullptr;
+  if (!place->decoded_.decode(what, bytes, ranges)) return nullptr;  // why, is found once more
+  place->operation_ = &what;
+  place->hash_ = hash;
+  place->bytes_.assign(bytes.begin(), bytes.end());
+  return place.get();
+}
+
+}  // namespace troupe::worker

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "worker/intake/decoded_requests.hpp"
+#include "worker/threads/hazards.hpp"
+
+#include <troupe/plugin/executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace troupe::worker {
+
+/// A request in the worker, from decoding to its mark.
+struct job {
+  std::uint64_t ticket = 0;
+  std::uint64_t place = 0;  ///< in its lane, from 1
+  std::int64_t deadline_ns = 0;
+  std::uint64_t memory_version = 0;  ///< see `engine::set_memory_version`
+  const operation* op = nullptr;
+  std::uint16_t slot = 0;
+  std::uint8_t lane = 0;
+  wire::hold held = wire::hold::none;
+  wire::end_mark mark = wire::end_mark::own;
+  std::optional<error> refused;  ///< found while decoding; answered in the lane's order
+  dependencies waits;
+  /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the
+  /// slot's next request. The mark, and what the program does when it sees it, order the two
+  /// already; this says so where this process, and ThreadSanitizer, can see it.
+  std::atomic<bool> handed_back{true};
+
+  /// One that the program sends again and again, or null: then it is `own`.
+  decoded_requests::entry* known = nullptr;
+  decoded_request own;
+
+  [[nodiscard]] const decoded_request& what() const noexcept { return known ? known->what() : own; }
+
+  /// True when its operation says when it may run, see `operation::ready`.
+  [[nodiscard]] bool asks_when() const noexcept {
+    return !refused && op != nullptr && op->ready != nullptr;
+  }
+  /// True when the program lets it go on.
+  [[nodiscard]] bool held_back() const noexcept {
+    return asks_when() || held == wire::hold::until_opened;
+  }
+
+  /// After it has run.
+  void release_request() noexcept {
+    if (known != nullptr) {
+      std::exchange(known, nullptr)->let_go();
+    } else {
+      own.request.clear();
+    }
+  }
+};
+
+}  // namespace troupe::worker

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "os/futex.hpp"
+#include "wire/layout.hpp"
+#include "worker/intake/job.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace troupe::worker {
+
+/// The worker's end of the answers: marks, replies, and waking whoever waits. Any thread may call
+/// it; a lane's marks are written only by the thread that runs the lane's current job.
+class outbox {
+ public:
+  outbox(wire::worker_header* segment, const wire::mailbox_header* mailbox, wire::doorbells* bells,
+         int program_wakes) noexcept
+      : segment_(segment),
+        replies_(reinterpret_cast<wire::reply_slot*>(segment + 1)),
+        mailbox_(mailbox),
+        bells_(bells),
+        program_wakes_(program_wakes) {}
+
+  /// Relaxed, see `wire::lane_mark`. The request may have been revoked just now: the program's look
+  /// at this and its word cross, and a fence for each request would cost more than all else here.
+  void started(const job& j) noexcept {
+    segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
+  }
+
+  /// Whose executor is being called from here on, until `returned`; see `wire::lane_mark`.
+  void calls(const job& j) noexcept {
+    segment_->lanes[j.lane].calls.store(j.ticket + 1, std::memory_order_relaxed);
+  }
+  void returned(const job& j) noexcept {
+    segment_->lanes[j.lane].calls.store(0, std::memory_order_relaxed);
+  }
+
+  /// Which of a lane's requests have no mark of their own; see `wire::lane_mark`.
+  void set_unmarked(std::size_t lane, std::uint64_t places) noexcept {
+    segment_->lanes[lane].unmarked.store(places, std::memory_order_relaxed);
+  }
+
+  /// Where the executor writes the reply of a job.
+  [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
+
+  /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
+  /// sleeps is woken at once if it was seen to sleep, else by the next `completions_seen`. From the
+  /// mark on the slot, and with it the job, may be used again.
+  void complete(job& j, const result<void>& outcome) noexcept;
+
+  // The same in steps, for a mark that an accelerator writes.
+
+  /// Before a job is enqueued that an accelerator may make a failure of: a success, which it may
+  /// change until the mark.
+  void prepare_reply(const job& j) noexcept;
+  /// Notes what `complete` would, but for the mark. What the accelerator writes to the reply room
+  /// before the mark belongs to the reply.
+  void write_reply(const job& j, const result<void>& outcome) noexcept;
+  /// Where the mark of a lane is.
+  [[nodiscard]] std::uint64_t* mark_of(std::size_t lane) noexcept {
+    static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
+    return reinterpret_cast<std::uint64_t*>(&segment_->lanes[lane].completed);
+  }
+  /// The lane's mark now. Acquire: what was written before it is visible.
+  [[nodiscard]] std::uint64_t completed(std::size_t lane) const noexcept {
+    return segment_->lanes[lane].completed.load(std::memory_order_acquire);
+  }
+  /// Wakes whoever sleeps over a mark that has moved. To be called after `complete` and before the
+  /// calling thread does anything that may take long; it costs as much as the rest of a short
+  /// request, so several are seen to together.
+  void completions_seen() noexcept;
+
+  /// Called when there is nothing left to do: wakes a program that let completions pile up.
+  void idle() noexcept;
+
+ private:
+  void wake_sleepers() noexcept {
+    const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
+    if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
+  }
+  void wake(std::uint32_t waits) noexcept;
+  void ring_program() noexcept;
+
+  wire::worker_header* segment_;
+  wire::reply_slot* replies_;
+  const wire::mailbox_header* mailbox_;
+  wire::doorbells* bells_;
+  int program_wakes_;  // eventfd of the program's device thread
+  // The last `waits` values that were answered with a wake. Relaxed: whoever changes it wakes, and
+  // what is waited for was stored before; see `completions_seen`.
+  std::atomic<std::uint32_t> woken_{0};
+  std::atomic<std::uint32_t> woken_idle_{0};
+};
+
+}  // namespace troupe::worker

@@ -1,0 +1,69 @@
+#include "worker/process/crash.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace troupe::worker::crash {
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
+
+// Set once before any handler can run; a handler only reads them.
+wire::crash_report* report_to = nullptr;
+pid_t own_pid = -1;
+
+thread_local running_request current;
+
+// Only plain loads, stores to memory that is mapped for good, and signal-safe calls.
+void on_fatal(int signal, siginfo_t* info, void*) noexcept {
+  // A process that an operation has forked has the handler, but nothing to report, nor the memory.
+  if (::getpid() == own_pid && report_to->signal.load(std::memory_order_relaxed) == 0) {
+    report_to->address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    // What the kernel raises by itself has a positive code.
+    report_to->from_outside = info->si_code <= 0 && info->si_pid != ::getpid() ? 1 : 0;
+    report_to->has_ticket = current.active ? 1 : 0;
+    report_to->ticket = current.ticket;
+    report_to->signal.store(static_cast<std::uint32_t>(signal), std::memory_order_release);
+  }
+  // SA_RESETHAND has put the default back: the signal ends the process once it is unblocked.
+  ::raise(signal);
+}
+
+}  // namespace
+
+running_request& of_this_thread() noexcept { return current; }
+
+void install(wire::crash_report& report) noexcept {
+  report_to = &report;
+  own_pid = ::getpid();
+  struct sigaction action{};
+  action.sa_sigaction = &on_fatal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  ::sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+signal_stack::signal_stack() noexcept {
+  void* at =
+      ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return;
+  stack_ = at;
+  stack_t stack{};
+  stack.ss_sp = stack_;
+  stack.ss_size = stack_bytes;
+  ::sigaltstack(&stack, nullptr);
+}
+
+signal_stack::~signal_stack() {
+  if (stack_ == nullptr) return;
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  ::sigaltstack(&none, nullptr);
+  ::munmap(stack_, stack_bytes);
+}
+
+}  // namespace troupe::worker::crash

@@ -1,0 +1,143 @@
+#include "worker/process/engine.hpp"
+
+#include "worker/plugins/backend.hpp"
+#include "worker/plugins/user_plugins.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe::worker {
+
+result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
+  std::unique_ptr<engine> made(new engine(c));
+  operation_table all;
+  std::string part;
+  if (!c.plugin.empty()) {
+    const wire::address_range& memory = c.ranges[static_cast<std::size_t>(memory_space::device)];
+    auto loaded = load_backend(c.plugin,
+                               {.device = c.device,
+                                .memory_base = memory.base,
+                                .memory_bytes = memory.mapped_bytes,
+                                .in_program = !c.in_process},
+                               c.libraries, all);
+    if (!loaded) return std::move(loaded).error();
+    made->accelerator_ = std::move(loaded->accelerator);
+    made->warm_up_ = loaded->warm_up;
+    made->library_warm_ups_ = std::move(loaded->library_warm_ups);
+    made->missing_ = std::move(loaded->missing);
+    part = std::move(loaded->name);
+  }
+  if (c.add_own != nullptr) c.add_own(all);
+  auto brought = load_user_plugins(c.user_plugins, part, all);
+  if (!brought) return std::move(brought).error();
+  made->library_warm_ups_.insert(made->library_warm_ups_.end(), brought->begin(), brought->end());
+  made->operations_ = choose_operations(all, c.libraries, c.fault_injection);
+  return made;
+}
+
+namespace {
+
+/// Where a backend warms up whose calls return when the work is done.
+class plain_lane final : public lane_context {
+ public:
+  [[nodiscard]] int lane() const noexcept override { return 0; }
+  [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
+    room_.resize((bytes + sizeof(line) - 1) / sizeof(line));
+    return std::as_writable_bytes(std::span(room_)).first(bytes);
+  }
+
+ private:
+  struct alignas(64) line {
+    std::byte bytes[64];
+  };
+  std::vector<line> room_;
+};
+
+result<void> run(std::span<warm_up_lane* const> steps, lane_context& lane) {
+  result<void> outcome;
+  for (warm_up_lane* const step : steps) {
+    if (!outcome) break;
+    step(lane, outcome);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+result<void> engine::warm_up(bool warm) {
+  std::vector<warm_up_lane*> own;
+  if (warm_up_ != nullptr) own.push_back(warm_up_);
+  std::vector<warm_up_lane*> all = own;
+  all.insert(all.end(), library_warm_ups_.begin(), library_warm_ups_.end());
+  if (!accelerator_) {
+    plain_lane lane;
+    return run(all, lane);
+  }
+  for (std::size_t number = 0; number < (warm ? warm_lanes : 1); ++number) {
+    auto made = accelerator_->make_lane(static_cast<int>(number));
+    if (!made) return std::move(made).error();
+    if (auto done = run(warm ? all : own, **made); !done) return done;
+    if (auto done = (*made)->finish(); !done) return done;
+    lanes_.push_back(*std::move(made));
+  }
+  if (!warm) cold_ = std::move(all);
+  return {};
+}
+
+result<void> engine::check_range(memory_space space, std::uint64_t offset,
+                                 std::uint64_t bytes) const {
+  const std::uint64_t all = config_.ranges[static_cast<std::size_t>(space)].mapped_bytes;
+  if (offset <= all && bytes <= all - offset) return {};
+  return error{.code = errc::protocol_violation,
+               .message = fmt::format("{} bytes at {} of {}", bytes, offset, all)};
+}
+
+result<void> engine::map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
+                         const os::unique_fd& memory) {
+  if (auto within = check_range(space, offset, bytes); !within) return within;
+  if (space == memory_space::device && accelerator_) {
+    return accelerator_->map(at(space, offset), bytes, memory.get());
+  }
+  if (!config_.in_process) return {};
+  if (auto whole = os::check_received(memory, bytes); !whole) return whole;
+  auto reserved = os::reserve(at(space, offset), bytes);
+  if (!reserved) return std::move(reserved).error();
+  auto mapped = os::map_over(memory, bytes, os::protection::read_write, at(space, offset));
+  // A process that an operation has forked may outlive its worker, and write when the program has
+  // given the memory to somebody else.
+  if (mapped) mapped = os::keep_from_children(at(space, offset), bytes);
+  if (mapped) reserved->release();
+  return mapped;
+}
+
+result<void> engine::unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes) {
+  if (auto within = check_range(space, offset, bytes); !within) return within;
+  if (space == memory_space::device && accelerator_) {
+    return accelerator_->unmap(at(space, offset), bytes);
+  }
+  return error{.code = errc::protocol_violation, .message = "memory that is never unmapped"};
+}
+
+result<void> engine::share_up_to(std::uint64_t end) {
+  if (auto within = check_range(memory_space::host, 0, end); !within) return within;
+  if (end <= shared_end_ || !accelerator_) return {};
+  auto shared = accelerator_->share(at(memory_space::host, shared_end_), end - shared_end_);
+  if (shared) shared_end_ = end;
+  return shared;
+}
+
+result<void> engine::share(std::byte* at, std::uint64_t bytes) {
+  return accelerator_ ? accelerator_->share(at, bytes) : result<void>();
+}
+
+result<void> engine::protect(std::uint64_t offset, std::uint64_t bytes, bool read_only) {
+  if (auto within = check_range(memory_space::device, offset, bytes); !within) return within;
+  std::byte* const where = at(memory_space::device, offset);
+  if (accelerator_) return accelerator_->protect(where, bytes, read_only);
+  return os::protect(where, bytes, read_only ? os::protection::read : os::protection::read_write);
+}
+
+}  // namespace troupe::worker

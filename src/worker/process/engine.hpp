@@ -1,0 +1,100 @@
+#pragma once
+
+#include "os/shared_memory.hpp"
+#include "os/unique_fd.hpp"
+#include "wire/codec.hpp"
+#include "worker/plugins/missing_library.hpp"
+
+#include <troupe/base/result.hpp>
+#include <troupe/plugin/accelerator.hpp>
+#include <troupe/plugin/executor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::worker {
+
+/// A backend brought up in this process, with the memory that its requests may name.
+///
+/// Used by the control thread. Lanes use the accelerator and `memory_version` beside it.
+class engine {
+ public:
+  struct config {
+    std::string plugin{};     ///< of the backend; may be empty
+    std::string device{};     ///< which device of an accelerator; empty without one
+    std::string libraries{};  ///< enabled ones, separated by spaces; empty for all
+    bool fault_injection = false;
+    wire::address_ranges ranges{};
+    /// A process of its own maps what it is given; in the program it is mapped already.
+    bool in_process = true;
+    void (*add_own)(operation_table&) = nullptr;
+    std::vector<std::string> user_plugins{};  ///< absolute paths
+  };
+
+  /// Loads the plugin and, where it brings one, makes its accelerator.
+  /// \errors `library_missing`; those of the accelerator and of `load_user_plugins`
+  [[nodiscard]] static result<std::unique_ptr<engine>> bring_up(const config& c);
+
+  /// Maps a piece of memory at its place.
+  [[nodiscard]] result<void> map(memory_space space, std::uint64_t offset, std::uint64_t bytes,
+                                 const os::unique_fd& memory);
+  [[nodiscard]] result<void> unmap(memory_space space, std::uint64_t offset, std::uint64_t bytes);
+  /// Makes host memory reachable for the accelerator, from where the last call ended up to `end`.
+  [[nodiscard]] result<void> share_up_to(std::uint64_t end);
+  /// Makes memory outside of the ranges reachable for the accelerator.
+  [[nodiscard]] result<void> share(std::byte* at, std::uint64_t bytes);
+  [[nodiscard]] result<void> protect(std::uint64_t offset, std::uint64_t bytes, bool read_only);
+
+  /// The program counts changes of its memory and says with each request up to which it must have
+  /// been made.
+  void set_memory_version(std::uint64_t version) noexcept {
+    // Release: whoever sees the number may use the mappings made before.
+    memory_version_.store(version, std::memory_order_release);
+  }
+  [[nodiscard]] const std::atomic<std::uint64_t>& memory_version() const noexcept {
+    return memory_version_;
+  }
+
+  [[nodiscard]] const wire::address_ranges& ranges() const noexcept { return config_.ranges; }
+  [[nodiscard]] const operation_table& operations() const noexcept { return operations_; }
+  /// The libraries whose plugins cannot be loaded.
+  [[nodiscard]] const std::vector<missing_library>& missing() const noexcept { return missing_; }
+  /// Has the backend do a little work, which shows that it works; when the worker is to be `warm`,
+  /// every library, too, on each of the lanes that programs use first, so that the first requests
+  /// find everything loaded.
+  [[nodiscard]] result<void> warm_up(bool warm);
+  /// What each of those lanes has to run for the worker to be warm; nothing if it is.
+  [[nodiscard]] const std::vector<warm_up_lane*>& still_cold() const noexcept { return cold_; }
+  static constexpr std::size_t warm_lanes = 4;
+  /// The lanes that have been made, by number.
+  [[nodiscard]] std::vector<std::unique_ptr<accelerator_lane>> take_lanes() noexcept {
+    return std::move(lanes_);
+  }
+  /// Null for a backend whose calls return when the work is done.
+  [[nodiscard]] troupe::accelerator* accelerator() const noexcept { return accelerator_.get(); }
+
+ private:
+  explicit engine(config c) : config_(std::move(c)) {}
+  [[nodiscard]] std::byte* at(memory_space space, std::uint64_t offset) const noexcept {
+    return config_.ranges[static_cast<std::size_t>(space)].base + offset;
+  }
+  [[nodiscard]] result<void> check_range(memory_space space, std::uint64_t offset,
+                                         std::uint64_t bytes) const;
+
+  config config_;
+  operation_table operations_;
+  std::unique_ptr<troupe::accelerator> accelerator_;
+  warm_up_lane* warm_up_ = nullptr;
+  std::vector<warm_up_lane*> library_warm_ups_;
+  std::vector<warm_up_lane*> cold_;
+  std::vector<missing_library> missing_;
+  std::vector<std::unique_ptr<accelerator_lane>> lanes_;
+  std::uint64_t shared_end_ = 0;
+  std::atomic<std::uint64_t> memory_version_{0};
+};
+
+}  // namespace troupe::worker

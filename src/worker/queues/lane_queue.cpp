@@ -1,0 +1,103 @@
+#include "worker/queues/lane_queue.hpp"
+
+#include "worker/threads/execution.hpp"
+
+namespace troupe::worker {
+namespace {
+
+// A mark costs a busy GPU 2 µs: for so many requests that is as good as nothing, and what a lane
+// still holds keeps it busy until the next ones are there.
+constexpr std::uint64_t most_per_mark = wire::queue_depth * 3 / 4;
+// An accelerator that waits for requests has come to a mark before so many more are enqueued. One
+// that does not is to be spared marks, which then cost a processor two calls more.
+constexpr std::uint64_t soon = 8;
+
+// Where the program has to know whether just this request has begun.
+bool is_told_apart(const job& j, bool alone) noexcept {
+  return alone || !j.what().repeatable || j.mark == wire::end_mark::apart ||
+         j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late;
+}
+
+}  // namespace
+
+bool is_loss(const result<void>& outcome) noexcept {
+  return !outcome && const_cast<result<void>&>(outcome).error().code == errc::device_fault;
+}
+
+result<void> lane_queue::submit(job& j, bool alone) {
+  const bool told_apart = is_told_apart(j, alone);
+  if (told_apart || j.waits.read_before > ordered()) {
+    if (auto done = mark(); !done) return done;
+  }
+  set_unmarked(j.place, false);
+  answers_.started(j);
+  submitted_ = j.place;
+
+  result<void> outcome = enqueue(j);
+  j.release_request();
+  if (is_loss(outcome)) return outcome;
+  if (!outcome) {
+    // A refusal, or the first word of a fault that another request has caused?
+    if (auto well = queue_->check(); !well) return well;
+  }
+  answers_.write_reply(j, outcome);
+  const wire::end_mark wanted = told_apart || !outcome ? wire::end_mark::own : j.mark;
+  j.handed_back.store(true, std::memory_order_release);
+  if (wanted == wire::end_mark::aside) return mark_aside();
+  if (wanted != wire::end_mark::shared) return mark();
+  const std::uint64_t sharing = submitted_ - marked_;
+  if (sharing >= most_per_mark) return behind_ ? mark_aside() : mark();
+  if (sharing == soon) behind_ = answers_.completed(number_) < marked_;
+  set_unmarked(submitted_, true);
+  return {};
+}
+
+result<void> lane_queue::mark() {
+  if (ordered() == submitted_) return {};
+  auto done = queue_->mark(answers_.mark_of(number_), submitted_);
+  if (!done) return done;
+  set_unmarked(submitted_, false);
+  marked_ = ordered_ = submitted_;
+  return {};
+}
+
+result<void> lane_queue::mark_aside() {
+  set_unmarked(submitted_, true);  // what comes next may begin before the mark is there
+  auto done = queue_->mark_aside(answers_.mark_of(number_), submitted_);
+  if (done) marked_ = submitted_;
+  return done;
+}
+
+// The place up to which marks are there, or will be before anything more begins.
+std::uint64_t lane_queue::ordered() noexcept {
+  if (ordered_ != marked_ && answers_.completed(number_) >= marked_) ordered_ = marked_;
+  return ordered_;
+}
+
+result<void> lane_queue::warm_up(warm_up_lane& work) {
+  result<void> outcome;
+  work(*queue_, outcome);
+  auto finished = queue_->finish();
+  return finished ? std::move(outcome) : std::move(finished);
+}
+
+result<void> lane_queue::wait_for(lane_queue& other) {
+  if (auto marked = other.mark(); !marked) return marked;
+  return queue_->wait_for(*other.queue_);
+}
+
+void lane_queue::set_unmarked(std::uint64_t place, bool unmarked) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << place % wire::queue_depth;
+  const std::uint64_t now = unmarked ? unmarked_ | bit : unmarked_ & ~bit;
+  if (now == unmarked_) return;
+  unmarked_ = now;
+  answers_.set_unmarked(number_, now);
+}
+
+result<void> lane_queue::enqueue(job& j) {
+  if (auto may = may_run(j, requests_); !may) return may;
+  if (j.op->fails_late) answers_.prepare_reply(j);
+  return call_executor(j, *queue_, answers_);
+}
+
+}  // namespace troupe::worker

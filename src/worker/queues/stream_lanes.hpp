@@ -1,0 +1,144 @@
+#pragma once
+
+#include "worker/intake/inbox.hpp"
+#include "worker/intake/job.hpp"
+#include "worker/intake/outbox.hpp"
+#include "worker/queues/lane_queue.hpp"
+#include "worker/queues/submitter.hpp"
+#include "worker/threads/hazards.hpp"
+#include "worker/threads/lane_runner.hpp"
+
+#include <troupe/plugin/accelerator.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace troupe::worker {
+
+/// Runs requests on the queues of an accelerator: one thread reads the mailbox and enqueues what
+/// each request asks for (see `lane_queue`). When several lanes have much to do at once, it gives
+/// all but one of them to other threads (`submitter`), which do nothing but enqueue; whatever
+/// concerns more than one lane it does itself, once it has those lanes again.
+///
+/// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
+/// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
+/// wait here, where they can still be cancelled or expire.
+///
+/// While something is in the queues this thread also looks at the marks, to wake a program that
+/// sleeps, and asks lanes that make no progress how they are: a fault shows as an error of some
+/// call or not at all. The first sign of one ends this thread's work: everything not marked is then
+/// the supervisor's to settle.
+///
+/// Until the worker is activated this thread has its libraries load what they need, a step at a
+/// time: a standby that is needed early serves at once, and loads the rest when it is asked for.
+class stream_lanes final : public lane_runner {
+ public:
+  struct parts {
+    inbox& requests;
+    outbox& answers;
+    const operation_table& operations;
+    const wire::address_ranges& ranges;
+    const std::atomic<std::uint64_t>& memory_version;
+    accelerator& device;
+    std::vector<std::unique_ptr<accelerator_lane>> lanes{};  ///< the first ones, ready
+    wire::doorbells& bells;
+    std::uint64_t worker = 0;
+    bool in_process = true;  ///< a process of its own: keeps crash reports
+    int submitters = 0;      ///< threads that help with enqueuing
+    /// What each of so many lanes is to run while this worker waits to be needed.
+    std::vector<warm_up_lane*> cold{};
+    std::size_t warm_lanes = 0;
+    /// Called once, when the context is lost.
+    std::function<void(error)> lost;
+    /// Called once, when nothing is cold any more.
+    std::function<void()> warm{};
+  };
+
+  explicit stream_lanes(parts p);
+  ~stream_lanes() override;
+  stream_lanes(const stream_lanes&) = delete;
+  stream_lanes& operator=(const stream_lanes&) = delete;
+
+  void stop() noexcept override;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct lane {
+    std::unique_ptr<lane_queue> queue;
+    std::deque<job*> waiting;
+    std::uint64_t admitted = 0;
+    std::uint64_t given = 0;    ///< to its queue, or to the one who has it
+    submitter* with = nullptr;  ///< who has its queue; null: this thread
+    bool wanted_back = false;   ///< it gets no more until this thread has it again
+    clock::time_point moved{};  ///< when its mark last changed, or it became busy
+  };
+
+  void run() noexcept;
+  [[nodiscard]] result<void> serve();
+  [[nodiscard]] result<bool> take_up();
+  [[nodiscard]] std::size_t admit_batch();
+  [[nodiscard]] result<void> place(job& j);
+  [[nodiscard]] result<bool> submit_waiting();
+  [[nodiscard]] bool may_submit(const job& j);
+  [[nodiscard]] bool is_let_go(const job& j);
+  [[nodiscard]] bool let_go();
+  [[nodiscard]] bool take_back(lane& l) noexcept;
+  [[nodiscard]] result<void> submit(job& j);
+  [[nodiscard]] bool give_away(job& j, lane& to);
+  [[nodiscard]] submitter& idlest_submitter() const noexcept;
+  [[nodiscard]] bool concerns_its_lane_only(const job& j) const noexcept;
+  [[nodiscard]] result<void> prepare(job& j, lane& to);
+  [[nodiscard]] result<void> mark_all();
+  [[nodiscard]] result<void> make_queue(std::size_t number);
+  [[nodiscard]] result<void> warm_up_more();
+  [[nodiscard]] bool is_cold() const noexcept {
+    return warmed_up_ < parts_.warm_lanes * parts_.cold.size();
+  }
+  void look_at_marks();
+  [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
+  void wait(clock::time_point quiet_since);
+  [[nodiscard]] bool in_flight() const noexcept { return busy_lanes_ != 0; }
+  [[nodiscard]] bool is_over(std::size_t number, std::uint64_t place) const noexcept {
+    return completed_[number].load(std::memory_order_relaxed) >= place;
+  }
+
+  [[nodiscard]] bool is_full(std::size_t number) const noexcept {
+    return lanes_[number].given - completed_[number].load(std::memory_order_relaxed) >=
+           wire::queue_depth;
+  }
+
+  parts parts_;
+  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
+
+  // The thread's own, `completed_` too: copies of the marks, which it has read with acquire.
+  hazard_tracker::completed_counts completed_{};
+  hazard_tracker hazards_;
+  std::array<lane, wire::max_lanes> lanes_;
+  std::vector<std::unique_ptr<job>> jobs_;  // by slot
+  std::array<job*, 8> batch_{};             // read, to be enqueued or to wait
+  std::size_t batch_left_ = 0;              // of it, after the one that is looked at
+  std::uint32_t waiting_lanes_ = 0;         // bit per lane with requests not yet in its queue
+  std::uint32_t busy_lanes_ = 0;            // bit per lane with requests in its queue
+  bool marks_moved_ = false;                // since `serve` last looked
+  std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
+  std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
+  std::vector<std::unique_ptr<submitter>> submitters_;
+  clock::time_point submitted_at_{};
+  bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
+  const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it
+  std::size_t warmed_up_ = 0;        // steps of `parts::cold`, lane by lane
+  bool begun_ = false;
+  bool impossible_mark_ = false;
+
+  std::jthread thread_;
+};
+
+}  // namespace troupe::worker

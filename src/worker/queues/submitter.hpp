@@ -1,0 +1,69 @@
+#pragma once
+
+#include "worker/queues/lane_queue.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace troupe::worker {
+
+/// A thread that enqueues for the one that reads the mailbox, while that is busy with another lane:
+/// a launch takes microseconds of a processor, reading a request a fraction of one.
+///
+/// The reader gives it jobs (`give`) through a ring of which the reader owns the tail and this
+/// thread the head; each is published with release and read with acquire, and with a job goes its
+/// lane's queue. The reader has the queue again once `lane_queue::given_back` says so.
+///
+/// The head is not published: a place comes round after as many jobs as all lanes can hold, so its
+/// last job has its mark, which the reader has seen. `asleep_` is relaxed, between fences: say so,
+/// fence, look at the tail; store the tail, fence, look at it.
+class submitter {
+ public:
+  submitter(accelerator& device, bool in_process);
+  ~submitter();
+  submitter(const submitter&) = delete;
+  submitter& operator=(const submitter&) = delete;
+
+  /// By the reader. There is always room: a lane holds at most `wire::queue_depth` jobs.
+  void give(lane_queue& to, job& j) noexcept;
+  /// Why the context is lost, if this thread has met that; it then does nothing any more.
+  [[nodiscard]] std::optional<error> take_loss();
+  /// Enqueues nothing more, from now on.
+  void end() noexcept;
+
+ private:
+  struct item {
+    lane_queue* to = nullptr;
+    job* what = nullptr;
+  };
+  struct unmarked_lane {
+    lane_queue* lane = nullptr;
+    std::uint64_t since = 0;  // when so many had been enqueued
+  };
+
+  void run() noexcept;
+  [[nodiscard]] result<void> serve();
+  void note(lane_queue& used);
+  [[nodiscard]] result<void> mark_all(bool full_ones_too);
+  void sleep() noexcept;
+
+  accelerator& device_;
+  std::vector<item> ring_;
+  alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
+  std::atomic<std::uint32_t> bell_{0};  // raised for every wake
+  alignas(wire::cache_line) std::atomic<std::uint32_t> asleep_{0};
+  std::atomic<bool> ending_{false};
+  std::atomic<bool> lost_{false};  // release: `loss_` is complete
+  std::optional<error> loss_;
+
+  // The thread's own.
+  std::uint64_t head_ = 0;
+  std::vector<unmarked_lane> unmarked_;  // who has been so for longest first
+
+  std::jthread thread_;
+};
+
+}  // namespace troupe::worker

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "worker/intake/inbox.hpp"
+#include "worker/intake/job.hpp"
+#include "worker/intake/outbox.hpp"
+
+namespace troupe::worker {
+
+/// Whether a job whose turn has come is to run. \errors what its decoding found; `cancelled`, when
+/// the program no longer wants it; `deadline_exceeded`
+[[nodiscard]] result<void> may_run(job& j, const inbox& requests);
+
+/// Calls the job's executor, which writes its reply where `answers` says; should the process end
+/// meanwhile, its crash report or the lane's mark names the job. \errors the executor's; what it
+/// throws becomes `out_of_memory` or `handler_failed`
+[[nodiscard]] result<void> call_executor(const job& j, lane_context& lane, outbox& answers);
+
+}  // namespace troupe::worker

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "worker/intake/inbox.hpp"
+#include "worker/intake/job.hpp"
+#include "worker/intake/outbox.hpp"
+#include "worker/threads/hazards.hpp"
+#include "worker/threads/lane_runner.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace troupe::worker {
+
+/// Runs requests on threads, for backends whose calls return when the work is done.
+///
+/// A lane is a queue, not a thread: any thread runs the head of any lane, one at a time per lane,
+/// once its hazards are over. One thread at a time has the **reader's role**: it takes requests
+/// from the inbox, decodes them and admits them to their lanes.
+///
+///  - While nothing else runs, the reader runs small requests itself, with no lock and no
+///  hand-over:
+///    the shortest way from request to mark.
+///  - Before a large request it gives the role up and runs it; the next request finds nobody awake
+///    (`doorbells::worker_sleeps`) and so wakes another thread, which takes the role. An idle
+///    second thread thus costs nothing and no third one spins beside the two that work.
+///  - A request that has to be alone keeps others from starting once its hazards are over, and
+///  starts
+///    when the last of those that run has ended. What the reader runs itself is alone anyway.
+///  - A reader with nothing to read spins for a bounded time, then sleeps.
+///
+/// `mutex_` guards the lanes' queues. The inbox, the hazards and the jobs being decoded belong to
+/// the role, which is an atomic flag taken with acquire and given up with release. A lane's counts
+/// are written by the thread that runs its current job only.
+class threaded_lanes final : public lane_runner {
+ public:
+  struct parts {
+    inbox& requests;
+    outbox& answers;
+    const operation_table& operations;
+    wire::address_ranges ranges;
+    wire::doorbells& bells;
+    std::uint64_t worker = 0;  ///< this worker's number
+    int threads = 2;
+    bool in_process = true;  ///< a process of its own: keeps crash reports
+  };
+
+  explicit threaded_lanes(const parts& p);
+  ~threaded_lanes() override;
+  threaded_lanes(const threaded_lanes&) = delete;
+  threaded_lanes& operator=(const threaded_lanes&) = delete;
+
+  /// Ends the threads once what they run has ended.
+  void stop() noexcept override;
+
+ private:
+  struct lane_state;
+
+  void run_thread() noexcept;
+  bool read_for_a_while();
+  void give_up_role() noexcept;
+  void sleep_until_rung() noexcept;
+  [[nodiscard]] bool left_unread() noexcept;
+  [[nodiscard]] bool let_go() noexcept;
+  [[nodiscard]] bool take_role() noexcept;
+  [[nodiscard]] job& admit(std::uint64_t entry);
+  [[nodiscard]] job* take_ready();
+  [[nodiscard]] job* take_ready_locked();
+  [[nodiscard]] bool may_start(const job& j) noexcept;
+  [[nodiscard]] bool hazards_over(const job& j) const noexcept;
+  void run_and_finish(job& j);
+  void announce_completed() noexcept;
+  void run(job& j) noexcept;
+  [[nodiscard]] result<void> execute(job& j, lane_state& lane);
+
+  parts parts_;
+  std::atomic<bool> stopping_{false};  // then the bell is rung, with release
+  std::atomic<bool> role_taken_{false};
+
+  // Release: whoever sees a count has what those requests wrote.
+  hazard_tracker::completed_counts completed_{};
+
+  // With the role:
+  hazard_tracker hazards_;
+  std::vector<std::unique_ptr<job>> jobs_;  // by slot
+  std::array<std::uint64_t, wire::max_lanes> admitted_{};
+  bool begun_ = false;
+  int ran_alone_ = 0;  // and not announced yet
+
+  std::array<std::unique_ptr<lane_state>, wire::max_lanes> lanes_;
+
+  std::mutex mutex_;
+  std::array<std::deque<job*>, wire::max_lanes> queues_;
+  std::uint32_t waiting_lanes_ = 0;  // lanes whose queue is not empty
+  std::uint32_t running_lanes_ = 0;  // lanes whose head is being run
+  int first_lane_ = 0;               // to be looked at next, so that each has its turn
+  bool alone_runs_ = false;          // what runs has to be alone
+  const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
+  // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
+  // alone, and stays so until it admits something. Lowered with release: it then sees all that they
+  // wrote. A thread that goes to sleep looks at it, too. Raised with release: whoever misses that
+  // is rung once one of them may begin.
+  std::atomic<std::uint32_t> queued_{0};
+
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace troupe::worker

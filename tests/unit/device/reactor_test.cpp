@@ -1,0 +1,185 @@
+#include "device/completion/reactor.hpp"
+
+#include "base/spin_wait.hpp"
+#include "interrupter.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+constexpr std::uint64_t scale = 1;
+#else
+constexpr std::uint64_t scale = 10;
+#endif
+#else
+constexpr std::uint64_t scale = 10;
+#endif
+
+/// A reactor, and a worker's segment that the test writes in its place.
+class DeviceReactor : public testing::Test {
+ protected:
+  static constexpr std::uint32_t capacity = 16;
+
+  DeviceReactor() {
+    const auto pool = [](memory_space space) {
+      return memory_pool::create({.space = space, .limit_bytes = 1 << 16, .granule_bytes = 4096})
+          .value();
+    };
+    reactor_ = reactor::create(requests_, wakes_, pool(memory_space::device),
+                               pool(memory_space::host), std::chrono::minutes(1));
+    reactor_->on_failure([](std::uint16_t, error&) {});
+    segment_pages_ =
+        os::map(os::create_shared_memory("segment", wire::worker_segment_bytes(capacity)).value(),
+                wire::worker_segment_bytes(capacity), os::protection::read_write)
+            .value();
+    segment_ = reinterpret_cast<wire::worker_header*>(segment_pages_.address());
+    reactor_->take_role();
+    reactor_->attach(segment_, 1, {});
+    reactor_->leave_role();
+    requests_->activate(1, {}, 0);
+  }
+
+  // As a device does.
+  void send(std::uint16_t slot, std::uint8_t lane, completion done) {
+    record& r = reactor_->at(slot);
+    r.type = &type_;
+    r.lane = lane;
+    r.answered = r.started = r.withdrawn = r.watched = false;
+    r.taint_changes = reactor_->taints().changes();
+    r.done = std::move(done);
+    requests_->publish(slot, lane, &r.on_its_way);
+  }
+  // As a worker does.
+  void complete(std::uint8_t lane, std::uint64_t place) {
+    segment_->lanes[lane].started.store(place, std::memory_order_relaxed);
+    segment_->lanes[lane].completed.store(place, std::memory_order_release);
+  }
+  bool device_thread_is_woken() {
+    std::uint64_t count = 0;
+    return ::read(wakes_->get(), &count, sizeof(count)) == sizeof(count);
+  }
+
+  std::shared_ptr<mailbox> requests_ = mailbox::create(capacity, 0).value();
+  std::shared_ptr<os::unique_fd> wakes_ =
+      std::make_shared<os::unique_fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  request_type type_{.name = "test.request"};
+  os::mapping segment_pages_;
+  wire::worker_header* segment_ = nullptr;
+  reactor::handle reactor_;
+};
+
+// Else it would be heard of when the worker has nothing left to do, which may be never.
+TEST_F(DeviceReactor, AContinuationIsHeardOfWhereverItInterruptsWhoeverDrives) {
+  testing_interrupts::interrupter holds_up;
+  enum class driving : std::uint8_t { none, asked_for, going_on, to_stop };
+  std::atomic<driving> state{driving::none};
+  std::jthread driver([&](const std::stop_token& stop) {
+    const testing_interrupts::interrupter::victim me(holds_up);
+    while (!stop.stop_requested()) {
+      driving asked = driving::asked_for;
+      if (!state.compare_exchange_strong(asked, driving::going_on)) {
+        std::this_thread::yield();
+        continue;
+      }
+      while (state.load() == driving::going_on) {
+        if (!reactor_->try_take_role()) continue;
+        reactor_->poll();
+        reactor_->leave_role();
+      }
+      state.store(driving::none);
+    }
+  });
+  int unheard = 0;
+  int answered = 0;
+  std::minstd_rand random(1);
+  constexpr int rounds = 2'000 * static_cast<int>(scale);
+  for (int round = 1; round <= rounds; ++round) {
+    const std::uint16_t slot = *requests_->take_slot();
+    requests_->waits().store(wire::wait_lazy);  // as the device thread does before it sleeps
+    state.store(driving::asked_for);
+    for (auto pauses = random() % 64; pauses > 0; --pauses)
+      detail::pause_cpu();
+    send(slot, 0, [&](const std::byte*, error*) { ++answered; });
+    reactor_->continuation_attached();
+    driving not_begun = driving::asked_for;
+    if (!state.compare_exchange_strong(not_begun, driving::none)) {
+      state.store(driving::to_stop);
+      while (state.load() != driving::none)
+        std::this_thread::yield();
+    }
+    // In flight, and nobody drives: a completion wakes the device thread, or it is awake already.
+    const bool prompt = (requests_->waits().load() & wire::wait_prompt) != 0;
+    if (!device_thread_is_woken() && !prompt) ++unheard;
+    complete(0, static_cast<std::uint64_t>(round));
+    while (answered < round)
+      reactor_->try_poll();
+  }
+  EXPECT_EQ(unheard, 0);
+}
+
+TEST_F(DeviceReactor, AnswersEachRequestOnceWhoeverDrives) {
+  constexpr std::uint8_t threads = 3;
+  constexpr std::uint64_t each = 5'000 * scale;
+  std::array<std::atomic<std::uint64_t>, threads> answers{};
+  std::atomic<int> out_of_order{0};
+  // By place in the lane. Plain: what a worker has done is visible to whoever is answered.
+  std::array<std::vector<std::uint64_t>, threads> work;
+  work.fill(std::vector<std::uint64_t>(each));
+  std::jthread worker([&] {
+    std::array<std::uint64_t, threads> places{};
+    for (std::uint64_t ticket = 0; ticket < threads * each; ++ticket) {
+      std::uint64_t entry = requests_->entry(ticket);
+      for (; entry == 0; entry = requests_->entry(ticket))
+        std::this_thread::yield();
+      const std::uint8_t lane = wire::ring_entry::lane_of(entry);
+      work[lane][places[lane]] = ticket + 1;
+      complete(lane, ++places[lane]);
+    }
+  });
+  {
+    std::vector<std::jthread> senders;
+    senders.reserve(threads);
+    for (std::uint8_t lane = 0; lane < threads; ++lane) {
+      senders.emplace_back([&, lane] {
+        for (std::uint64_t i = 0; i < each; ++i) {
+          std::optional<std::uint16_t> slot = requests_->take_slot();
+          for (; !slot; slot = requests_->take_slot()) {
+            reactor_->try_poll();
+            std::this_thread::yield();
+          }
+          send(*slot, lane, [&, lane, i](const std::byte* reply, error* failure) {
+            if (reply != nullptr || failure != nullptr || work[lane][i] == 0)
+              out_of_order.fetch_add(1);
+            if (answers[lane].fetch_add(1, std::memory_order_relaxed) != i)
+              out_of_order.fetch_add(1);
+          });
+        }
+        while (answers[lane].load() < each) {
+          reactor_->try_poll();
+          std::this_thread::yield();
+        }
+      });
+    }
+  }
+  worker.join();
+  EXPECT_EQ(out_of_order, 0);
+  EXPECT_EQ(reactor_->totals().answered, threads * each);
+  int free = 0;
+  while (requests_->take_slot())
+    ++free;
+  EXPECT_EQ(free, static_cast<int>(capacity));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,108 @@
+#include "wire/reply.hpp"
+
+#include "wire/control.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace troupe {
+namespace {
+
+TEST(WireReply, AnErrorComesBackAsItWas) {
+  const error sent{.code = errc::library_error,
+                   .message = "matrix is singular",
+                   .library = "openblas",
+                   .call = "dgetrf",
+                   .code_name = "INFO",
+                   .vendor_code = -3};
+  wire::reply_slot slot;
+  wire::write_failure(slot, 42, sent);
+  EXPECT_EQ(slot.ticket, 42u);
+  const auto got = wire::read_failure(slot);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->code, sent.code);
+  EXPECT_EQ(got->message, sent.message);
+  EXPECT_EQ(got->library, sent.library);
+  EXPECT_EQ(got->call, sent.call);
+  EXPECT_EQ(got->code_name, sent.code_name);
+  EXPECT_EQ(got->vendor_code, sent.vendor_code);
+}
+
+TEST(WireReply, TextsAreCutToWhatFits) {
+  wire::reply_slot slot;
+  wire::write_failure(
+      slot, 1, {.code = errc::library_error, .message = std::string(10'000, 'm'), .call = "f"});
+  const auto got = wire::read_failure(slot);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->call, "f");
+  EXPECT_EQ(got->message, std::string(sizeof(slot.bytes) - 1, 'm'));
+  wire::write_failure(
+      slot, 1,
+      {.code = errc::library_error, .message = "lost", .library = std::string(10'000, 'l')});
+  EXPECT_EQ(wire::read_failure(slot)->message, "");
+}
+
+TEST(WireReply, ASuccessHasNoError) {
+  const wire::reply_slot slot;
+  EXPECT_FALSE(wire::read_failure(slot));
+}
+
+TEST(WireReply, AnUnknownCodeIsAViolationNeverASuccess) {
+  wire::reply_slot slot;
+  const auto last = static_cast<std::uint16_t>(errc::system_error);
+  for (const std::uint16_t code : {static_cast<std::uint16_t>(last + 1), std::uint16_t{0xffff}}) {
+    slot.code = code;
+    ASSERT_TRUE(wire::read_failure(slot));
+    EXPECT_EQ(wire::read_failure(slot)->code, errc::protocol_violation) << code;
+  }
+}
+
+TEST(WireReply, EveryCodeThereIsIsRead) {
+  for (std::uint16_t code = 1; code <= static_cast<std::uint16_t>(errc::system_error); ++code) {
+    wire::reply_slot slot;
+    wire::write_failure(slot, 1, {.code = static_cast<errc>(code)});
+    ASSERT_TRUE(wire::read_failure(slot)) << code;
+    EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+  }
+}
+
+TEST(WireReply, WhateverASlotSaysIsReadWithinIt) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 20'000; ++i) {
+    wire::reply_slot slot;
+    std::array<std::byte, sizeof(slot)> noise;
+    for (std::byte& b : noise)
+      b = static_cast<std::byte>(random());
+    std::memcpy(static_cast<void*>(&slot), noise.data(), sizeof(slot));
+    slot.code = static_cast<std::uint16_t>(random() % 40);
+    const auto got = wire::read_failure(slot);
+    if (!got) continue;
+    ASSERT_LE(got->library.size() + got->call.size() + got->code_name.size() + got->message.size(),
+              sizeof(slot.bytes) + 64);
+  }
+}
+
+TEST(WireControl, AMessageIsWholeOrNothing) {
+  wire::any_message message;
+  const auto good = [&](wire::control kind, std::size_t bytes) {
+    message.kind = kind;
+    return static_cast<bool>(wire::check_whole(message, bytes));
+  };
+  EXPECT_TRUE(good(wire::control::hello, sizeof(wire::hello_message)));
+  EXPECT_TRUE(good(wire::control::configure, sizeof(wire::configure_message)));
+  EXPECT_TRUE(good(wire::control::protect, sizeof(wire::protect_message)));
+  EXPECT_TRUE(good(wire::control::failed, sizeof(wire::failed_message)));
+  EXPECT_TRUE(good(wire::control::pong, sizeof(wire::plain_message)));
+  EXPECT_FALSE(good(wire::control::failed, sizeof(wire::plain_message)));
+  EXPECT_FALSE(good(wire::control::hello, sizeof(wire::hello_message) - 1));
+  EXPECT_FALSE(good(wire::control::ping, sizeof(wire::plain_message) + 1));
+  EXPECT_FALSE(good(wire::control::ping, 3));
+  EXPECT_FALSE(good(wire::control{0}, sizeof(wire::plain_message)));
+  constexpr auto past_the_last = static_cast<std::uint32_t>(wire::control::pong) + 1;
+  EXPECT_FALSE(good(wire::control{past_the_last}, sizeof(wire::plain_message)));
+}
+
+}  // namespace
+}  // namespace troupe
