@@ -32,7 +32,7 @@ struct transform_case {
   int batch;
   /// Transforms of a run, of which the last one is waited for. They take more than 100 ms:
   /// whoever's turn comes finds its processor slow and its caches cold, and the first transforms of
-  /// either side take up to twice as long (docs/results/2026-11-23-cpu.md).
+  /// either side take up to twice as long.
   std::size_t loop;
 };
 

@@ -32,11 +32,11 @@ class second_thread {
 
  private:
   static constexpr std::uint64_t ends = ~std::uint64_t{0};
-  static constexpr int patience = 5'000;  // pauses, longer than from one run to the next
+  static constexpr int timeout = 5'000;  // pauses, longer than from one run to the next
 
   void serve() {
     for (std::uint64_t seen = 0;;) {
-      for (int i = 0; i < patience && asked_.load(std::memory_order_acquire) == seen; ++i)
+      for (int i = 0; i < timeout && asked_.load(std::memory_order_acquire) == seen; ++i)
         __builtin_ia32_pause();
       asked_.wait(seen, std::memory_order_acquire);
       seen = asked_.load(std::memory_order_acquire);

@@ -52,9 +52,13 @@ if(sanitize)
   target_link_options(troupe_flags INTERFACE ${sanitize})
 endif()
 
-# troupe_add_companions(<target>): whatever worker and plugins are built are built with it.
+# troupe_add_companions(<target> [CPU]): whatever worker and plugins are built are built with it; of
+# the plugins only those of the CPU backend.
 function(troupe_add_companions target)
   get_property(plugins GLOBAL PROPERTY TROUPE_PLUGINS)
+  if(ARGV1 STREQUAL "CPU")
+    list(FILTER plugins INCLUDE REGEX "^troupe-cpu")
+  endif()
   foreach(companion IN ITEMS troupe-worker troupe-compiler ${plugins})
     if(TARGET ${companion})
       add_dependencies(${target} ${companion})
@@ -99,11 +103,15 @@ function(troupe_plugin_parts name)
   endforeach()
 endfunction()
 
-# troupe_program(<name> SOURCES <file>… [LINK <target>…]): a program that uses the library as its
-# users do.
+# troupe_program(<name> SOURCES <file>… [LINK <target>…] [CPU]): a program that uses the library as
+# its users do. CPU: CUDA's plugins are built where somebody asks for them, not for this program.
 function(troupe_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CPU" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE troupe_flags troupe ${arg_LINK})
-  troupe_add_companions(${name})
+  if(arg_CPU)
+    troupe_add_companions(${name} CPU)
+  else()
+    troupe_add_companions(${name})
+  endif()
 endfunction()

@@ -16,7 +16,7 @@ gpu_archive_limit_mib=50
 
 # Programs that are of use on a GPU, besides the benchmarks.
 gpu_programs=(device_test device_freeze_test plugin_test rng_stream_test worked_example_test gpu_faults
-              gpu_history gpu_lease hello digits example_plugin troupe)
+              gpu_history gpu_mapping hello digits example_plugin troupe)
 
 # What compute-sanitizer looks at: it makes every access hundreds of times slower.
 declare -A gpu_sanitized=(
@@ -351,7 +351,7 @@ gpu_test_device() {
   gpu_run plugin_test 240 "$programs/bin/plugin_test" --gtest_brief=1
   gpu_run example_plugin 60 "$programs/bin/example_plugin" "$programs/lib/plugins/libimage.so"
   gpu_run rng_stream_test 120 "$programs/bin/rng_stream_test" --gtest_brief=1
-  [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run lease 60 "$programs/bin/gpu_lease"
+  [[ ${TROUPE_BACKEND:-} == cpu ]] || gpu_run mapping 60 "$programs/bin/gpu_mapping"
   gpu_run worked_example_test 60 "$programs/bin/worked_example_test" --gtest_brief=1
   gpu_run demo 60 "$programs/bin/digits" "$root/examples/data/digits.csv.gz"
 }

@@ -1,8 +1,8 @@
 // What matrix products cost through Troupe, beside cuBLAS called directly on the same data; and
 // whether both give the same numbers.
 
+#include "gpu/raw/raw.hpp"
 #include "random_numbers.hpp"
-#include "raw.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/blas/level3.hpp>

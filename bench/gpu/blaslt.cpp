@@ -2,8 +2,8 @@
 // choice of kernel on the same data; and what measuring that choice gains.
 
 #include "fresh_contexts.hpp"
+#include "gpu/raw/raw_blaslt.hpp"
 #include "random_numbers.hpp"
-#include "raw_blaslt.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/blaslt/matmul.hpp>

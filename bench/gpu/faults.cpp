@@ -3,8 +3,8 @@
 // `bench_gpu_faults [TRIALS]` injects each kind that often, 20 times by default.
 
 #include "count_argument.hpp"
+#include "gpu/raw/raw_fault.hpp"
 #include "questions.hpp"
-#include "raw_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 
@@ -31,8 +31,7 @@ struct fault_case {
   fault::kind what;
   double at_most_ms;  // from sending the fault to the next correct answer
   // Measured in plain CUDA, too, so long after the fault before: the driver tells of an address
-  // fault a third sooner where another one was half a second ago, and Troupe's come alone
-  // (docs/results/2026-11-23-h200-6.md).
+  // fault a third sooner where another one was half a second ago, and Troupe's come alone.
   std::optional<std::chrono::milliseconds> plain_pause;
 };
 

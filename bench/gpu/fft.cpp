@@ -2,8 +2,8 @@
 // plan made before; and whether both give the same numbers.
 
 #include "fresh_contexts.hpp"
+#include "gpu/raw/raw_fft.hpp"
 #include "random_numbers.hpp"
-#include "raw_fft.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/fft/complex_transforms.hpp>
@@ -131,7 +131,7 @@ constexpr std::size_t pairs = 2;  // of rivals, whose operands lie elsewhere
 
 void measure(const device& gpu, const transform_case& what, found& into) {
   // All in one stream, and all in one lane: where a second stream is in use, too, transforms of 11
-  // to 17 us take up to 4 % longer, whoever asks for them (docs/results/2026-11-23-h200-2.md).
+  // to 17 us take up to 4 % longer, whoever asks for them (docs/libraries/fft.md).
   raw::stream stream;
   const library_actor lane = gpu.library("fft");
   std::vector<std::unique_ptr<rival_pair>> rivals;

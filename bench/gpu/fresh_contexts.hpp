@@ -1,6 +1,6 @@
 #pragma once
 
-#include "raw.hpp"
+#include "gpu/raw/raw.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/core/system.hpp>
@@ -14,7 +14,7 @@ namespace troupe::bench {
 /// Calls `measure` with a device of Troupe's, several times: each time with a new worker and, for
 /// the floor, a new context of this program; whichever is there first, by turns. The same calls of
 /// a vendor's library take up to 3 % more or less time from one context to the next, whoever makes
-/// them, and the same all the time within one (docs/results/2026-11-22-h200-6.md): what is to be
+/// them, and the same all the time within one: what is to be
 /// told apart more finely than that is the mean of several.
 template <class Measure>
 void in_fresh_contexts(int count, Measure&& measure) {

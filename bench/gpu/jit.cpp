@@ -1,8 +1,8 @@
 // What a kernel of one's own costs through Troupe: a launch of it beside the driver's, and a
 // compiled one that is found on disk beside compiling it.
 
-#include "raw.hpp"
-#include "raw_kernel.hpp"
+#include "gpu/raw/raw.hpp"
+#include "gpu/raw/raw_kernel.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/jit/compiler.hpp>

@@ -1,7 +1,7 @@
 // What the smallest work for a GPU costs through Troupe: one empty kernel, asked for and waited
 // for, and many of them without a wait; beside the same launches in a plain program.
 
-#include "raw.hpp"
+#include "gpu/raw/raw.hpp"
 #include "second_thread.hpp"
 #include "side_by_side.hpp"
 

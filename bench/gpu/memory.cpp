@@ -1,7 +1,7 @@
 // What device memory and copies cost through Troupe, beside CUDA called directly.
 
+#include "gpu/raw/raw.hpp"
 #include "random_numbers.hpp"
-#include "raw.hpp"
 #include "side_by_side.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What random numbers cost through Troupe, beside cuRAND's philox called directly.
 
-#include "raw_rng.hpp"
+#include "gpu/raw/raw_rng.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/lane/marker.hpp>

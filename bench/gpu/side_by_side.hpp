@@ -38,7 +38,7 @@ struct side_by_side {
   samples pairs;  ///< the second by the first, of the medians of two blocks on the same processors
 
   /// Of Troupe's time to the floor's. Where a processor limits both, two runs of the same thing
-  /// differ by up to 3 % by their medians, by 1 % so (docs/results/2026-11-23-h200.md).
+  /// differ by up to 3 % by their medians, by 1 % so.
   /// Nothing where there are no pairs.
   [[nodiscard]] std::optional<double> ratio() {
     return pairs.empty() ? std::nullopt : std::optional(pairs.middle());

@@ -78,7 +78,7 @@ void classification::start(const dataset& all, std::size_t image, const training
   asked_[1] = device_.ask(
       troupe::blas::gemm{
           .a = query_, .b = training.images.transpose(), .c = products, .alpha = 1.f, .beta = 0.f},
-      {.run_limit = patience});
+      {.run_limit = timeout});
   asked_[2] = device_.copy(products, std::span(products_here_).first(training.size()));
 }
 

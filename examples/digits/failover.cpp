@@ -63,7 +63,7 @@ void failover_clock::answered(time now) {
 
 failover_clock::reading failover_clock::wait() {
   std::unique_lock guard(lock_);
-  changed_.wait_for(guard, patience, [this] { return reading_.to_answer.has_value(); });
+  changed_.wait_for(guard, timeout, [this] { return reading_.to_answer.has_value(); });
   armed_ = false;
   return reading_;
 }

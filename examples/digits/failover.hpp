@@ -33,7 +33,7 @@ class failover_clock {
   void ready(std::uint64_t generation, time now);
   /// A client has an answer.
   void answered(time now);
-  /// Waits for both, as long as `patience`.
+  /// Waits for both, as long as `timeout`.
   [[nodiscard]] reading wait();
 
  private:

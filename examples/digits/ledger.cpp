@@ -7,7 +7,7 @@ void ledger::sent(std::size_t requests) noexcept {
 }
 
 troupe::result<void> ledger::settle(std::string_view who, troupe::future<void> asked) {
-  if (!asked.wait_for(patience)) {
+  if (!asked.wait_for(timeout)) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return troupe::error{.code = troupe::errc::timed_out, .message = "lost: never answered"};
   }

@@ -13,7 +13,7 @@
 namespace digits {
 
 /// Longer than any failover: a request that has no answer by then is lost.
-inline constexpr std::chrono::seconds patience{30};
+inline constexpr std::chrono::seconds timeout{30};
 
 /// A request that failed, and who had asked.
 struct failed_request {
@@ -37,7 +37,7 @@ class ledger {
 
   void sent(std::size_t requests) noexcept;
 
-  /// Waits for the answer and books it: answered, failed, or lost after `patience`.
+  /// Waits for the answer and books it: answered, failed, or lost after `timeout`.
   troupe::result<void> settle(std::string_view who, troupe::future<void> asked);
 
   [[nodiscard]] counts count() const noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What marks a place in a lane, and the smallest launch.
+/// Requests that mark a place in a lane, and the smallest launch.
 
 #include <troupe/lane/launch.hpp>
-#include <troupe/lane/lend.hpp>
+#include <troupe/lane/map.hpp>
 #include <troupe/lane/marker.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What operations of one's own are written with: requests and the executors of the CPU. Those of
-/// CUDA need `troupe/plugin/cuda.hpp` besides.
+/// Headers for a program's own operations: requests and executors for the CPU. Executors for CUDA
+/// also need `troupe/plugin/cuda.hpp`.
 
 #include <troupe/plugin/executor.hpp>
 #include <troupe/plugin/static_registration.hpp>

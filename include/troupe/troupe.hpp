@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything a program needs but the libraries, which have a header each (`troupe/blas.hpp`).
+/// Everything a program needs except the libraries, which have a header each (`troupe/blas.hpp`).
 
 #include <troupe/base/error.hpp>
 #include <troupe/base/export.hpp>
@@ -23,11 +23,11 @@
 #include <troupe/core/log.hpp>
 #include <troupe/core/mailbox_options.hpp>
 #include <troupe/core/message.hpp>
+#include <troupe/core/resume_target.hpp>
 #include <troupe/core/router.hpp>
 #include <troupe/core/spawn_options.hpp>
 #include <troupe/core/supervision.hpp>
 #include <troupe/core/system.hpp>
 #include <troupe/core/task.hpp>
 #include <troupe/core/timer_service.hpp>
-#include <troupe/core/turn_home.hpp>
 #include <troupe/device.hpp>

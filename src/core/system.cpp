@@ -45,8 +45,8 @@ system::~system() {
 
 detail::actor_cell& system::root() const noexcept { return core_->root(); }
 
-future<void> system::shutdown(std::chrono::nanoseconds patience) {
-  return core_->shutdown(patience, nullptr);
+future<void> system::shutdown(std::chrono::nanoseconds timeout) {
+  return core_->shutdown(timeout, nullptr);
 }
 
 void system::on_dead_letter(unique_function<void(const dead_letter&)> subscriber) {

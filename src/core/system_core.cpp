@@ -46,7 +46,7 @@ std::shared_ptr<turn_dispatcher> system_core::dispatcher_for(const spawn_options
   return pinned_.emplace_back(std::make_shared<pinned_dispatcher>(config_.throughput));
 }
 
-future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion_driver* driver) {
+future<void> system_core::shutdown(std::chrono::nanoseconds timeout, completion_driver* driver) {
   promise<void> source(driver);
   future<void> done = source.get_future();
   {
@@ -57,8 +57,8 @@ future<void> system_core::shutdown(std::chrono::nanoseconds patience, completion
     }
     stopping_.push_back(std::move(source));
     if (std::exchange(shutting_down_, true)) return done;
-    patience_alarm_ =
-        timers_->add(detail::deadline_after(timers_->now(), patience), [weak = weak_from_this()] {
+    timeout_alarm_ =
+        timers_->add(detail::deadline_after(timers_->now(), timeout), [weak = weak_from_this()] {
           if (const auto core = weak.lock()) core->force_stop();
         });
   }
@@ -109,7 +109,7 @@ void system_core::root_stopped() noexcept {
     stopped_ = true;
     waiting = std::move(stopping_);
     stopping_.clear();
-    alarm = patience_alarm_;
+    alarm = timeout_alarm_;
   }
   timers_->cancel(alarm);
   for (auto& p : waiting)

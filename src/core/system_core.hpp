@@ -52,7 +52,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   /// The pool, or a new thread of the actor's own.
   std::shared_ptr<turn_dispatcher> dispatcher_for(const spawn_options& options);
 
-  future<void> shutdown(std::chrono::nanoseconds patience, completion_driver* driver);
+  future<void> shutdown(std::chrono::nanoseconds timeout, completion_driver* driver);
   void settled() noexcept;
   void root_stopped() noexcept;
   [[nodiscard]] std::vector<actor_status> actors() const;
@@ -85,7 +85,7 @@ class system_core final : public std::enable_shared_from_this<system_core> {
   bool shutting_down_ = false;
   bool services_end_ = false;  // none is made any more
   bool stopped_ = false;
-  timer_id patience_alarm_{};
+  timer_id timeout_alarm_{};
   std::mt19937_64 random_{std::random_device{}()};
 
   std::atomic<bool> is_forced_{false};          ///< relaxed: whoever waits looks again and again

@@ -1,4 +1,4 @@
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "device/copy/copy_without_worker.hpp"
 #include "device/copy/staged_copy.hpp"
 #include "device/submission/device_core.hpp"
@@ -33,6 +33,21 @@ library_actor::~library_actor() = default;
 library_actor::library_actor(const library_actor&) = default;
 library_actor& library_actor::operator=(const library_actor&) = default;
 
+future<any_reply> library_actor::ask(const any_request& r, const request_options& options) const {
+  promise<any_reply> source(detail::driver_of(*core_));
+  future<any_reply> answer = source.get_future();
+  (void)core_->send(
+      r.type(), r.data(), options, lanes_->pick(),
+      [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
+        if (failure != nullptr) return source.set_error(std::move(*failure));
+        source.set_value(any_reply(*type, reply));
+      });
+  return answer;
+}
+result<void> library_actor::tell(const any_request& r, const request_options& options) const {
+  return core_->send(r.type(), r.data(), options, lanes_->pick(), {});
+}
+
 library_actor library_actor::on_new_lanes(int n) const {
   auto own = core_->new_lanes_of(library_, n);
   return library_actor(core_, own.library, std::move(own.lanes));
@@ -44,15 +59,16 @@ namespace {
 result<std::uint64_t> bytes_of(dtype type, const shape& extents) {
   if (!extents.valid()) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("more than {} dimensions", max_rank)};
+                 .message = fmt::format("extents: rank must be at most {}", max_rank)};
   }
   unsigned __int128 bytes = static_cast<std::uint64_t>(size_of(type));
   bool empty = false;
-  for (const std::int64_t extent : extents.extents()) {
+  for (std::size_t i = 0; i < extents.extents().size(); ++i) {
+    const std::int64_t extent = extents.extents()[i];
     if (extent < 0) {
-      return error{
-          .code = errc::invalid_argument,
-          .message = fmt::format("extent {} of [{}]", extent, fmt::join(extents.extents(), ", "))};
+      return error{.code = errc::invalid_argument,
+                   .message = fmt::format("extents must not be negative; extent {} of [{}] is {}",
+                                          i, fmt::join(extents.extents(), ", "), extent)};
     }
     empty = empty || extent == 0;
     bytes *= static_cast<std::uint64_t>(extent == 0 ? 1 : extent);
@@ -76,26 +92,32 @@ result<any_tensor> allocate_in(device_core& core, memory_space space, dtype type
 
 error lengths_differ(const any_tensor& t, std::size_t bytes) {
   const auto element = static_cast<std::size_t>(size_of(t.type()));
-  return error{.code = errc::shape_mismatch,
-               .message = fmt::format("the tensor {} has {} elements, the span {}", t.to_string(),
-                                      t.count(), bytes / element)};
+  return error{
+      .code = errc::shape_mismatch,
+      .message = fmt::format(
+          "copy: the element counts must be equal; the tensor {} has {} elements, the span {}",
+          t.to_string(), t.count(), bytes / element)};
 }
 
 error types_differ(const any_tensor& t, dtype type) {
   return error{.code = errc::type_mismatch,
-               .message = fmt::format("the tensor holds {}, the span {}", to_string(t.type()),
-                                      to_string(type))};
+               .message = fmt::format(
+                   "copy: the element types must be equal; the tensor holds {}, the span {}",
+                   to_string(t.type()), to_string(type))};
 }
 
 error not_given() {
-  return error{.code = errc::invalid_argument, .message = "the tensor is not given"};
+  return error{.code = errc::invalid_argument, .message = "copy: the tensor must not be null"};
 }
 
 // Why a device cannot change the rights of a tensor's memory, if so.
-std::optional<error> not_freezable(const any_tensor& t, const memory_pool& own) {
+std::optional<error> not_freezable(std::string_view function, const any_tensor& t,
+                                   const memory_pool& own) {
   if (!t.buffer()) {
-    return error{.code = errc::foreign_buffer,
-                 .message = "only memory that Troupe handed out can be frozen"};
+    return error{
+        .code = errc::foreign_buffer,
+        .message = fmt::format("{}: the tensor must be allocated by Troupe; it {}", function,
+                               t.null() ? "is null" : "refers to memory of the program")};
   }
   if (t.space() != memory_space::device) {
     return error{.code = errc::unsupported,
@@ -165,13 +187,13 @@ future<void> device::copy_out(const any_tensor& from, dtype type, std::span<std:
 }
 
 future<void> device::copy(const any_tensor& from, const any_tensor& to) {
-  const auto home_of = [&](const any_tensor& t) -> std::shared_ptr<device_core> {
+  const auto resume_target_of = [&](const any_tensor& t) -> std::shared_ptr<device_core> {
     if (!t.buffer() || t.space() != memory_space::device) return core_;
     auto home = static_cast<memory_pool*>(t.buffer()->owner)->home();
     return home ? home : core_;
   };
-  const auto source = home_of(from);
-  const auto target = home_of(to);
+  const auto source = resume_target_of(from);
+  const auto target = resume_target_of(to);
   const auto send = [](const std::shared_ptr<device_core>& on, const any_tensor& a,
                        const any_tensor& b) {
     const auto by_worker = [on, a, b] { return device(on).ask(memory::copy{.from = a, .to = b}); };
@@ -190,7 +212,7 @@ future<void> device::copy(const any_tensor& from, const any_tensor& to) {
 }
 
 future<void> device::freeze(const any_tensor& t) {
-  if (auto refused = not_freezable(t, core_->memory())) {
+  if (auto refused = not_freezable("freeze", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
   // First the program refuses to write, then everything sent before has to be done, also what was
@@ -213,7 +235,7 @@ future<void> device::freeze(const any_tensor& t) {
 }
 
 future<void> device::thaw(const any_tensor& t) {
-  if (auto refused = not_freezable(t, core_->memory())) {
+  if (auto refused = not_freezable("thaw", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
   return ask(lane::marker{.after = t})
@@ -265,14 +287,14 @@ result<void> device::wait_until_ready() const {
   return why;
 }
 
-bool device::drain(std::chrono::nanoseconds patience) {
+bool device::drain(std::chrono::nanoseconds timeout) {
   if (core_->completions().is_copy()) return false;  // what was in flight ends elsewhere
   constexpr std::chrono::microseconds longest_pause = std::chrono::milliseconds(5);
-  const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), patience);
+  const auto deadline = detail::deadline_after(std::chrono::steady_clock::now(), timeout);
   std::chrono::microseconds pause(50);
   while (statistics().in_flight > 0) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    detail::thread_duties::mine().pause_until(std::chrono::steady_clock::now() + pause);
+    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() + pause);
     pause = std::min(2 * pause, longest_pause);
   }
   return true;

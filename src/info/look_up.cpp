@@ -21,7 +21,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 // The first library that is loaded from a cold disk takes seconds.
-constexpr std::chrono::seconds patience(15);
+constexpr std::chrono::seconds timeout(15);
 
 std::vector<entry> no_answer(const std::string& name, const std::string& why) {
   entry one{.name = name, .text = "unknown: " + why};
@@ -62,12 +62,12 @@ std::vector<entry> look_up(const std::string& name,
   }
   in.reset();
   std::string answer;
-  const bool in_time = read_until(clock::now() + patience, out, answer);
+  const bool in_time = read_until(clock::now() + timeout, out, answer);
   if (!in_time) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!in_time) return no_answer(name, fmt::format("no answer within {} s", patience.count()));
+  if (!in_time) return no_answer(name, fmt::format("no answer within {} s", timeout.count()));
   if (WIFSIGNALED(status)) {
     return no_answer(name, fmt::format("the look-up ended by signal {} ({})", WTERMSIG(status),
                                        ::strsignal(WTERMSIG(status))));

@@ -62,7 +62,8 @@ class device_source {
                                                                 std::uint64_t bytes,
                                                                 std::byte* wanted, bool writable) {
     (void)slab, (void)bytes, (void)wanted, (void)writable;
-    return error{.code = errc::unsupported, .message = "this backend lends no memory"};
+    return error{.code = errc::unsupported,
+                 .message = "this backend maps no memory for the program"};
   }
   /// Takes addresses at which a worker in the program itself is to map slabs: a driver that is in
   /// this process has things of its own there, and only it knows where. Null where such a worker

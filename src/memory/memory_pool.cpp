@@ -79,9 +79,11 @@ error memory_pool::no_room(const pool_config& config) {
     most /= 2;
   }
   return {.code = errc::out_of_memory,
-          .message = fmt::format("no addresses are free for a memory limit of {} bytes; {} is the "
-                                 "greatest that there is room for",
-                                 config.limit_bytes, most),
+          .message =
+              fmt::format("{} is {}, but the address space has room for at most {} bytes",
+                          config.space == memory_space::device ? "device_config::memory_limit_bytes"
+                                                               : "the limit of host memory",
+                          config.limit_bytes, most),
           .device = config.device};
 }
 
@@ -168,14 +170,17 @@ memory_pool::~memory_pool() = default;
 error memory_pool::no_memory(std::uint64_t bytes, const std::string& why) {
   const std::uint64_t used = slabs_ ? slabs_->used_bytes() : arena_.used_bytes();
   const std::uint64_t free = config_.limit_bytes - std::min(used, config_.limit_bytes);
-  std::string message = fmt::format("{} bytes asked, {} free", bytes, free);
+  const bool on_the_device = config_.space == memory_space::device;
+  std::string message = fmt::format("out of {} memory: {} bytes requested, {} bytes free",
+                                    on_the_device ? "device" : "host", bytes, free);
   if (!slabs_) {
     arena_.coalesce();  // what is asked may be beyond the limit, so that nobody has tried
     message += fmt::format(
-        ", largest piece {}",
+        ", largest free piece {} bytes",
         std::max(arena_.largest_free_bytes(), config_.limit_bytes - arena_.extent_bytes()));
   }
-  message += fmt::format(", limit {}", config_.limit_bytes);
+  message += on_the_device ? fmt::format(", memory_limit_bytes {}", config_.limit_bytes)
+                           : fmt::format(", limit {} bytes", config_.limit_bytes);
   if (!why.empty()) message += "; " + why;
   return error{
       .code = errc::out_of_memory, .message = std::move(message), .device = config_.device};
@@ -209,7 +214,7 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
   } else {
     // What was released is there again once every worker has let go of it, which takes a moment;
     // without the lock, because a worker's completions may need it meanwhile.
-    constexpr int patience = 100;
+    constexpr int timeout = 100;
     bool released = false;
     for (int tries = 0; !piece; ++tries) {
       auto taken = slabs_->take(bytes, separable);
@@ -218,7 +223,7 @@ result<detail::buffer_ref> memory_pool::allocate(std::uint64_t bytes, std::uint6
         break;
       }
       released = slabs_->release_unused() || released;
-      if (!released || tries == patience) return no_memory(bytes, taken.error().message);
+      if (!released || tries == timeout) return no_memory(bytes, taken.error().message);
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       lock.lock();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_descriptors = 64;
 
-int flag_of(patience how) noexcept { return how == patience::waits ? 0 : MSG_DONTWAIT; }
+int flag_of(wait_mode how) noexcept { return how == wait_mode::blocking ? 0 : MSG_DONTWAIT; }
 
 }  // namespace
 
@@ -28,7 +28,7 @@ result<std::pair<unique_fd, unique_fd>> message_socket_pair() {
 }
 
 result<void> send_message(const unique_fd& socket, std::span<const std::byte> bytes,
-                          std::span<const int> descriptors, patience how) {
+                          std::span<const int> descriptors, wait_mode how) {
   if (descriptors.size() > max_descriptors) {
     return error{.code = errc::invalid_argument,
                  .message = fmt::format("{} descriptors in one message", descriptors.size())};
@@ -56,7 +56,7 @@ result<void> send_message(const unique_fd& socket, std::span<const std::byte> by
 }
 
 result<received_message> receive_message(const unique_fd& socket, std::span<std::byte> room,
-                                         patience how, std::size_t most_descriptors) {
+                                         wait_mode how, std::size_t most_descriptors) {
   iovec part{room.data(), room.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))] = {};
   msghdr message{};

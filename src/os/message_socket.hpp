@@ -15,14 +15,14 @@ namespace troupe::os {
 /// A connected pair of sockets that keep message boundaries and carry descriptors.
 [[nodiscard]] result<std::pair<unique_fd, unique_fd>> message_socket_pair();
 
-enum class patience : std::uint8_t { waits, never_waits };
+enum class wait_mode : std::uint8_t { blocking, non_blocking };
 
 /// Sends one message with descriptors. Never raises SIGPIPE.
 /// \errors `system_error` with EAGAIN when the other side has not read what was sent before, and
 /// this is not to wait for it.
 [[nodiscard]] result<void> send_message(const unique_fd& socket, std::span<const std::byte> bytes,
                                         std::span<const int> descriptors = {},
-                                        patience how = patience::waits);
+                                        wait_mode how = wait_mode::blocking);
 
 struct received_message {
   std::size_t bytes = 0;  ///< 0: the other side is gone
@@ -33,7 +33,7 @@ struct received_message {
 /// \errors `protocol_violation` for a message larger than `room`, or with more descriptors: none of
 /// them stays open; `system_error` with EAGAIN when there is none and this is not to wait.
 [[nodiscard]] result<received_message> receive_message(const unique_fd& socket,
-                                                       std::span<std::byte> room, patience how,
+                                                       std::span<std::byte> room, wait_mode how,
                                                        std::size_t most_descriptors = 0);
 
 }  // namespace troupe::os

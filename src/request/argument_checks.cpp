@@ -63,7 +63,8 @@ argument_checks& argument_checks::tensor(const operand& t, int rank) {
   const any_tensor& view = t.view;
   if (rank >= 0 && view.rank() != rank && !view.null()) {
     fail(errc::shape_mismatch,
-         fmt::format("{} must have {} dimensions, it is {}", t.name, rank, extents_of(view)));
+         rank == 1 ? fmt::format("{} must be a vector (rank 1); it is {}", t.name, extents_of(view))
+                   : fmt::format("{} must have rank {}; it is {}", t.name, rank, extents_of(view)));
     return *this;
   }
   for (int d = 0; d < view.rank(); ++d) {
@@ -100,9 +101,11 @@ argument_checks& argument_checks::matrix(const operand& t, int rank) {
   tensor(t, rank);
   if (!error_ && blas::layout_of(t.view).ld == 0) {
     fail(errc::layout_unsupported,
-         fmt::format("{} must have unit stride in one of its last two dimensions and at least the "
-                     "extent of it in the other, it is {}",
-                     t.name, strides_of(t.view)));
+         fmt::format(
+             "{} must be a row-major or column-major matrix: stride 1 in one of its last two "
+             "dimensions and, in the other, a stride of at least that dimension's extent; "
+             "it is {}",
+             t.name, strides_of(t.view)));
   }
   return *this;
 }
@@ -119,8 +122,9 @@ argument_checks& argument_checks::same_order(const operand& t, const operand& as
 argument_checks& argument_checks::written(const operand& t) {
   if (!error_ && !t.view.injective()) {
     fail(errc::aliasing,
-         fmt::format("{} is written, but some of its indices name the same element: {}", t.name,
-                     strides_of(t.view)));
+         fmt::format(
+             "{} is written, so no two of its indices may refer to the same element; it is {}",
+             t.name, strides_of(t.view)));
   }
   return *this;
 }
@@ -174,8 +178,9 @@ argument_checks& argument_checks::extents(const operand& t,
 
 argument_checks& argument_checks::apart(const operand& t, const operand& read) {
   if (!error_ && share_elements(t.view, read.view)) {
-    fail(errc::aliasing, fmt::format("{} is written and shares elements with {}: {} and {}", t.name,
-                                     read.name, strides_of(t.view), strides_of(read.view)));
+    fail(errc::aliasing,
+         fmt::format("{} is written and must not overlap {}; {} is {}, {} is {}", t.name, read.name,
+                     t.name, strides_of(t.view), read.name, strides_of(read.view)));
   }
   return *this;
 }

@@ -58,13 +58,14 @@ bool checker::refuse(errc code, std::string_view what) {
 
 std::string checker::value(std::size_t i) const { return value_text(t_, t_.fields[i], request_); }
 
-// What a field is now that a condition looks at, to be put after a sentence.
+// The value of the field that a condition looks at, to be put after a sentence.
 std::string checker::reason(const condition& c) const {
   if (c.what == condition::test::type_of) {
-    return fmt::format("; it is {}", to_string(value_at<any_tensor>(request_, c.field).type()));
+    return fmt::format("; {} is {}", name(t_.field_at(c.field)),
+                       to_string(value_at<any_tensor>(request_, c.field).type()));
   }
   if (c.what == condition::test::one_of) {
-    return fmt::format("; it is {}", value(t_.field_at(c.field)));
+    return fmt::format("; {} is {}", name(t_.field_at(c.field)), value(t_.field_at(c.field)));
   }
   return {};
 }
@@ -74,15 +75,15 @@ bool checker::given(std::size_t i) {
   const bool is_given = !tensor(i).null();
   if (holds(where, request_) == is_given) return true;
   if (is_given) {
-    return refuse(errc::invalid_argument,
-                  fmt::format("{} is given, but it has a use only where {}{}", name(i),
-                              text_of(t_, where), reason(where)));
+    return refuse(errc::invalid_argument, fmt::format("{} must not be given unless {}{}", name(i),
+                                                      text_of(t_, where), reason(where)));
   }
   const std::string because =
       where.what == condition::test::one_of
           ? fmt::format("{} is {}", name(t_.field_at(where.field)), value(t_.field_at(where.field)))
           : text_of(t_, where);
-  return refuse(errc::invalid_argument, fmt::format("{} is not given, but {}", name(i), because));
+  return refuse(errc::invalid_argument,
+                fmt::format("{} must be given because {}", name(i), because));
 }
 
 bool checker::groups(std::size_t i) {

@@ -141,10 +141,12 @@ std::string json_of(const request_type& type) {
   const description_table& t = *type.fields;
   const writer w(t);
   return fmt::format(
-      "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"fields\": {},\n"
+      "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"reply_fields\": {},\n  "
+      "\"fields\": {},\n"
       "  \"types\": {},\n  \"rules\": {}}}",
-      quoted(type.name), quoted(t.summary), quoted(t.source), quoted(type.reply_name), w.fields(),
-      w.types(), w.rules());
+      quoted(type.name), quoted(t.summary), quoted(t.source), quoted(type.reply_name),
+      type.described_reply != nullptr ? writer(*type.described_reply->fields).fields() : "[]",
+      w.fields(), w.types(), w.rules());
 }
 
 }  // namespace troupe

@@ -119,7 +119,15 @@ std::string page_of(const request_type& type) {
   const writer w(t);
   std::string text = fmt::format("### `{}`\n\n{}", type.name, t.summary);
   if (!t.source.empty()) text += fmt::format(" Source: {}.", t.source);
-  if (type.reply_bytes != 0) text += fmt::format(" Replies with a {}.", type.reply_name);
+  if (type.described_reply != nullptr) {
+    text += " Replies with";
+    const char* before = " ";
+    for (const field_details& one : type.described_reply->fields->details)
+      text += fmt::format("{}`{}` ({})", std::exchange(before, ", "), one.name, one.text);
+    text += ".";
+  } else if (type.reply_bytes != 0) {
+    text += fmt::format(" Replies with a {}.", type.reply_name);
+  }
   text +=
       "\n\n| field | is | shape | types or values | default | |\n| --- | --- | --- | --- | --- | "
       "--- "

@@ -3,6 +3,7 @@
 #include <troupe/request/request.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace troupe {
@@ -263,7 +264,13 @@ bool is_default(const description_table& t, const field& f, const void* request)
 
 namespace detail {
 
-std::uint64_t fingerprint_of(const description_table& table) noexcept { return table.fingerprint; }
+std::uint64_t id_of(const request_type& type) noexcept {
+  std::uint64_t id = type.fields->fingerprint;
+  const auto add = [&](std::uint64_t part) { id = (id ^ part) * 0x100000001b3u; };
+  add(type.reply_bytes);
+  if (type.described_reply != nullptr) add(type.described_reply->fields->fingerprint);
+  return id;
+}
 
 const description_table& make_description_table(std::string_view name, std::size_t bytes,
                                                 const void* defaults, describe_function describe) {
@@ -274,6 +281,9 @@ const description_table& make_description_table(std::string_view name, std::size
   made->defaults = defaults;
   describe(*made, defaults);
   made->finish();
+  // Held for good, also when the library that asked for it is unloaded. Nobody reads the list.
+  static constinit std::atomic<description_table*> newest{nullptr};
+  made->made_before = newest.exchange(made, std::memory_order_relaxed);
   return *made;
 }
 

@@ -160,7 +160,8 @@ class description_table {
   std::vector<std::uint32_t> may_be;     ///< by tensor: a bit for each that it may be the view of
   std::vector<std::uint32_t> may_share;  ///< likewise: those that it may share elements with
   bool has_varying_roles = false;        ///< roles are known once all fields are there
-  std::uint64_t fingerprint = 0;         ///< of names, kinds and roles of all fields
+  const description_table* made_before = nullptr;  ///< of all that the library has made
+  std::uint64_t fingerprint = 0;                   ///< of names, kinds and roles of all fields
 
   /// To be called once all is described.
   void finish();

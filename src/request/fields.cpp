@@ -27,7 +27,7 @@ void visit_tensors(const description_table& t, void* request, const visitor& vis
 
 }  // namespace
 
-std::vector<field_view> fields_of(const request_type& type) {
+std::vector<field_view> fields_of(const value_type& type) {
   const description_table& t = *type.fields;
   std::vector<field_view> all;
   all.reserve(t.fields.size());

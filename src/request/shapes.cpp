@@ -103,15 +103,17 @@ bool checker::leading(std::size_t i, const extent& e, std::span<const std::int64
   }
   if (std::ranges::equal(has, known.numbers)) return true;
   const any_tensor& from = tensor(known.from);
-  const std::string is = fmt::format("{} is {}", name(i), numbers(tensor(i).extents()));
+  const std::string is = numbers(tensor(i).extents());
   if (shape_of(i).size() == 1) {
-    return refuse(errc::shape_mismatch, fmt::format("{}, but it must be as {}, which is {}", is,
-                                                    name(known.from), numbers(from.extents())));
+    return refuse(errc::shape_mismatch,
+                  fmt::format("{} must have the extents of {}, {}; it is {}", name(i),
+                              name(known.from), numbers(from.extents()), is));
   }
-  return refuse(errc::shape_mismatch,
-                fmt::format("{}, but {} is {} because {} is {}", is,
-                            t_.symbols[static_cast<std::size_t>(e.symbol())].name,
-                            numbers(known.numbers), name(known.from), numbers(from.extents())));
+  return refuse(
+      errc::shape_mismatch,
+      fmt::format("{} must have the leading extents {} ({}) because {} is {}; {} is {}", name(i),
+                  numbers(known.numbers), t_.symbols[static_cast<std::size_t>(e.symbol())].name,
+                  name(known.from), numbers(from.extents()), name(i), is));
 }
 
 bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
@@ -130,7 +132,7 @@ bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
   return has == wanted || wrong_extent(i, dimension, e, wanted);
 }
 
-// "b has 4 rows, but k is 3 because a is [2, 3]".
+// "b must have 3 rows (k) because a is [2, 3]; b is [4, 5]".
 bool checker::wrong_extent(std::size_t i, int dimension, const extent& e, std::int64_t wanted) {
   const any_tensor& x = tensor(i);
   const std::int64_t extent = x.extent(dimension);
@@ -138,25 +140,25 @@ bool checker::wrong_extent(std::size_t i, int dimension, const extent& e, std::i
   const layout how = t_.details[i].layout;
   const bool is_matrix = how == layout::matrix || how == layout::column_major;
   const auto counted = [&](std::string_view noun) {
-    return fmt::format("{} has {} {}{}", name(i), extent, noun, extent == 1 ? "" : "s");
+    return fmt::format("{} must have {} {}{}", name(i), wanted, noun, wanted == 1 ? "" : "s");
   };
-  const std::string has = x.rank() == 1                 ? counted("element")
-                          : is_matrix && from_last == 2 ? counted("row")
-                          : is_matrix && from_last == 1
-                              ? counted("column")
-                              : fmt::format("{} is {}, with {} in dimension {}", name(i),
-                                            numbers(x.extents()), extent, dimension);
+  const std::string must =
+      x.rank() == 1                 ? counted("element")
+      : is_matrix && from_last == 2 ? counted("row")
+      : is_matrix && from_last == 1
+          ? counted("column")
+          : fmt::format("{} must have extent {} in dimension {}", name(i), wanted, dimension);
   if (e.is_number()) {
-    return refuse(errc::shape_mismatch, fmt::format("{}, it must have {}", has, wanted));
+    return refuse(errc::shape_mismatch, fmt::format("{}; it has {}", must, extent));
   }
   const auto s = static_cast<std::size_t>(e.symbol());
   const meaning& known = meanings_[s];
-  const std::string because =
-      fmt::format("{} is {} because {} is {}", t_.symbols[s].name, known.number, name(known.from),
-                  numbers(tensor(known.from).extents()));
-  return refuse(errc::shape_mismatch, e.is_plain() ? fmt::format("{}, but {}", has, because)
-                                                   : fmt::format("{}, but {} is {}: {}", has,
-                                                                 text_of(t_, e), wanted, because));
+  const std::string& symbol = t_.symbols[s].name;
+  const std::string which =
+      e.is_plain() ? symbol : fmt::format("{}, {} = {}", text_of(t_, e), symbol, known.number);
+  return refuse(errc::shape_mismatch,
+                fmt::format("{} ({}) because {} is {}; {} is {}", must, which, name(known.from),
+                            numbers(tensor(known.from).extents()), name(i), numbers(x.extents())));
 }
 
 }  // namespace troupe

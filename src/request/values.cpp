@@ -20,8 +20,9 @@ bool checker::enumerator(std::size_t i) {
   const field& f = t_.fields[i];
   const std::uint32_t is = enumerator_at(f, request_);
   if (is <= f.last_enumerator) return true;
-  return refuse(errc::invalid_argument, fmt::format("{} is {}, it must be one of {}", name(i), is,
-                                                    fmt::join(t_.details[i].enumerators, ", ")));
+  return refuse(errc::invalid_argument,
+                fmt::format("{} must be one of {}; it is {}, which is no enumerator", name(i),
+                            fmt::join(t_.details[i].enumerators, ", "), is));
 }
 
 bool checker::types(const type_table& table) {
@@ -42,10 +43,11 @@ bool checker::types(const type_table& table) {
   return wrong_types(table);
 }
 
-// The first field whose type goes with no row that has the types before it.
+// "c must be one of f16, f32 because a is f16 and b is f16; it is bf16": the first field whose type
+// goes with no row that has the types before it.
 bool checker::wrong_types(const type_table& table) {
   std::vector<std::uint64_t> rows = table.rows;
-  std::string where;
+  std::vector<std::string> because;
   for (std::size_t place = 0; place < table.fields.size(); ++place) {
     const std::uint16_t i = table.fields[place];
     if (tensor(i).null() && t_.details[i].optional) continue;
@@ -57,12 +59,13 @@ bool checker::wrong_types(const type_table& table) {
     }
     std::erase_if(rows, [&](std::uint64_t row) { return type_table::type_in(row, place) != type; });
     if (rows.empty()) {
-      return refuse(errc::type_mismatch,
-                    fmt::format("{} is {}, but must be {}{}{}", name(i), to_string(type),
-                                could.size() == 1 ? "" : "one of ", fmt::join(could, ", "),
-                                where.empty() ? "" : " where " + where));
+      return refuse(
+          errc::type_mismatch,
+          fmt::format("{} must be {}{}{}{}; it is {}", name(i), could.size() == 1 ? "" : "one of ",
+                      fmt::join(could, ", "), because.empty() ? "" : " because ",
+                      fmt::join(because, " and "), to_string(type)));
     }
-    where += fmt::format("{}{} is {}", where.empty() ? "" : ", ", name(i), to_string(type));
+    because.push_back(fmt::format("{} is {}", name(i), to_string(type)));
   }
   return true;
 }
@@ -74,10 +77,9 @@ bool checker::only(std::size_t i) {
     const condition& c = condition_of(where);
     if (holds(c, request_)) continue;
     const std::string wrong =
-        f.is_tensor()
-            ? fmt::format("{} is given, but it has a use only where {}", name(i), text_of(t_, c))
-            : fmt::format("{} is {}, but it must be {} unless {}", name(i), value(i),
-                          value_text(t_, f, t_.defaults), text_of(t_, c));
+        f.is_tensor() ? fmt::format("{} must not be given unless {}", name(i), text_of(t_, c))
+                      : fmt::format("{} is {}, but it must be {} unless {}", name(i), value(i),
+                                    value_text(t_, f, t_.defaults), text_of(t_, c));
     return refuse(errc::invalid_argument, wrong + reason(c));
   }
   return true;
@@ -130,8 +132,8 @@ bool checker::factor(std::size_t i) {
   const scalar& v = value_at<scalar>(request_, t_.fields[i].offset);
   if (v.has_imaginary()) {
     return refuse(errc::invalid_argument,
-                  fmt::format("{} is {}, but {} is {}: it must be real", name(i), value(i),
-                              name(of), to_string(type)));
+                  fmt::format("{} must be real because {} is {}; it is {}", name(i), name(of),
+                              to_string(type), value(i)));
   }
   if (type != dtype::i32) return true;
   using limits = std::numeric_limits<std::int32_t>;

@@ -50,14 +50,16 @@ bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
   }
   if (d.in_host_memory && !x.null() && x.space() != memory_space::host) {
     return refuse(errc::invalid_argument,
-                  fmt::format("{} lies in device memory, it must be a host_tensor", view_name(i)));
+                  fmt::format("{} must be a host_tensor; it is in device memory", view_name(i)));
   }
   if (!lies_well(i, x)) return false;
   const bool writes = role_of(t_, t_.fields[i], request_) != access::read;
   if (writes && !d.may_repeat && !x.injective()) {
-    return refuse(errc::aliasing,
-                  fmt::format("{} is written, but some of its indices name the same element: {}",
-                              view_name(i), strides_of(x)));
+    return refuse(
+        errc::aliasing,
+        fmt::format(
+            "{} is written, so no two of its indices may refer to the same element; it is {}",
+            view_name(i), strides_of(x)));
   }
   if (is_one && !x.empty()) {
     const auto place = static_cast<unsigned>(std::ranges::find(t_.tensors, i) - t_.tensors.begin());
@@ -83,8 +85,8 @@ bool checker::lies_well(std::size_t i, const any_tensor& x) {
     case layout::matrix:
       if (blas::layout_of(x).ld != 0) return true;
       must =
-          "have unit stride in one of its last two dimensions and at least the extent of it in the "
-          "other";
+          "be a row-major or column-major matrix: stride 1 in one of its last two dimensions and, "
+          "in the other, a stride of at least that dimension's extent";
       break;
     case layout::column_major:
       if (blas::leading_dimension(x, blas::order::column_major) != 0) return true;
@@ -110,8 +112,9 @@ bool checker::apart() {
       if (!share_elements(tensor(written), tensor(second))) continue;
       return refuse(
           errc::aliasing,
-          fmt::format("{} is written and shares elements with {}: {} and {}", name(written),
-                      name(second), strides_of(tensor(written)), strides_of(tensor(second))));
+          fmt::format("{} is written and must not overlap {}; {} is {}, {} is {}", name(written),
+                      name(second), name(written), strides_of(tensor(written)), name(second),
+                      strides_of(tensor(second))));
     }
   }
   return true;

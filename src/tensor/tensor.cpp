@@ -23,6 +23,13 @@ std::optional<std::int64_t> elements_named(std::span<const std::int64_t> extents
   return product;
 }
 
+std::string extents_refused(std::string_view function, const shape& extents) {
+  static_assert(max_elements == std::int64_t{1} << 56);
+  return fmt::format(
+      "{}: extents must be nonnegative and name at most 2^56 elements; they are [{}]", function,
+      fmt::join(extents.extents(), ", "));
+}
+
 }  // namespace
 
 shape::shape(std::span<const std::int64_t> extents) noexcept
@@ -69,7 +76,8 @@ bool any_tensor::packed() const noexcept {
   for (int i = rank_ - 1; i >= 0; --i) {
     if (extent(i) == 0) return true;
     if (extent(i) != 1 && stride(i) != step) return false;
-    step *= extent(i);
+    // Extents that nobody has checked, of a request that is printed, say.
+    if (__builtin_mul_overflow(step, extent(i), &step)) return false;
   }
   return true;
 }
@@ -135,11 +143,15 @@ any_tensor any_tensor::transpose() const noexcept {
 result<any_tensor> any_tensor::slice(int dimension, std::int64_t begin, std::int64_t end,
                                      std::int64_t step) const {
   if (dimension < 0 || dimension >= rank_) {
-    return invalid(fmt::format("slice of dimension {} of {}", dimension, to_string()));
+    return invalid(
+        rank_ == 0
+            ? fmt::format("slice: a tensor of rank 0 has no dimensions; dimension is {}", dimension)
+            : fmt::format("slice: dimension must be 0 to {}; it is {}", rank_ - 1, dimension));
   }
   if (begin < 0 || end < begin || end > extent(dimension) || step < 1) {
-    return invalid(fmt::format("slice [{}, {}) step {} of dimension {} of {}", begin, end, step,
-                               dimension, to_string()));
+    return invalid(fmt::format(
+        "slice: 0 <= begin <= end <= {} and step >= 1 must hold; begin is {}, end {}, step {}",
+        extent(dimension), begin, end, step));
   }
   any_tensor view = *this;
   const auto d = static_cast<std::size_t>(dimension);
@@ -170,19 +182,21 @@ result<any_tensor> any_tensor::permute(std::span<const int> order) const {
 }
 
 result<any_tensor> any_tensor::reshape(const shape& extents) const {
-  if (!extents.valid()) return invalid(fmt::format("more than {} dimensions", max_rank));
+  if (!extents.valid()) return invalid(fmt::format("reshape: rank must be at most {}", max_rank));
   if (!packed()) {
-    return error{.code = errc::layout_unsupported,
-                 .message = fmt::format("reshape needs packed elements, got {}", to_string())};
+    return error{
+        .code = errc::layout_unsupported,
+        .message = fmt::format("reshape: the tensor must be packed; it is {}", to_string())};
   }
   if (!elements_named(extents.extents())) {
-    return invalid(fmt::format("reshape to [{}]", fmt::join(extents.extents(), ", ")));
+    return invalid(extents_refused("reshape", extents));
   }
   any_tensor view = unowned(address_, type_, extents);
   if (view.count() != count()) {
     return error{.code = errc::shape_mismatch,
-                 .message = fmt::format("reshape of {} to [{}]", to_string(),
-                                        fmt::join(extents.extents(), ", "))};
+                 .message = fmt::format(
+                     "reshape: the element counts must be equal; {} has {}, [{}] has {}",
+                     to_string(), count(), fmt::join(extents.extents(), ", "), view.count())};
   }
   view.space_ = space_;
   view.buffer_ = buffer_;
@@ -191,12 +205,14 @@ result<any_tensor> any_tensor::reshape(const shape& extents) const {
 
 result<any_tensor> any_tensor::as_strided(const shape& extents,
                                           std::span<const std::int64_t> strides) const {
-  if (!extents.valid() || strides.size() != extents.extents().size()) {
-    return invalid(
-        fmt::format("{} strides for [{}]", strides.size(), fmt::join(extents.extents(), ", ")));
+  if (!extents.valid())
+    return invalid(fmt::format("as_strided: rank must be at most {}", max_rank));
+  if (strides.size() != extents.extents().size()) {
+    return invalid(fmt::format("as_strided: one stride per extent; there are {} for [{}]",
+                               strides.size(), fmt::join(extents.extents(), ", ")));
   }
   if (!elements_named(extents.extents())) {
-    return invalid(fmt::format("as_strided to [{}]", fmt::join(extents.extents(), ", ")));
+    return invalid(extents_refused("as_strided", extents));
   }
   const std::uint64_t first = buffer_ ? static_cast<std::uint64_t>(address_ - buffer_->address) : 0;
   const std::uint64_t room =
@@ -206,21 +222,26 @@ result<any_tensor> any_tensor::as_strided(const shape& extents,
   for (std::size_t i = 0; i < strides.size(); ++i) {
     const std::int64_t extent = extents.extents()[i];
     if (strides[i] < 0) {
-      return invalid(fmt::format("extent {} with stride {}", extent, strides[i]));
+      return invalid(
+          fmt::format("as_strided: strides must not be negative; stride {} is {}", i, strides[i]));
     }
     no_elements = no_elements || extent == 0;
     const auto step = static_cast<unsigned __int128>(strides[i]) *
                           static_cast<unsigned __int128>(extent > 0 ? extent - 1 : 0) +
                       last;
     if (step > static_cast<std::uint64_t>(max_elements)) {
-      return invalid(fmt::format("strides [{}] overflow", fmt::join(strides, ", ")));
+      return invalid(
+          fmt::format("as_strided: the view must span at most 2^56 elements; strides are [{}]",
+                      fmt::join(strides, ", ")));
     }
     last = static_cast<std::uint64_t>(step);
   }
   if (!no_elements && (last + 1) * static_cast<std::uint64_t>(size_of(type_)) > room) {
-    return invalid(fmt::format("[{}] with strides [{}] needs {} bytes, the buffer has {} from here",
-                               fmt::join(extents.extents(), ", "), fmt::join(strides, ", "),
-                               (last + 1) * static_cast<std::uint64_t>(size_of(type_)), room));
+    return invalid(
+        fmt::format("as_strided: the view must lie in the tensor's memory; [{}] with "
+                    "strides [{}] needs {} bytes, there are {}",
+                    fmt::join(extents.extents(), ", "), fmt::join(strides, ", "),
+                    (last + 1) * static_cast<std::uint64_t>(size_of(type_)), room));
   }
   any_tensor view = unowned(address_, type_, extents, strides);
   view.space_ = space_;

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-/// How a request's fields become bytes and back. Little-endian, unaligned: tensors and what varies
-/// in length in the order of the description, then the values as they lie in the request. A tensor
-/// is {buffer id, type, rank, space, present, offset, extents, strides}; a list or a text is its
-/// length and its elements. The reader trusts nothing: every length, type, rank, enumerator, range
-/// and alignment is checked before it is used.
+/// How the fields of a request, or of a described reply, become bytes and back. Little-endian,
+/// unaligned: tensors and what varies in length in the order of the description, then the values as
+/// they lie in the request. A tensor is {buffer id, type, rank, space, present, offset, extents,
+/// strides}; a list or a text is its length and its elements. The reader trusts nothing: every
+/// length, type, rank, enumerator, range and alignment is checked before it is used.
 namespace troupe::wire {
 
 /// Tensors that one list of a request may hold. A null tensor takes one byte on the wire and many
@@ -78,14 +78,13 @@ class operand_source {
 /// A step that an extent below two never takes is written as at most `max_elements`.
 /// \errors the first failure of `locate`; `size_overflow` for a list above `max_list_tensors`;
 /// `invalid_argument` for an enumerator that its enumeration does not have.
-[[nodiscard]] result<std::size_t> encode(const request_type& type, const void* r,
+[[nodiscard]] result<std::size_t> encode(const value_type& type, const void* r,
                                          std::span<std::byte> room, operand_source& operands);
 
 /// Fills a default-constructed request from its bytes, and lists its operands (what was in the list
 /// is dropped). Tensors point into `ranges`.
 /// \errors `protocol_violation` with the field and the value that cannot be.
-[[nodiscard]] result<void> decode(const request_type& type, void* r,
-                                  std::span<const std::byte> bytes, const address_ranges& ranges,
-                                  std::vector<operand>& operands);
+[[nodiscard]] result<void> decode(const value_type& type, void* r, std::span<const std::byte> bytes,
+                                  const address_ranges& ranges, std::vector<operand>& operands);
 
 }  // namespace troupe::wire

@@ -261,7 +261,7 @@ class role_reader {
 
 }  // namespace
 
-result<void> decode(const request_type& type, void* r, std::span<const std::byte> bytes,
+result<void> decode(const value_type& type, void* r, std::span<const std::byte> bytes,
                     const address_ranges& ranges, std::vector<operand>& operands) {
   operands.clear();
   decoder in(bytes, ranges, operands);

@@ -135,7 +135,7 @@ class encoder {
 
 }  // namespace
 
-result<std::size_t> encode(const request_type& type, const void* r, std::span<std::byte> room,
+result<std::size_t> encode(const value_type& type, const void* r, std::span<std::byte> room,
                            operand_source& operands) {
   encoder out(room, operands);
   out.fields(*type.fields, r);

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 12;
+inline constexpr std::uint32_t protocol_version = 13;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -41,6 +41,9 @@ enum class hold : std::uint8_t {
   until_released,
   /// The program opens it (`mailbox::open`): what it copies from, or to, is not ready yet.
   until_opened,
+  /// It has ended, and the program has copied its reply from the heap, which may be used again. So
+  /// only until the slot has its next request.
+  reply_copied,
 };
 
 /// Where a request starts. Slots are handed out by the program and given back when their request
@@ -132,6 +135,8 @@ struct mailbox_header {
   /// Who of the program waits for completions: an epoch and `wait_bits`. A worker reads it after
   /// each mark; it wakes each sleeper at most once per epoch.
   alignas(cache_line) std::atomic<std::uint32_t> waits{0};
+  /// 1 where workers are to leave `request_stamps`. Written before the first worker starts.
+  std::uint32_t traced = 0;
   alignas(cache_line) activation active;
 };
 
@@ -211,7 +216,8 @@ struct alignas(cache_line) crash_report {
   std::uint64_t address = 0;
 };
 
-/// A reply: `ticket` says whose it is. An error's texts follow each other in `bytes`.
+/// A reply: `ticket` says whose it is. It is in `bytes`, or in the segment's heap where it is
+/// longer; so are an error's texts, one after the other: library, call, code name, message.
 struct alignas(cache_line) reply_slot {
   std::uint64_t ticket = 0;
   std::int64_t vendor_code = 0;
@@ -219,21 +225,48 @@ struct alignas(cache_line) reply_slot {
   std::uint16_t library_bytes = 0;
   std::uint16_t call_bytes = 0;
   std::uint16_t code_name_bytes = 0;
-  std::uint16_t message_bytes = 0;
-  std::uint16_t reply_bytes = 0;
+  std::uint32_t reply_bytes = 0;  ///< of the reply, or of an error's message
+  std::uint32_t heap_place = 0;   ///< in the heap, in units of `heap_unit` from 1; 0: in `bytes`
   alignas(32) std::byte bytes[slot_bytes - 32]{};  ///< an accelerator writes replies here
 };
 static_assert(sizeof(reply_slot) == slot_bytes);
 static_assert(sizeof(reply_slot::bytes) >= reply_capacity_bytes);
 
-/// Start of a worker segment; `capacity` reply slots follow.
+/// When the request of a slot was run, in nanoseconds: what a worker leaves where the program
+/// traces requests. Not by a request's mark, so it is there after one whose end nobody waits for,
+/// too.
+struct alignas(cache_line) request_stamps {
+  std::uint64_t ticket = 0;        ///< whose they are
+  std::int64_t called = 0;         ///< CLOCK_MONOTONIC: its executor was called
+  std::int64_t returned = 0;       ///< likewise: and has returned
+  std::uint64_t device_begin = 0;  ///< on the device's clock, if that has one
+  std::uint64_t device_end = 0;
+};
+
+/// Start of a worker segment; `capacity` reply slots follow, then as many stamps, then the heap for
+/// what is longer than a slot. The worker alone says who has which part of the heap: a slot's,
+/// until a later request of that slot ends. The program copies a reply before it gives the slot
+/// back.
 struct worker_header {
   lane_mark lanes[max_lanes];
   crash_report crash;
 };
 
+inline constexpr std::size_t reply_heap_bytes = std::size_t{4} << 20;
+inline constexpr std::size_t heap_unit = 64;
+
+/// Where the heap begins: up to there an accelerator writes.
+[[nodiscard]] constexpr std::size_t reply_heap_offset(std::uint32_t capacity) noexcept {
+  return sizeof(worker_header) + capacity * (sizeof(reply_slot) + sizeof(request_stamps));
+}
+/// The stamps of a slot.
+[[nodiscard]] inline request_stamps& stamps_of(worker_header* segment, std::uint32_t capacity,
+                                               std::uint16_t slot) noexcept {
+  auto* const replies = reinterpret_cast<reply_slot*>(segment + 1);
+  return reinterpret_cast<request_stamps*>(replies + capacity)[slot];
+}
 [[nodiscard]] constexpr std::size_t worker_segment_bytes(std::uint32_t capacity) noexcept {
-  return sizeof(worker_header) + capacity * sizeof(reply_slot);
+  return reply_heap_offset(capacity) + reply_heap_bytes;
 }
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -3,29 +3,73 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace troupe::wire {
+namespace {
 
-void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure) noexcept {
-  std::size_t used = 0;
-  const auto put = [&](const std::string& text) {
-    const std::size_t bytes = std::min(text.size(), sizeof(to.bytes) - used);
-    std::memcpy(to.bytes + used, text.data(), bytes);
-    used += bytes;
-    return static_cast<std::uint16_t>(bytes);
+// Of an error's texts and message, or of a reply.
+std::size_t bytes_of(const reply_slot& slot) noexcept {
+  const std::size_t names =
+      slot.code == 0 ? 0 : std::size_t{slot.library_bytes} + slot.call_bytes + slot.code_name_bytes;
+  return names + slot.reply_bytes;
+}
+
+}  // namespace
+
+std::size_t text_bytes(const error& failure) noexcept {
+  return failure.library.size() + failure.call.size() + failure.code_name.size() +
+         failure.message.size();
+}
+
+void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
+                   std::span<std::byte> room, std::uint32_t heap_place) noexcept {
+  const auto put = [&](const std::string& text, std::size_t most) {
+    const std::size_t bytes = std::min({text.size(), room.size(), most});
+    std::memcpy(room.data(), text.data(), bytes);
+    room = room.subspan(bytes);
+    return bytes;
   };
+  constexpr std::size_t most = UINT16_MAX;
   to.ticket = ticket;
   to.vendor_code = failure.vendor_code;
   to.code = static_cast<std::uint16_t>(failure.code);
-  to.library_bytes = put(failure.library);
-  to.call_bytes = put(failure.call);
-  to.code_name_bytes = put(failure.code_name);
-  to.message_bytes = put(failure.message);
-  to.reply_bytes = 0;
+  to.heap_place = heap_place;
+  to.library_bytes = static_cast<std::uint16_t>(put(failure.library, most));
+  to.call_bytes = static_cast<std::uint16_t>(put(failure.call, most));
+  to.code_name_bytes = static_cast<std::uint16_t>(put(failure.code_name, most));
+  to.reply_bytes = static_cast<std::uint32_t>(put(failure.message, UINT32_MAX));
 }
 
-std::optional<error> read_failure(const reply_slot& slot) {
+std::span<const std::byte> reply_copy::bytes() const noexcept {
+  if (slot.heap_place != 0) return long_bytes;
+  return std::span(slot.bytes).first(std::min(bytes_of(slot), sizeof(slot.bytes)));
+}
+
+bool copy_reply(const worker_header* segment, std::uint32_t capacity, std::uint16_t slot,
+                std::uint64_t ticket, reply_copy& to) {
+  const reply_slot& from = reinterpret_cast<const reply_slot*>(segment + 1)[slot];
+  if (reinterpret_cast<const volatile std::uint64_t&>(from.ticket) != ticket) return false;
+  std::memcpy(&to.slot, &from, sizeof(to.slot));
+  // What was copied is what is read: the compiler is not to look at the original again.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (to.slot.ticket != ticket) return false;
+  const std::size_t bytes = bytes_of(to.slot);
+  if (to.slot.heap_place == 0) {
+    to.is_whole = bytes <= sizeof(to.slot.bytes);
+    return true;
+  }
+  const std::size_t begin = (std::size_t{to.slot.heap_place} - 1) * heap_unit;
+  to.is_whole = begin <= reply_heap_bytes && bytes <= reply_heap_bytes - begin;
+  if (to.is_whole) {
+    const auto* heap = reinterpret_cast<const std::byte*>(segment) + reply_heap_offset(capacity);
+    to.long_bytes.assign(heap + begin, heap + begin + bytes);
+  }
+  return true;
+}
+
+std::optional<error> read_failure(const reply_slot& slot, std::span<const std::byte> bytes) {
   if (slot.code == 0) return std::nullopt;
   if (slot.code > static_cast<std::uint16_t>(errc::system_error)) {
     return error{.code = errc::protocol_violation,
@@ -33,17 +77,16 @@ std::optional<error> read_failure(const reply_slot& slot) {
   }
   error failure{.code = static_cast<errc>(slot.code)};
   failure.vendor_code = slot.vendor_code;
-  std::size_t used = 0;
-  const auto take = [&](std::uint16_t bytes) {
-    const std::size_t room = std::min<std::size_t>(bytes, sizeof(slot.bytes) - used);
-    std::string text(reinterpret_cast<const char*>(slot.bytes) + used, room);
-    used += room;
+  const auto take = [&](std::size_t wanted) {
+    const std::size_t most = std::min(wanted, bytes.size());
+    std::string text(reinterpret_cast<const char*>(bytes.data()), most);
+    bytes = bytes.subspan(most);
     return text;
   };
   failure.library = take(slot.library_bytes);
   failure.call = take(slot.call_bytes);
   failure.code_name = take(slot.code_name_bytes);
-  failure.message = take(slot.message_bytes);
+  failure.message = take(slot.reply_bytes);
   return failure;
 }
 

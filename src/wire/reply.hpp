@@ -2,15 +2,43 @@
 
 #include "wire/layout.hpp"
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace troupe::wire {
 
-/// Writes an error into a reply slot; texts are cut to what fits.
-void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure) noexcept;
+/// Bytes of an error's texts.
+[[nodiscard]] std::size_t text_bytes(const error& failure) noexcept;
 
-/// The error of a reply slot, or nothing when it is a success. `slot` is a private copy: what it
-/// says is checked here and cannot change any more.
-[[nodiscard]] std::optional<error> read_failure(const reply_slot& slot);
+/// Writes an error into a reply slot, its texts into `room`, which is the slot's own or that part
+/// of the heap that `heap_place` says. They are cut to what fits.
+void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
+                   std::span<std::byte> room, std::uint32_t heap_place) noexcept;
+inline void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure) noexcept {
+  write_failure(to, ticket, failure, to.bytes, 0);
+}
+
+/// What a worker has left, copied before any of it is looked at: it can still write there.
+struct reply_copy {
+  reply_slot slot;
+  std::vector<std::byte> long_bytes;  ///< what lay in the heap
+  bool is_whole = true;               ///< false: it says that it lies where nothing can
+
+  /// The reply, or the texts of an error.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept;
+};
+
+/// Copies the reply of a request from a segment of so many slots. False where it is of another one.
+[[nodiscard]] bool copy_reply(const worker_header* segment, std::uint32_t capacity,
+                              std::uint16_t slot, std::uint64_t ticket, reply_copy& to);
+
+/// The error of a reply, or nothing when it is a success.
+[[nodiscard]] std::optional<error> read_failure(const reply_slot& slot,
+                                                std::span<const std::byte> bytes);
+[[nodiscard]] inline std::optional<error> read_failure(const reply_slot& slot) {
+  return read_failure(slot, slot.bytes);
+}
 
 }  // namespace troupe::wire

@@ -10,7 +10,7 @@
 // what is tried.
 
 #include "endings.hpp"
-#include "fault_cases.hpp"
+#include "gpu/faults/fault_cases.hpp"
 #include "history.hpp"
 #include "hostile_cases.hpp"
 #include "hostile_worker.hpp"

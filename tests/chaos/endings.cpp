@@ -1,7 +1,7 @@
 #include "endings.hpp"
 
-#include "fault_cases.hpp"
-#include "subject.hpp"
+#include "gpu/faults/fault_cases.hpp"
+#include "gpu/faults/subject.hpp"
 
 #include <troupe/memory/fill.hpp>
 
@@ -48,10 +48,10 @@ constexpr program_ending all_endings[] = {
     {.name = "stop_of_stopped_workers", .worker_signal = SIGSTOP, .standby_too = true},
 };
 
-constexpr auto start_patience_ms = 60'000;
-constexpr auto end_patience = 20s;
+constexpr auto start_timeout_ms = 60'000;
+constexpr auto end_timeout = 20s;
 // What is promised of workers whose program has died.
-constexpr auto orphans_patience = 2s;
+constexpr auto orphans_timeout = 2s;
 constexpr int requests_at_the_end = 400;
 
 struct word_of_program {
@@ -123,7 +123,7 @@ int stop_device(subject& self) {
                         }));
   }
   for (future<void>& one : ended) {
-    if (!one.wait_for(end_patience)) std::_Exit(2);
+    if (!one.wait_for(end_timeout)) std::_Exit(2);
   }
   stopper.join();
   for (const std::atomic<int>& ends : all->ends) {
@@ -151,7 +151,7 @@ std::string meaning(int status) {
 std::optional<word_of_program> word_from(const companion& program) {
   pollfd answer{.fd = program.socket(), .events = POLLIN, .revents = 0};
   word_of_program word;
-  if (::poll(&answer, 1, start_patience_ms) != 1 ||
+  if (::poll(&answer, 1, start_timeout_ms) != 1 ||
       ::recv(program.socket(), &word, sizeof(word), 0) != sizeof(word)) {
     return std::nullopt;
   }
@@ -187,7 +187,7 @@ ending_report end_a_program(const program_ending& how, std::uint64_t seed) {
     if (!before) send_signal(*pids, how);
   }
   const gpu_test::ending end =
-      how.signal != 0 ? program.finish(end_patience) : program.wait(end_patience + 10s);
+      how.signal != 0 ? program.finish(end_timeout) : program.wait(end_timeout + 10s);
   if (!end.in_time) {
     report.miss = "the program did not end in time";
   } else if (how.signal != 0 && end.signal != how.signal) {
@@ -195,7 +195,7 @@ ending_report end_a_program(const program_ending& how, std::uint64_t seed) {
   } else if (how.signal == 0 && !end.well()) {
     report.miss = end.signal != 0 ? "the program " + end.to_string() : meaning(end.status);
   }
-  const bool gone = gpu_test::eventually([] { return !has_children(); }, orphans_patience);
+  const bool gone = gpu_test::eventually([] { return !has_children(); }, orphans_timeout);
   if (report.miss.empty() && !gone) report.miss = "a worker outlives its program";
   if (report.miss.empty() && shared_files() > files)
     report.miss = "shared memory outlives its program";

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using gpu_test::eventually;
 using gpu_test::way;
 
-constexpr auto patience = 20s;
+constexpr auto timeout = 20s;
 // What an allocator may round up. A worker that is not let go takes more.
 constexpr std::int64_t resident_tolerance_bytes = std::int64_t{4} << 20;
 
@@ -146,7 +146,7 @@ void history::injected(const fault_case& what, json_line& line) {
   const any_tensor output = subject_.fresh_output();
   const clock::time_point begin = clock::now();
   auto request = ask(what, output);
-  if (!request.wait_for(patience)) return amiss("an injected request never ended");
+  if (!request.wait_for(timeout)) return amiss("an injected request never ended");
   const double ms = std::chrono::duration<double, std::milli>(clock::now() - begin).count();
   auto outcome = request.get_result();
   line.add("code", outcome ? "success" : to_string(outcome.error().code)).add("error_ms", ms);

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "fault_cases.hpp"
+#include "gpu/faults/fault_cases.hpp"
+#include "gpu/faults/prober.hpp"
+#include "gpu/faults/subject.hpp"
 #include "hostile_worker.hpp"
 #include "json_line.hpp"
 #include "load.hpp"
-#include "prober.hpp"
 #include "program.hpp"
-#include "subject.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fault_cases.hpp"
+#include "gpu/faults/fault_cases.hpp"
 
 #include <vector>
 

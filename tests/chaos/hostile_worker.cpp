@@ -1,6 +1,6 @@
 #include "hostile_worker.hpp"
 
-#include "fault_cases.hpp"
+#include "gpu/faults/fault_cases.hpp"
 #include "unit/worker/fake_accelerator.hpp"
 #include "wire/control.hpp"
 #include "worker/process/worker_argument.hpp"

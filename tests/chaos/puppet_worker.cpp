@@ -58,6 +58,8 @@ constexpr spoiler reply_spoilers[] = {
     [](puppet&, const request&, wire::reply_slot& reply) {
       reply.reply_bytes = sizeof(reply.bytes) + 1;
     },
+    [](puppet&, const request&, wire::reply_slot& reply) { reply.heap_place = 1; },
+    [](puppet&, const request&, wire::reply_slot& reply) { reply.heap_place = 0xffffffff; },
     [](puppet&, const request&, wire::reply_slot& reply) { ++reply.ticket; },
     [](puppet&, const request&, wire::reply_slot& reply) { --reply.ticket; },
     [](puppet&, const request&, wire::reply_slot& reply) { reply.ticket = all_bits; },
@@ -70,11 +72,12 @@ constexpr spoiler failure_spoilers[] = {
     [](puppet&, const request&, wire::reply_slot& reply) {
       reply.code = static_cast<std::uint16_t>(errc::library_error);
       reply.library_bytes = reply.call_bytes = 0xffff;
-      reply.code_name_bytes = reply.message_bytes = 0xffff;
+      reply.code_name_bytes = 0xffff;
+      reply.reply_bytes = 0xffff;
     },
     [](puppet&, const request&, wire::reply_slot& reply) {
       reply.code = static_cast<std::uint16_t>(errc::library_error);
-      reply.message_bytes = 0xffff;
+      reply.reply_bytes = 0xffff;
       std::ranges::fill(reply.bytes, std::byte{0xff});
     },
     [](puppet&, const request&, wire::reply_slot& reply) {
@@ -103,6 +106,7 @@ void spoil_field(puppet& self, const request& r) {
       std::as_writable_bytes(std::span(&reply.vendor_code, 1)),
       std::as_writable_bytes(std::span(&reply.code, 1)),
       std::as_writable_bytes(std::span(&reply.reply_bytes, 1)),
+      std::as_writable_bytes(std::span(&reply.heap_place, 1)),
       std::as_writable_bytes(std::span(reply.bytes)),
       self.segment().first(sizeof(wire::lane_mark)),
       self.segment().last(sizeof(wire::reply_slot)),

@@ -6,7 +6,7 @@
 #include "under_sanitizers.hpp"
 
 #include <troupe/device/device.hpp>
-#include <troupe/device/lease.hpp>
+#include <troupe/device/mapped_tensor.hpp>
 #include <troupe/memory/fill.hpp>
 #include <troupe/plugin/worker_entry.hpp>
 
@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto patience = 30s;
+constexpr auto timeout = 30s;
 constexpr auto short_start = test::under_sanitizers ? 10s : 2s;
 
 std::size_t open_descriptors() {
@@ -71,7 +71,7 @@ class Puppet : public ::testing::Test {
   };
   static answer ask(const device& gpu, trick what, std::int64_t number) {
     auto asked = gpu.ask(question{.what = what, .number = number});
-    if (!asked.wait_for(patience)) {
+    if (!asked.wait_for(timeout)) {
       ADD_FAILURE() << "never answered";
       return {.code = errc::system_error};
     }
@@ -124,7 +124,7 @@ TEST_F(Puppet, WhoseReplyCannotBeIsEndedAndNotBelieved) {
     EXPECT_EQ(got.code, errc::protocol_violation) << way << ": " << got.text;
     expect_serves(*gpu);
     // It is ended by another thread than the one that found out.
-    const auto give_up = std::chrono::steady_clock::now() + patience;
+    const auto give_up = std::chrono::steady_clock::now() + timeout;
     while (gpu->generation() == 1 && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(gpu->generation(), 2u) << way;
@@ -200,7 +200,7 @@ TEST_F(Puppet, ThatDoesNotReadOrAnswerHoldsUpNobody) {
     }
     EXPECT_TRUE(ask(*gpu, trick::none, 1).right(1)) << "the device thread is not held up";
     for (const future<void>& one : done)
-      ASSERT_TRUE(one.wait_for(patience));
+      ASSERT_TRUE(one.wait_for(timeout));
     expect_serves(*gpu);
     EXPECT_EQ(gpu->generation(), 2u);
   }
@@ -215,7 +215,7 @@ TEST_F(Puppet, WithoutRoomForAFrozenTensorRefusesThatOne) {
   auto once = gpu->freeze(t);
   auto twice = gpu->freeze(t);
   for (future<void>* one : {&once, &twice}) {
-    ASSERT_TRUE(one->wait_for(patience));
+    ASSERT_TRUE(one->wait_for(timeout));
     const auto outcome = one->get_result();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, errc::out_of_memory) << outcome.error().to_string();
@@ -236,7 +236,7 @@ TEST_F(Puppet, WithoutRoomForAThawedTensorIsReplaced) {
   gpu->freeze(t).get();
   EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 1).right(1));
   auto thawed = gpu->thaw(t);
-  ASSERT_TRUE(thawed.wait_for(patience));
+  ASSERT_TRUE(thawed.wait_for(timeout));
   EXPECT_TRUE(gpu->health().last_fault) << "a worker that still cannot write serves";
   EXPECT_TRUE(thawed.get_result());
   expect_serves(*gpu);
@@ -248,7 +248,7 @@ TEST_F(Puppet, ThatCannotUndoAFreezeEitherIsReplaced) {
   const auto t = gpu->tensor<float>({64 << 10}).value();
   EXPECT_TRUE(ask(*gpu, trick::refuses_rights, 2).right(2));
   auto frozen = gpu->freeze(t);
-  ASSERT_TRUE(frozen.wait_for(patience));
+  ASSERT_TRUE(frozen.wait_for(timeout));
   EXPECT_TRUE(gpu->health().last_fault) << "a worker of which nobody knows what it may write";
   EXPECT_EQ(frozen.get_result().error().code, errc::out_of_memory);
   expect_serves(*gpu);
@@ -259,9 +259,9 @@ TEST_F(Puppet, ThatCannotUndoAFreezeEitherIsReplaced) {
 TEST_F(Puppet, ThatEndsALoanBeforeItBeginsIsNotBelieved) {
   puppet_device gpu;
   const auto t = gpu->tensor<float>({64 << 10}).value();
-  auto lent = gpu->lend(t, access::update);
-  ASSERT_TRUE(lent.wait_for(patience));
-  const auto outcome = lent.get_result();
+  auto mapped = gpu->map(t, access::update);
+  ASSERT_TRUE(mapped.wait_for(timeout));
+  const auto outcome = mapped.get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::protocol_violation) << outcome.error().to_string();
 }
@@ -274,13 +274,13 @@ TEST_F(Puppet, ThatTakesTheWakesOfTheProgramMakesItNoDeafer) {
     for (std::int64_t number = 0; number < 10; ++number) {
       (void)gpu->ask(question{.number = number}).then([&](const result<scalar>&) { ++told; });
     }
-    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto until = std::chrono::steady_clock::now() + timeout;
     while (told < 10 && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(1ms);
     EXPECT_EQ(told, 10) << way;
     const auto before = std::chrono::steady_clock::now();
     gpu->stop();
-    EXPECT_LT(std::chrono::steady_clock::now() - before, patience);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, timeout);
   }
 }
 
@@ -317,7 +317,7 @@ TEST_F(Puppet, ThatEndsInARequestsCodeBlamesThatOneAndNotWhatRuns) {
   auto runs = of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role_begun});
   auto last =
       of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role_last_called});
-  ASSERT_TRUE(last.wait_for(patience) && runs.wait_for(patience));
+  ASSERT_TRUE(last.wait_for(timeout) && runs.wait_for(timeout));
   EXPECT_EQ(last.get_result().error().code, errc::device_fault);
   EXPECT_EQ(runs.get().as<std::int64_t>(), answer_to(role_begun));
   EXPECT_EQ(gpu->generation(), 2u);
@@ -331,7 +331,7 @@ TEST_F(Puppet, ThatEndsInTheCodeOfOneOfTwoBlamesNobodyYet) {
     all.push_back(of.on_new_lane().ask(question{.what = trick::ends_in_calls, .number = role}));
   for (std::int64_t role = 0; role < 3; ++role) {
     auto& one = all[static_cast<std::size_t>(role)];
-    ASSERT_TRUE(one.wait_for(patience));
+    ASSERT_TRUE(one.wait_for(timeout));
     auto answered = one.get_result();
     ASSERT_TRUE(answered) << answered.error().to_string();
     EXPECT_EQ(answered->as<std::int64_t>(), answer_to(role));

@@ -145,7 +145,7 @@ TEST(HostileRequests, AreRefusedWithoutUndefinedBehaviour) {
     for (int round = 0; round < 2000; ++round) {
       alignas(64) std::byte place[4096];
       ASSERT_LE(o.type->bytes, sizeof place);
-      o.type->construct(place);
+      o.type->construct(o.type->context, place);
       saboteur hostile(s.generator());
       for (const field_view& f : fields)
         hostile.fill(f, place);
@@ -158,7 +158,7 @@ TEST(HostileRequests, AreRefusedWithoutUndefinedBehaviour) {
         ++refused;
         EXPECT_FALSE(verdict.error().message.empty()) << o.type->name;
       }
-      o.type->destroy(place);
+      o.type->destroy(o.type->context, place);
     }
   }
   std::printf("%zu refused, %zu happened to be valid\n", refused, passed);

@@ -1,6 +1,6 @@
 // Which request is blamed for the loss of a worker, and which is not.
 
-#include "device_under_fault.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/lane/marker.hpp>

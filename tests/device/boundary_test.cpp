@@ -1,8 +1,8 @@
 // What a device shares with its workers, and what it does not: read from outside, as the system
 // sees it.
 
-#include "operations.hpp"
-#include "programs.hpp"
+#include "device/fixtures/operations.hpp"
+#include "device/fixtures/programs.hpp"
 #include "under_sanitizers.hpp"
 
 #include <troupe/lane/marker.hpp>
@@ -177,7 +177,7 @@ TEST(BoundaryOfAProgram, ThatForksHasADeviceInOneProcessAndATypedErrorInTheOther
 
 TEST(BoundaryOfAProgram, ThatForksKeepsWhatIsLentToIt) {
   if (under_sanitizers) GTEST_SKIP() << "they start no threads in a forked process";
-  if (on_gpu()) GTEST_SKIP() << "to lend takes a context there";
+  if (on_gpu()) GTEST_SKIP() << "mapping takes a context there";
   const pid_t pid = start_program("forked_lender", -1);
   int status = -1;
   ASSERT_TRUE(eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; },

@@ -1,7 +1,7 @@
 // When a request is checked in the program: before anything is queued, and once for as long as it
 // is sent again as it was.
 
-#include "either_isolation.hpp"
+#include "device/fixtures/either_isolation.hpp"
 
 #include <troupe/lane/marker.hpp>
 #include <troupe/request/argument_checks.hpp>

@@ -1,9 +1,9 @@
 // Continuations of a device's answers: the program's code, which may wait for anything, on the
 // device thread or on a thread that waits for the device.
 
-#include "either_isolation.hpp"
+#include "device/fixtures/either_isolation.hpp"
 
-#include <troupe/device/lease.hpp>
+#include <troupe/device/mapped_tensor.hpp>
 #include <troupe/fault/inject.hpp>
 #include <troupe/memory/fill.hpp>
 
@@ -237,10 +237,10 @@ TEST_P(Continuation, MayFreeze) {
 }
 
 TEST_P(Continuation, MayLend) {
-  if (on_gpu()) GTEST_SKIP() << "lease.cpp lends there";
+  if (on_gpu()) GTEST_SKIP() << "gpu_mapping tests it there";
   in_continuations([&] {
     auto t = gpu_.tensor<float>({8}, initial::zero).value();
-    gpu_.lend(t, access::update).get().data<float>()[3] = 5;
+    gpu_.map(t, access::update).get().data<float>()[3] = 5;
     EXPECT_EQ(gpu_.ask(sum{.input = t}).get(), 5.0);
   });
 }

@@ -1,6 +1,6 @@
 // Each kind of fault: who fails, who is answered, and what comes back.
 
-#include "device_under_fault.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>

@@ -1,7 +1,7 @@
 // Requests that take too long, by their callers' deadline or by their run limit, and workers that
 // give no sign of life.
 
-#include "device_under_fault.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/lane/marker.hpp>
@@ -113,9 +113,9 @@ TEST_P(Hang, MissedDeadlinesCostNoWorker) {
     begun.reset();
     // Whatever it takes to begin: it ends when the flag is set.
     std::vector<future<void>> late;
-    for (auto patience = 20ms; !begun.is_set(); patience *= 2) {
-      late.push_back(gpu.library("test").ask(request, {.deadline = patience}));
-      (void)eventually([&] { return begun.is_set(); }, 2 * patience);
+    for (auto timeout = 20ms; !begun.is_set(); timeout *= 2) {
+      late.push_back(gpu.library("test").ask(request, {.deadline = timeout}));
+      (void)eventually([&] { return begun.is_set(); }, 2 * timeout);
     }
     auto behind = lane.ask(sum{.input = output});
     for (auto& one : late) {

@@ -1,7 +1,7 @@
 // The life of a device: start, stop, generations, what it leaves behind.
 
-#include "either_isolation.hpp"
-#include "programs.hpp"
+#include "device/fixtures/either_isolation.hpp"
+#include "device/fixtures/programs.hpp"
 #include "under_sanitizers.hpp"
 #include "unit/core/no_more_threads.hpp"
 

@@ -1,6 +1,6 @@
-#include "fake_worker.hpp"
-#include "operations.hpp"
-#include "programs.hpp"
+#include "device/fixtures/fake_worker.hpp"
+#include "device/fixtures/operations.hpp"
+#include "device/fixtures/programs.hpp"
 
 #include <gtest/gtest.h>
 

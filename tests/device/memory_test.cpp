@@ -1,9 +1,9 @@
 // Device memory as a program sees it: allocation, copies, freezing, staleness.
 
-#include "either_isolation.hpp"
+#include "device/fixtures/either_isolation.hpp"
 #include "under_sanitizers.hpp"
 
-#include <troupe/device/lease.hpp>
+#include <troupe/device/mapped_tensor.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/fill.hpp>
 
@@ -346,12 +346,12 @@ TEST_P(Memory, TensorOfAStoppedDeviceIsStaleAndOutlivesIt) {
 }
 
 TEST_P(Memory, WhatIsNotThereIsNotLent) {
-  const auto nothing = gpu_.lend(any_tensor{}, access::update).get_result();
+  const auto nothing = gpu_.map(any_tensor{}, access::update).get_result();
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, errc::invalid_argument);
   EXPECT_NE(nothing.error().message.find("t is not given"), std::string::npos);
   auto t = gpu_.tensor<float>({4}).value();
-  const auto no_access = gpu_.lend(t, static_cast<access>(7)).get_result();
+  const auto no_access = gpu_.map(t, static_cast<access>(7)).get_result();
   ASSERT_FALSE(no_access);
   EXPECT_EQ(no_access.error().code, errc::invalid_argument);
 }
@@ -362,7 +362,7 @@ TEST_P(Memory, TensorThatIsNotGivenIsNotCopied) {
                         gpu_.copy(any_tensor{}, std::span(values)).get_result()}) {
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, errc::invalid_argument) << outcome.error().to_string();
-    EXPECT_EQ(outcome.error().message, "the tensor is not given");
+    EXPECT_EQ(outcome.error().message, "copy: the tensor must not be null");
   }
 }
 

@@ -1,6 +1,6 @@
 // Order between lanes, proven with work that goes on until a flag is set.
 
-#include "operations.hpp"
+#include "device/fixtures/operations.hpp"
 
 #include <troupe/core/actor.hpp>
 #include <troupe/core/system.hpp>

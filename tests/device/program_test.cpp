@@ -1,7 +1,7 @@
 // A device in programs that treat it, or themselves, in odd ways.
 
-#include "either_isolation.hpp"
-#include "programs.hpp"
+#include "device/fixtures/either_isolation.hpp"
+#include "device/fixtures/programs.hpp"
 #include "under_sanitizers.hpp"
 #include "unit/core/no_more_threads.hpp"
 

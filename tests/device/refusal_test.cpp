@@ -1,6 +1,6 @@
 // Bad input: a typed error with the values, and nothing else disturbed.
 
-#include "either_isolation.hpp"
+#include "device/fixtures/either_isolation.hpp"
 
 #include <troupe/blas/level3.hpp>
 #include <troupe/fault/inject.hpp>
@@ -51,7 +51,7 @@ TEST_P(Refusal, OfMoreLaneThreadsThanAWorkerTakesNamesTheMost) {
     } catch (const failure& f) {
       EXPECT_EQ(f.code(), errc::invalid_argument);
       EXPECT_EQ(f.error().message,
-                "lane_threads " + std::to_string(threads) + " is not within 0 and 4096");
+                "device_config::lane_threads must be 0 to 4096; it is " + std::to_string(threads));
     }
   }
 }
@@ -73,7 +73,8 @@ TEST_P(Refusal, OfAnEnumeratorThatIsNone) {
       gpu_.ask(blas::gemm{.a = a, .b = b, .c = c, .op_b = static_cast<blas::op>(7)}).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::invalid_argument);
-  EXPECT_EQ(outcome.error().message, "blas.gemm: op_b is 7, it must be one of none, conjugate");
+  EXPECT_EQ(outcome.error().message,
+            "blas.gemm: op_b must be one of none, conjugate; it is 7, which is no enumerator");
   expect_usable();
 }
 

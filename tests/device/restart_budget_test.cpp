@@ -1,6 +1,6 @@
 // How many workers a device may lose, and what a loss costs.
 
-#include "device_under_fault.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/lane/marker.hpp>

@@ -1,7 +1,7 @@
 // A device that has stopped, or given up: its memory is there, and it can be restarted.
 
-#include "device_under_fault.hpp"
-#include "either_isolation.hpp"
+#include "device/fixtures/device_under_fault.hpp"
+#include "device/fixtures/either_isolation.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/memory/fill.hpp>

@@ -1,6 +1,6 @@
 // A mailbox that is full: what is refused, what waits, and what goes in whole or not at all.
 
-#include "either_isolation.hpp"
+#include "device/fixtures/either_isolation.hpp"
 
 #include <troupe/blas/batched.hpp>
 #include <troupe/lane/marker.hpp>

@@ -1,6 +1,6 @@
 // A device that cannot start says why, and a program that comes to it later can.
 
-#include "operations.hpp"
+#include "device/fixtures/operations.hpp"
 
 #include <troupe/lane/marker.hpp>
 

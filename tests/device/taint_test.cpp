@@ -1,8 +1,8 @@
 // What a fault leaves undefined: it is refused to whoever reads it, until it is overwritten.
 
-#include "device_under_fault.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
-#include <troupe/device/lease.hpp>
+#include <troupe/device/mapped_tensor.hpp>
 #include <troupe/fault/inject.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/copy.hpp>
@@ -135,7 +135,7 @@ TEST(TaintOfTheHost, IsLeftByWhatRanWhenItsDeviceEnded) {
 }
 
 TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
-  if (on_gpu()) GTEST_SKIP() << "lease.cpp lends there";
+  if (on_gpu()) GTEST_SKIP() << "gpu_mapping tests it there";
   device gpu = system_.device(0, config());
   settle(gpu, GetParam());
   auto tainted = gpu.tensor<float>({8}).value();
@@ -145,9 +145,9 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
       ended(gpu.ask(fault::inject{.what = fault::kind::segmentation_fault, .output = low})));
   shared_flag flag(gpu);
   auto busy = gpu.ask(hold{.flag = flag.tensor(), .output = high, .value = 2});
-  const auto lent = gpu.lend(tainted, access::write, std::chrono::milliseconds(20)).get_result();
-  ASSERT_FALSE(lent);
-  EXPECT_EQ(lent.error().code, errc::deadline_exceeded);
+  const auto mapped = gpu.map(tainted, access::write, std::chrono::milliseconds(20)).get_result();
+  ASSERT_FALSE(mapped);
+  EXPECT_EQ(mapped.error().code, errc::deadline_exceeded);
   flag.set();
   ASSERT_TRUE(ended(std::move(busy)));
   // What is sent after the loan comes after its end.
@@ -155,7 +155,7 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
   ASSERT_FALSE(read) << "nobody has written it";
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
   {
-    auto granted = gpu.lend(tainted, access::write).get();
+    auto granted = gpu.map(tainted, access::write).get();
   }
   EXPECT_TRUE(gpu.ask(sum{.input = tainted}).get_result()) << "somebody had it";
 }

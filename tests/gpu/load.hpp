@@ -105,7 +105,7 @@ class mixed_load {
   ~mixed_load();
 
   void start(bool one_lane);
-  /// False when that many more requests have not ended within the patience.
+  /// False when that many more requests have not ended within the timeout.
   [[nodiscard]] bool wait_for(std::uint64_t more, std::chrono::nanoseconds limit) const;
   /// Stops the clients and judges everything since `start`.
   [[nodiscard]] findings finish();

@@ -1,6 +1,6 @@
 // What a lost worker leaves behind, on a device of queues.
 
-#include "lost_workers.hpp"
+#include "gpu/faults/lost_workers.hpp"
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/blas/level1_reductions.hpp>

@@ -42,9 +42,9 @@ pid_t spawn_self(const std::vector<std::string>& words, int descriptor) {
   return pid;
 }
 
-ending wait_for(pid_t pid, std::chrono::nanoseconds patience) {
+ending wait_for(pid_t pid, std::chrono::nanoseconds timeout) {
   ending end;
-  const auto deadline = clock::now() + patience;
+  const auto deadline = clock::now() + timeout;
   int status = 0;
   pid_t got = 0;
   while ((got = ::waitpid(pid, &status, WNOHANG)) == 0 || (got < 0 && errno == EINTR)) {
@@ -131,8 +131,8 @@ std::string ending::to_string() const {
   return "ended with status " + std::to_string(status);
 }
 
-ending run_self(const std::vector<std::string>& words, std::chrono::nanoseconds patience) {
-  return wait_for(spawn_self(words, -1), patience);
+ending run_self(const std::vector<std::string>& words, std::chrono::nanoseconds timeout) {
+  return wait_for(spawn_self(words, -1), timeout);
 }
 
 companion::companion(const std::vector<std::string>& words) {
@@ -149,13 +149,13 @@ companion::~companion() {
   if (pid_ > 0) (void)finish(5s);
 }
 
-ending companion::finish(std::chrono::nanoseconds patience) {
+ending companion::finish(std::chrono::nanoseconds timeout) {
   ::close(std::exchange(socket_, -1));
-  return wait(patience);
+  return wait(timeout);
 }
 
-ending companion::wait(std::chrono::nanoseconds patience) {
-  const ending end = wait_for(std::exchange(pid_, -1), patience);
+ending companion::wait(std::chrono::nanoseconds timeout) {
+  const ending end = wait_for(std::exchange(pid_, -1), timeout);
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   return end;
 }

@@ -42,9 +42,9 @@ struct ending {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Runs this executable with these arguments; kills it when the patience ends.
+/// Runs this executable with these arguments; kills it when the timeout ends.
 [[nodiscard]] ending run_self(const std::vector<std::string>& words,
-                              std::chrono::nanoseconds patience);
+                              std::chrono::nanoseconds timeout);
 
 /// This executable with these arguments, running beside this program, with a socket between them:
 /// its descriptor `companion_descriptor`. Ended by closing the socket, killed if that does not do.
@@ -60,9 +60,9 @@ class companion {
   [[nodiscard]] int socket() const noexcept { return socket_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Waits for its end, which it comes to by itself.
-  [[nodiscard]] ending wait(std::chrono::nanoseconds patience);
+  [[nodiscard]] ending wait(std::chrono::nanoseconds timeout);
   /// Closes the socket and waits for its end.
-  [[nodiscard]] ending finish(std::chrono::nanoseconds patience);
+  [[nodiscard]] ending finish(std::chrono::nanoseconds timeout);
 
  private:
   int socket_ = -1;

@@ -110,11 +110,11 @@ class queue_source final : public device_source {
     }
     return std::unique_ptr<memory_slab>(std::move(made));
   }
-  [[nodiscard]] result<std::unique_ptr<slab_view>> view(const memory_slab& lent,
+  [[nodiscard]] result<std::unique_ptr<slab_view>> view(const memory_slab& mapped,
                                                         std::uint64_t bytes, std::byte*,
                                                         bool writable) override {
     void* const at = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                            MAP_SHARED, lent.descriptor(), 0);
+                            MAP_SHARED, mapped.descriptor(), 0);
     if (at == MAP_FAILED) return system_failure("mmap", errno);
     return std::unique_ptr<slab_view>(
         std::make_unique<mapped_slab>(static_cast<std::byte*>(at), bytes));

@@ -1,6 +1,6 @@
 // What streams of requests that nobody waits for have done when their worker was killed meanwhile.
 
-#include "lost_workers.hpp"
+#include "gpu/faults/lost_workers.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/memory/copy.hpp>

@@ -100,11 +100,11 @@ os::exit_report forked_worker::end() noexcept {
           .code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)};
 }
 
-void forked_surroundings::pause(clock::duration how_long) noexcept {
+void forked_environment::pause(clock::duration how_long) noexcept {
   std::this_thread::sleep_for(how_long);
 }
 
-result<std::unique_ptr<incarnation>> forked_surroundings::start_worker(
+result<std::unique_ptr<incarnation>> forked_environment::start_worker(
     const worker_plan& plan, std::uint64_t number, const std::vector<frozen_range>&) {
   auto made = forked_worker::start(plan, number, operations_, [this](const last_moment& then) {
     if (on_end) on_end(then);

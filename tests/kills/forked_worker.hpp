@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/supervision/surroundings.hpp"
+#include "device/supervision/supervisor_environment.hpp"
 
 #include <troupe/plugin/executor.hpp>
 
@@ -59,16 +59,16 @@ class forked_worker final : public incarnation {
 };
 
 /// Real time, forked workers, and no thread but the caller's.
-class forked_surroundings final : public surroundings {
+class forked_environment final : public supervisor_environment {
  public:
-  explicit forked_surroundings(const operation_table& operations) : operations_(operations) {}
+  explicit forked_environment(const operation_table& operations) : operations_(operations) {}
 
   clock::time_point now() const noexcept override { return clock::now(); }
   void pause(clock::duration how_long) noexcept override;
   result<std::unique_ptr<incarnation>> start_worker(
       const worker_plan& plan, std::uint64_t number,
       const std::vector<frozen_range>& frozen) override;
-  signs signs_of(const incarnation& worker) override {
+  worker_events events_of(const incarnation& worker) override {
     return {.ended = static_cast<const forked_worker&>(worker).has_ended()};
   }
   bool has_device_thread() const noexcept override { return false; }

@@ -91,7 +91,7 @@ std::string orphans::kill_one() {
   theirs.reset();
 
   std::byte word{};
-  auto begun = os::receive_message(ours, {&word, 1}, os::patience::waits, 2);
+  auto begun = os::receive_message(ours, {&word, 1}, os::wait_mode::blocking, 2);
   const bool handed_over = begun && begun->descriptors.size() == 2;
   const auto strike = clock::now() + std::chrono::nanoseconds(random_() % 1'000'000);
   while (handed_over && clock::now() < strike)
@@ -113,8 +113,8 @@ std::string orphans::kill_one() {
   while (::waitpid(victim, nullptr, 0) < 0 && errno == EINTR) {
   }
   pollfd end{.fd = last_words.get(), .events = POLLIN, .revents = 0};
-  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(survival_bound);
-  if (::poll(&end, 1, static_cast<int>(patience.count())) <= 0) {
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(survival_bound);
+  if (::poll(&end, 1, static_cast<int>(timeout.count())) <= 0) {
     return "a worker has outlived its program";
   }
   seen_.longest_survival =

@@ -18,6 +18,6 @@ class turn_draw {
 };
 
 /// How long actors have at the end to handle what their mailboxes hold.
-constexpr std::chrono::nanoseconds last_patience = std::chrono::seconds(2);
+constexpr std::chrono::nanoseconds last_timeout = std::chrono::seconds(2);
 
 }  // namespace troupe::model

@@ -122,7 +122,8 @@ TEST_P(PluginRefusal, OfWhatIsNoPathIsSaidWhenTheDeviceIsMade) {
   EXPECT_EQ(refused({std::string("/a\0b", 4)}).code, errc::invalid_argument);
   const error many = refused(std::vector<std::string>(100, "/" + std::string(99, 'a') + ".so"));
   EXPECT_EQ(many.code, errc::invalid_argument);
-  EXPECT_TRUE(contains(many.message, "the paths of 100 take more than 4096 bytes")) << many.message;
+  EXPECT_TRUE(contains(many.message, "must take at most 4096 bytes; the 100 paths take more"))
+      << many.message;
 }
 
 TEST_P(PluginRefusal, IsNotOfAPathThatBeginsWhereTheProgramIs) {

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// A value or an `error`. Inside Troupe every function that can fail returns one.
+/// A value or an `error`. Every function in Troupe that can fail returns one.
 template <class T>
 class [[nodiscard]] result {
   static_assert(!std::is_reference_v<T>, "result<T&> is not supported; use a pointer");
@@ -35,7 +35,7 @@ class [[nodiscard]] result {
   [[nodiscard]] const troupe::error& error() const& noexcept { return *std::get_if<1>(&state_); }
   [[nodiscard]] troupe::error&& error() && noexcept { return std::move(*std::get_if<1>(&state_)); }
 
-  /// The value, or throws `failure`. For the edge where users meet Troupe.
+  /// Returns the value or throws `failure`. For callers that prefer exceptions.
   T value() && {
     if (!has_value()) throw failure(std::move(error()));
     return std::move(**this);
@@ -51,7 +51,7 @@ class [[nodiscard]] result<void> {
  public:
   using value_type = void;
 
-  // Not defaulted: that would zero all of the unused error first.
+  // Not defaulted, because that would first zero the whole unused error.
   result() noexcept {}  // NOLINT(modernize-use-equals-default)
   result(troupe::error e) : error_(std::move(e)) {}
 

@@ -12,7 +12,7 @@ template <class Signature>
 class unique_function;
 
 /// A move-only callable (C++23's `std::move_only_function`, which g++ 12 lacks).
-/// Callables of up to 48 bytes that move without throwing are held without allocation.
+/// Callables of up to 48 bytes that move without throwing are stored inline, without allocation.
 template <class R, class... Args>
 class unique_function<R(Args...)> {
  public:

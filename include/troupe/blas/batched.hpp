@@ -7,17 +7,16 @@
 
 /// Batches of small BLAS problems in one request.
 ///
-/// A batch is a rank-3 view, its first dimension counting the problems; or a list of rank-2 views.
-/// Matrices and vectors within follow the rules of `level2.hpp` and `level3.hpp`, with the same
-/// errors. In a rank-3 view the stride of the first dimension is free; where it is 0, all problems
-/// read the same operand. Types are those of `gemm` for products, else f32, f64, c64, c128.
+/// A batch is a rank-3 view whose first dimension counts the problems, or a list of rank-2 views.
+/// Matrices and vectors in a batch follow the rules of `level2.hpp` and `level3.hpp`, with the same
+/// errors. In a rank-3 view the first dimension may have any stride; with stride 0 all problems
+/// read the same operand. Types: those of `gemm` for products, else f32, f64, c64, c128.
 namespace troupe::blas {
 
-/// Multiplies matrices that lie at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta ·
-/// cᵢ.
+/// Multiplies matrices at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.
 ///
-/// a is [batch, m, k], b is [batch, k, n], c is [batch, m, n]. Reads c unless beta is zero.
-/// Source: cuBLAS gemmStridedBatched.
+/// a is [batch, m, k], b is [batch, k, n], c is [batch, m, n]. Reads c unless beta is zero. Source:
+/// cuBLAS gemmStridedBatched.
 struct TROUPE_EXPORT gemm_strided_batched {
   static constexpr std::string_view name = "blas.gemm_strided_batched";
   using reply = void;
@@ -35,11 +34,11 @@ struct TROUPE_EXPORT gemm_strided_batched {
   static void describe(description<gemm_strided_batched>& d);
 };
 
-/// Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.
+/// Multiplies matrices at any addresses: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ.
 ///
-/// Three lists of the same length; all of a have the same extents, type and strides, and so have
-/// all of b and all of c. No c shares elements with any other operand; an a or b may occur more
-/// than once. Source: cuBLAS gemmBatched.
+/// a, b and c are lists of the same length. All members of a list have the same extents, type and
+/// strides. No c shares elements with any other operand; an a or b may occur more than once.
+/// Source: cuBLAS gemmBatched.
 struct TROUPE_EXPORT gemm_batched {
   static constexpr std::string_view name = "blas.gemm_batched";
   using reply = void;
@@ -59,10 +58,10 @@ struct TROUPE_EXPORT gemm_batched {
 
 /// Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ.
 ///
-/// Three lists of the same length, whose members may differ in extents and strides, not in type.
-/// `alpha` and `beta` have one factor per problem, or one for all; empty means 1 and 0. No c shares
-/// elements with any other operand. Old content is taken to be read unless every beta is zero.
-/// Source: cuBLAS gemmGroupedBatched.
+/// a, b and c are lists of the same length. Members may differ in extents and strides, but not in
+/// type. `alpha` and `beta` have one factor per problem, or one for all; empty means 1 and 0. No c
+/// shares elements with any other operand. The old content of c counts as read unless every beta is
+/// zero. Source: cuBLAS gemmGroupedBatched.
 struct TROUPE_EXPORT gemm_grouped {
   static constexpr std::string_view name = "blas.gemm_grouped";
   using reply = void;

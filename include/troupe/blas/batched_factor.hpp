@@ -5,16 +5,15 @@
 
 /// Factorisations and solves of batches of small matrices.
 ///
-/// Matrices lie in rank-3 views [batch, rows, columns] and are column-major, as LAPACK wants them
-/// (unit stride in dimension 1): the factors of a transposed matrix are other factors, so there is
-/// no view for them. Row-major data is `layout_unsupported`; for a square packed tensor,
-/// `.transpose()` takes the transposed matrix.
+/// Matrices are in rank-3 views [batch, rows, columns] and are column-major, as LAPACK requires
+/// (unit stride in dimension 1). A transposed matrix has different factors, so no view can stand in
+/// for it. Row-major data is `layout_unsupported`; for a square packed tensor, `.transpose()` gives
+/// a valid view, of the transposed matrix.
 ///
-/// `pivots` are i32 and count from 1, as LAPACK's and cuBLAS's do: row i was exchanged with row
-/// pivots[i] − 1. `info` is i32, one per matrix, LAPACK's: 0, or the 1-based row at which the
-/// matrix is singular; a singular matrix is no failure of the request. Extents within a matrix are
-/// below 2^31
-/// (`size_overflow`). Types: f32, f64, c64, c128. Other errors as in `level3.hpp`.
+/// `pivots` are i32 and count from 1, as in LAPACK and cuBLAS: row i was exchanged with row
+/// pivots[i] − 1. `info` is i32, one per matrix, as in LAPACK: 0, or the 1-based row at which the
+/// matrix is singular. A singular matrix does not make the request fail. Extents within a matrix
+/// are below 2^31 (`size_overflow`). Types: f32, f64, c64, c128. Other errors as in `level3.hpp`.
 namespace troupe::blas {
 
 /// Factors square matrices in place: aᵢ = Pᵢ · Lᵢ · Uᵢ, with partial pivoting.
@@ -35,9 +34,9 @@ struct TROUPE_EXPORT getrf_batched {
 /// Solves systems with factors from `getrf_batched`: op_a(aᵢ) · xᵢ = bᵢ.
 ///
 /// a is [batch, n, n], pivots [batch, n]; b is [batch, n, nrhs], column-major, and becomes x.
-/// A singular factor is not looked for: it gives infinities and NaNs. Pivots outside 1 … n are
-/// `invalid_argument`, found when the request runs: what the outputs then hold is undefined, but
-/// nothing else is read or written. Source: LAPACK xGETRS.
+/// Singular factors are not detected; they give infinities and NaNs. Pivots outside 1 … n are
+/// `invalid_argument`, detected when the request runs: the outputs are then undefined, but no other
+/// memory is read or written. Source: LAPACK xGETRS.
 struct TROUPE_EXPORT getrs_batched {
   static constexpr std::string_view name = "blas.getrs_batched";
   using reply = void;

@@ -5,9 +5,9 @@
 /// BLAS level 1: vectors.
 ///
 /// A vector is a view of rank 1 with any stride of at least 1. Vectors of one request have the same
-/// length; length 0 does nothing. What is written must not share elements with anything else
-/// (`errc::aliasing`). Other errors: `shape_mismatch`, `type_mismatch`, `layout_unsupported`, and
-/// `invalid_argument` for an imaginary factor of a real type.
+/// length; length 0 does nothing. A vector that is written must not share elements with any other
+/// operand (`errc::aliasing`). Other errors: `shape_mismatch`, `type_mismatch`,
+/// `layout_unsupported`, and `invalid_argument` for an imaginary factor of a real type.
 namespace troupe::blas {
 
 /// Adds a multiple of a vector to another: y = alpha · x + y.
@@ -41,9 +41,8 @@ struct TROUPE_EXPORT scal {
 
 /// Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ.
 ///
-/// Reads x, writes y. Strides are never negative: what BLAS says by a negative increment, another
-/// request says of a reversed copy. Types: f32, f64, c64, c128. Source: BLAS xCOPY;
-/// `memory::copy` takes any shape.
+/// Reads x, writes y. Strides are never negative; use `reversed` in place of BLAS's negative
+/// increments. Types: f32, f64, c64, c128. Source: BLAS xCOPY; `memory::copy` takes any shape.
 struct TROUPE_EXPORT copy {
   static constexpr std::string_view name = "blas.copy";
   using reply = void;

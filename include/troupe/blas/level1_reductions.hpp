@@ -4,8 +4,9 @@
 
 /// BLAS level 1: reductions of vectors to a number.
 ///
-/// The answer is the reply; or, where `result` is given, it is written to that tensor of one
-/// element without waiting for it, and the reply is zero. Vectors and errors as in `level1.hpp`.
+/// The number is the reply. If `result` is given, the number is written to that one-element tensor
+/// instead, so that nobody needs to wait for it, and the reply is zero. Vectors and errors as in
+/// `level1.hpp`.
 namespace troupe::blas {
 
 /// The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0.
@@ -23,7 +24,7 @@ struct TROUPE_EXPORT dot {
   static void describe(description<dot>& d);
 };
 
-/// The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0.
+/// The inner product of two vectors of f32, accumulated and returned in f64; 0 for length 0.
 ///
 /// `result` has type f64. Type: f32. Source: BLAS DSDOT.
 struct TROUPE_EXPORT dsdot {
@@ -40,7 +41,7 @@ struct TROUPE_EXPORT dsdot {
 /// The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 and
 /// rounded to f32.
 ///
-/// alpha is taken in f32. `result` has type f32. Type: f32. Source: BLAS SDSDOT.
+/// alpha is converted to f32. `result` has type f32. Type: f32. Source: BLAS SDSDOT.
 struct TROUPE_EXPORT sdsdot {
   static constexpr std::string_view name = "blas.sdsdot";
   using reply = scalar;
@@ -81,7 +82,7 @@ struct TROUPE_EXPORT dotu {
   static void describe(description<dotu>& d);
 };
 
-/// The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way.
+/// The Euclidean norm √Σ|xᵢ|², without intermediate overflow or underflow.
 ///
 /// `result` has the real type of x (f32 for c64). Types: f32, f64, c64, c128; f16 and bf16,
 /// accumulated in f64, which their norm may need as a reply. Source: BLAS xNRM2.
@@ -110,7 +111,7 @@ struct TROUPE_EXPORT asum {
 
 /// The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
 ///
-/// `result` has type i64. With NaNs in x some index is answered. Types: f32, f64, c64, c128.
+/// `result` has type i64. If x contains NaNs, the index is unspecified. Types: f32, f64, c64, c128.
 /// Source: BLAS IxAMAX.
 struct TROUPE_EXPORT iamax {
   static constexpr std::string_view name = "blas.iamax";
@@ -124,7 +125,7 @@ struct TROUPE_EXPORT iamax {
 
 /// The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length 0.
 ///
-/// `result` has type i64. With NaNs in x some index is answered. Types: f32, f64, c64, c128.
+/// `result` has type i64. If x contains NaNs, the index is unspecified. Types: f32, f64, c64, c128.
 /// Source: cuBLAS amin.
 struct TROUPE_EXPORT iamin {
   static constexpr std::string_view name = "blas.iamin";

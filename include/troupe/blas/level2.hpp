@@ -6,17 +6,18 @@
 /// BLAS level 2: a general or triangular matrix and vectors.
 ///
 /// A matrix is a rank-2 view with unit stride in one dimension and a leading dimension of at least
-/// the other extent, so row- or column-major, and transposed by its view; a vector is a rank-1 view
-/// with a stride of at least 1. Anything else is `errc::layout_unsupported`. What is written must
-/// not share elements with what is read (`errc::aliasing`). Other errors: `shape_mismatch`,
-/// `type_mismatch`, and `invalid_argument` for an imaginary factor of a real type.
+/// the other extent. So it is row- or column-major, and a transposed view transposes it. A vector
+/// is a rank-1 view with a stride of at least 1. Anything else is `errc::layout_unsupported`. An
+/// operand that is written must not share elements with one that is read (`errc::aliasing`). Other
+/// errors: `shape_mismatch`, `type_mismatch`, and `invalid_argument` for an imaginary factor of a
+/// real type.
 namespace troupe::blas {
 
 /// Multiplies a matrix and a vector: y = alpha · op_a(a) · x + beta · y.
 ///
 /// a is [m, n], x is [n], y is [m]. Reads a and x, and y unless beta is zero. With n = 0, y = beta
-/// · y (reference BLAS leaves y as it is; here a gemv is a gemm with one column). Types: f32, f64,
-/// c64, c128. Source: BLAS xGEMV.
+/// · y (reference BLAS leaves y unchanged; here gemv equals a gemm with one column). Types: f32,
+/// f64, c64, c128. Source: BLAS xGEMV.
 struct TROUPE_EXPORT gemv {
   static constexpr std::string_view name = "blas.gemv";
   using reply = void;
@@ -78,8 +79,8 @@ struct TROUPE_EXPORT gerc {
 
 /// Multiplies a vector by a triangular matrix: x = op_a(a) · x.
 ///
-/// a is [n, n], of which only triangle `uplo` is read, without its diagonal when `diag` is unit; x
-/// is [n], updated. Types: f32, f64, c64, c128. Source: BLAS xTRMV.
+/// a is [n, n]. Only its triangle `uplo` is read, without the diagonal if `diag` is unit. x is [n],
+/// updated. Types: f32, f64, c64, c128. Source: BLAS xTRMV.
 struct TROUPE_EXPORT trmv {
   static constexpr std::string_view name = "blas.trmv";
   using reply = void;
@@ -95,8 +96,8 @@ struct TROUPE_EXPORT trmv {
 
 /// Solves a triangular system: x = op_a(a)⁻¹ · x.
 ///
-/// As `trmv`. A zero on the diagonal is not looked for: it gives infinities and NaNs.
-/// Types: f32, f64, c64, c128. Source: BLAS xTRSV.
+/// As `trmv`. A zero on the diagonal is not detected; it gives infinities and NaNs. Types: f32,
+/// f64, c64, c128. Source: BLAS xTRSV.
 struct TROUPE_EXPORT trsv {
   static constexpr std::string_view name = "blas.trsv";
   using reply = void;

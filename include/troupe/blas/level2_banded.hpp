@@ -6,10 +6,11 @@
 /// BLAS level 2: band matrices and vectors, in LAPACK's band storage.
 ///
 /// The storage of a band matrix is a rank-2 view `ab` with one column per column of the matrix and
-/// one row per diagonal, column-major: its first dimension has unit stride, the second a stride of
-/// at least its extent. A packed row-major tensor [n, diagonals] gives one by `.transpose()`.
-/// Elements of the storage that lie outside the matrix are not read. As strides cannot express the
-/// transpose of such a matrix, `op_a` does. Other rules and errors as in `level2.hpp`.
+/// one row per diagonal. It is column-major: its first dimension has unit stride, the second a
+/// stride of at least the first extent. `.transpose()` of a packed row-major tensor [n, diagonals]
+/// gives such a view. Elements of the storage that lie outside the matrix are not read. Strides
+/// cannot express the transpose of a band matrix; use `op_a` instead. Other rules and errors as in
+/// `level2.hpp`.
 namespace troupe::blas {
 
 /// Multiplies a general band matrix and a vector: y = alpha · op_a(a) · x + beta · y.
@@ -35,9 +36,9 @@ struct TROUPE_EXPORT gbmv {
 
 /// Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y.
 ///
-/// a is n×n with k diagonals on either side: ab is [k + 1, n] with one triangle, upper as
-/// ab[k + i − j, j] = a[i, j], lower as ab[i − j, j] = a[i, j]. x and y are [n]. Complex types are
-/// symmetric, too, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSBMV, extended to
+/// a is n×n with k diagonals on either side: ab is [k + 1, n] with one triangle, upper as ab[k + i
+/// − j, j] = a[i, j], lower as ab[i − j, j] = a[i, j]. x and y are [n]. Complex matrices are
+/// symmetric as well, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSBMV, extended to
 /// complex types.
 struct TROUPE_EXPORT sbmv {
   static constexpr std::string_view name = "blas.sbmv";
@@ -72,7 +73,7 @@ struct TROUPE_EXPORT hbmv {
 
 /// Multiplies a vector by a triangular band matrix: x = op_a(a) · x.
 ///
-/// ab is [k + 1, n], one triangle as in `sbmv`; x is [n], updated. The diagonal is not read when
+/// ab is [k + 1, n], one triangle as in `sbmv`; x is [n], updated. The diagonal is not read if
 /// `diag` is unit. Types: f32, f64, c64, c128. Source: BLAS xTBMV.
 struct TROUPE_EXPORT tbmv {
   static constexpr std::string_view name = "blas.tbmv";
@@ -89,7 +90,7 @@ struct TROUPE_EXPORT tbmv {
 
 /// Solves a triangular band system: x = op_a(a)⁻¹ · x.
 ///
-/// As `tbmv`. A zero on the diagonal is not looked for. Types: f32, f64, c64, c128. Source: BLAS
+/// As `tbmv`. A zero on the diagonal is not detected. Types: f32, f64, c64, c128. Source: BLAS
 /// xTBSV.
 struct TROUPE_EXPORT tbsv {
   static constexpr std::string_view name = "blas.tbsv";

@@ -7,16 +7,17 @@
 ///
 /// The packed storage of one triangle of an n×n matrix is a rank-1 view `ap` of n(n+1)/2 elements
 /// with unit stride, column by column: upper ap[i + j(j+1)/2] = a[i, j], lower ap[i + j(2n−j−1)/2]
-/// = a[i, j] (the row-major upper packing is the lower one of the transposed matrix). As strides
-/// cannot express the transpose, `op_a` does. The diagonal of a Hermitian matrix is real: imaginary
-/// parts there are not read, and set to zero where the matrix is updated; an update with alpha = 0
-/// changes nothing. Other rules and errors as in `level2.hpp`.
+/// = a[i, j] (row-major upper packing equals lower packing of the transposed matrix). Strides
+/// cannot express the transpose; use `op_a` instead. The diagonal of a Hermitian matrix is real:
+/// its imaginary parts are not read, and are set to zero when the matrix is updated. An update with
+/// alpha = 0 changes nothing. Other rules and errors as in `level2.hpp`.
 namespace troupe::blas {
 
 /// Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.
 ///
-/// ap is [n(n+1)/2], x and y are [n]. Reads y unless beta is zero. Complex types are symmetric,
-/// too, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSPMV, LAPACK for complex types.
+/// ap is [n(n+1)/2], x and y are [n]. Reads y unless beta is zero. Complex matrices are symmetric
+/// as well, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSPMV, LAPACK for complex
+/// types.
 struct TROUPE_EXPORT spmv {
   static constexpr std::string_view name = "blas.spmv";
   using reply = void;
@@ -129,7 +130,7 @@ struct TROUPE_EXPORT tpmv {
 
 /// Solves a triangular system: x = op_a(a)⁻¹ · x.
 ///
-/// As `tpmv`. A zero on the diagonal is not looked for. Types: f32, f64, c64, c128. Source: BLAS
+/// As `tpmv`. A zero on the diagonal is not detected. Types: f32, f64, c64, c128. Source: BLAS
 /// xTPSV.
 struct TROUPE_EXPORT tpsv {
   static constexpr std::string_view name = "blas.tpsv";

@@ -6,14 +6,14 @@
 /// BLAS level 2: symmetric and Hermitian matrices and vectors.
 ///
 /// Rules and errors as in `level2.hpp`. Only triangle `uplo` of the matrix is read or written. The
-/// diagonal of a Hermitian matrix is real: imaginary parts there are not read, and set to zero
-/// where the matrix is updated; an update with alpha = 0 changes nothing.
+/// diagonal of a Hermitian matrix is real: its imaginary parts are not read, and are set to zero
+/// when the matrix is updated. An update with alpha = 0 changes nothing.
 namespace troupe::blas {
 
 /// Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y.
 ///
-/// a is [n, n], x and y are [n]. Reads y unless beta is zero. Complex types are symmetric, too, not
-/// Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSYMV, LAPACK for complex types.
+/// a is [n, n], x and y are [n]. Reads y unless beta is zero. Complex matrices are symmetric as
+/// well, not Hermitian. Types: f32, f64, c64, c128. Source: BLAS xSYMV, LAPACK for complex types.
 struct TROUPE_EXPORT symv {
   static constexpr std::string_view name = "blas.symv";
   using reply = void;

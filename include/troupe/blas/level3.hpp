@@ -5,16 +5,16 @@
 
 /// BLAS level 3: products and sums of general matrices.
 ///
-/// A matrix is a rank-2 view with unit stride in one dimension and a leading dimension that is at
-/// least the other extent; anything else is `errc::layout_unsupported`. What is written must not
-/// share elements with what is read (`errc::aliasing`) unless a request says otherwise.
-/// `deterministic` asks for the same bits on every run of the same request on the same device.
+/// A matrix is a rank-2 view with unit stride in one dimension and a leading dimension of at least
+/// the other extent; anything else is `errc::layout_unsupported`. An operand that is written must
+/// not share elements with one that is read (`errc::aliasing`) unless a request says otherwise.
+/// `deterministic` gives the same bits for every run of the same request on the same device.
 namespace troupe::blas {
 
 /// Multiplies two matrices: c = alpha · op_a(a) · op_b(b) + beta · c.
 ///
-/// a is [m, k], b is [k, n], c is [m, n]. Reads a and b, and c unless beta is zero (old NaNs then
-/// do not survive). With k = 0 or alpha = 0, c = beta · c. Each of a, b and c may be row- or
+/// a is [m, k], b is [k, n], c is [m, n]. Reads a and b, and c unless beta is zero (NaNs in the old
+/// c then have no effect). With k = 0 or alpha = 0, c = beta · c. Each of a, b and c may be row- or
 /// column-major.
 ///
 /// Types of a, b → c: f32, f64, c64, c128; f16 → f16 or f32, bf16 → bf16 or f32, accumulated in
@@ -41,9 +41,9 @@ struct TROUPE_EXPORT gemm {
 
 /// Adds two matrices: c = alpha · op_a(a) + beta · op_b(b).
 ///
-/// All three are [m, n], each row- or column-major. An operand whose factor is zero is not read.
-/// c may be the same view as a or b (in place), but must not overlap them otherwise.
-/// Types: f32, f64, c64, c128. Errors: as `gemm`. Source: cuBLAS geam.
+/// All three are [m, n], each row- or column-major. An operand whose factor is zero is not read. c
+/// may be the same view as a or b (in place), but must not overlap them in any other way. Types:
+/// f32, f64, c64, c128. Errors: as `gemm`. Source: cuBLAS geam.
 struct TROUPE_EXPORT geam {
   static constexpr std::string_view name = "blas.geam";
   using reply = void;

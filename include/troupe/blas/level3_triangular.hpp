@@ -5,8 +5,8 @@
 
 /// BLAS level 3: products and solves with triangular matrices, and a product into a triangle.
 ///
-/// Rules and errors as in `level3.hpp`. Of a triangular matrix a, only triangle `uplo` is read,
-/// without its diagonal when `diag` is unit. a and b may each be in any order. b is updated in
+/// Rules and errors as in `level3.hpp`. Only triangle `uplo` of a triangular matrix a is read,
+/// without the diagonal if `diag` is unit. a and b may each have any storage order. b is updated in
 /// place; with alpha = 0 it becomes zero without being read. Types: f32, f64, c64, c128.
 namespace troupe::blas {
 
@@ -34,7 +34,7 @@ struct TROUPE_EXPORT trmm {
 /// Solves triangular systems: op_a(a) · x = alpha · b (left), or x · op_a(a) = alpha · b (right).
 ///
 /// b is [m, n] and becomes x; a is [m, m] (left) or [n, n] (right). A zero on the diagonal is not
-/// looked for: it gives infinities and NaNs. Source: BLAS xTRSM.
+/// detected; it gives infinities and NaNs. Source: BLAS xTRSM.
 struct TROUPE_EXPORT trsm {
   static constexpr std::string_view name = "blas.trsm";
   using reply = void;
@@ -54,10 +54,10 @@ struct TROUPE_EXPORT trsm {
 
 /// Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c.
 ///
-/// a is [n, k], b is [k, n], c is [n, n], updated in triangle `uplo`; the other one is neither read
-/// nor written. For products that are known to be symmetric, as a · d · aᵀ is with a symmetric d.
-/// Each of a, b and c may be in any order. The triangle's old content is not read when beta is
-/// zero. Source: LAPACK 3.12 xGEMMTR, OpenBLAS xGEMMT.
+/// a is [n, k], b is [k, n]; c is [n, n], updated in triangle `uplo`; the other triangle is neither
+/// read nor written. Use it for products known to be symmetric, such as a · d · aᵀ with a symmetric
+/// d. Each of a, b and c may have any storage order. The triangle's old content is not read if beta
+/// is zero. Source: LAPACK 3.12 xGEMMTR, OpenBLAS xGEMMT.
 struct TROUPE_EXPORT gemmt {
   static constexpr std::string_view name = "blas.gemmt";
   using reply = void;

@@ -4,17 +4,17 @@
 #include <troupe/blaslt/modes.hpp>
 #include <troupe/request/request.hpp>
 
-/// Matrix products with what follows them in the same pass.
+/// Matrix products with an epilogue in the same pass.
 namespace troupe::blaslt {
 
 /// Multiplies two matrices and applies an epilogue:
 /// d = epilogue(alpha · op_a(a) · op_b(b) + beta · c).
 ///
-/// a is [m, k], b is [k, n], c and d are [m, n]; or all have one more extent, the first, which
-/// counts products (its stride may be 0 in what is read). Each matrix has unit stride in one of its
-/// dimensions and any leading dimension in the other; c has d's order. With an extent of one d lies
-/// in both: it has the one in which the rest of the request fits. `c` is given exactly where beta
-/// is not zero, and may be the very view d.
+/// a is [m, k], b is [k, n], c and d are [m, n]; or all have an additional first extent that counts
+/// products (in operands that are read its stride may be 0). Each matrix has unit stride in one
+/// dimension and any leading dimension in the other; c has d's storage order. If an extent of d is
+/// one, d has both orders; the one that suits the rest of the request is taken. `c` is given if and
+/// only if beta is not zero, and may be the same view as d.
 ///
 /// Types of a, b → d, with c of d's type: f64; f32, with `math`; f16, bf16 → the same or f32; c64,
 /// c128; i8 → i32 (alpha and beta integers, sums modulo 2³²), i8 (rounded to nearest even,
@@ -42,19 +42,20 @@ namespace troupe::blaslt {
 /// contiguous rows are ⌈k/128⌉ rounded up to 4 apart. `amax_d` receives the largest magnitude
 /// before scale_d: f32, one element.
 ///
-/// Where cuBLASLt has rules of its own, both backends obey them (`unsupported`): k not 0; i8 → i32
-/// and i8: a row-major, b column-major (k contiguous in both), k, d's contiguous extent, leading
-/// dimensions and addresses multiples of 4; fp8: the same with 16, leading dimensions in bytes;
-/// `drelu` with k above 1; a factor that is conjugated (c64, c128) in the other order than d.
+/// Both backends enforce cuBLASLt's own rules (`unsupported`). k must not be 0. i8 → i32 and i8 →
+/// i8: a row-major, b column-major (k contiguous in both); k, d's contiguous extent, leading
+/// dimensions and addresses must be multiples of 4. fp8: the same with multiples of 16, leading
+/// dimensions in bytes. `drelu` needs k above 1. c64, c128: a conjugated factor must have the
+/// storage order opposite to d's.
 ///
-/// `tuning` and `candidates` (1 to 64) are for a GPU: `timed` runs the candidates for the first
-/// request of a kind, which waits for its lane meanwhile, and keeps the choice, on disk too.
-/// `fast_accumulation` lets fp8 sums stay in the tensor cores' short accumulators.
+/// `tuning` and `candidates` (1 to 64) apply to a GPU. `timed` runs the candidates for the first
+/// request of a kind, which waits for its lane meanwhile, and stores the choice, also on disk.
+/// `fast_accumulation` permits fp8 sums to stay in the tensor cores' short accumulators.
 ///
-/// \errors `shape_mismatch`, `type_mismatch`, `layout_unsupported`, `aliasing`, `invalid_argument`
-/// for an operand missing or not wanted and for factors that do not fit; `unsupported` for a rule
-/// of cuBLASLt's or, on a GPU, for what it does not offer. Source: cuBLAS documentation,
-/// cublasLtMatmul.
+/// \errors `shape_mismatch`, `type_mismatch`, `layout_unsupported`, `aliasing`; `invalid_argument`
+/// for a missing or superfluous operand and for unsuitable factors; `unsupported` if a rule of
+/// cuBLASLt is violated or, on a GPU, if it has no kernel for the request. Source: cuBLAS
+/// documentation, cublasLtMatmul.
 struct TROUPE_EXPORT matmul {
   static constexpr std::string_view name = "blaslt.matmul";
   using reply = void;

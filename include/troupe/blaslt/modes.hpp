@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Choices of a matrix product with an epilogue.
+/// Options of a matrix product with an epilogue.
 namespace troupe::blaslt {
 
 /// What is done to the product before it is stored, in the same pass. With
@@ -33,16 +33,16 @@ enum class epilogue : std::uint8_t {
   bgrad_b,
 };
 
-/// What one factor of an fp8 operand's scale belongs to.
+/// The part of an fp8 operand that one scale factor applies to.
 enum class scaling : std::uint8_t {
   tensor,         ///< the whole operand: one factor
   outer_vector,   ///< a row of a, a column of b: [m] and [n]
-  block_128,      ///< 128 neighbours along k: [m, ⌈k/128⌉] and [⌈k/128⌉, n], m and n contiguous
+  block_128,      ///< 128 consecutive k: [m, ⌈k/128⌉] and [⌈k/128⌉, n], m and n contiguous
   block_128x128,  ///< 128 by 128: [⌈m/128⌉, ⌈k/128⌉] and [⌈k/128⌉, ⌈n/128⌉], k contiguous
 };
 
-/// How the kernel is chosen, once for requests of one kind: the library's first proposal, or the
-/// fastest of its `candidates` first ones, measured.
+/// How the kernel is chosen, once for all requests of one kind: the library's first proposal, or
+/// the fastest of its first `candidates` proposals, measured.
 enum class tuning : std::uint8_t { heuristic, timed };
 
 }  // namespace troupe::blaslt

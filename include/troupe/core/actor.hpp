@@ -19,7 +19,7 @@ namespace detail {
 
 using actor_factory = unique_function<std::unique_ptr<actor>()>;
 
-/// What the runtime must know of an actor type.
+/// What the runtime must know about an actor type.
 struct actor_traits {
   bool reentrant = false;
   const std::type_info* type = nullptr;
@@ -34,7 +34,7 @@ constexpr actor_traits traits_of() {
 TROUPE_EXPORT any_actor_ref spawn_child(actor_cell& parent, actor_factory make,
                                         spawn_options options, actor_traits traits);
 
-/// A factory that makes each incarnation from copies of the arguments.
+/// A factory that constructs each incarnation from copies of the arguments.
 template <class A, class... Args>
 actor_factory factory_of(Args&&... args) {
   static_assert((std::is_copy_constructible_v<std::decay_t<Args>> && ...),
@@ -63,12 +63,13 @@ TROUPE_EXPORT void watch_with(actor_cell& watcher, actor_cell& watched,
 
 }  // namespace detail
 
-/// Base of all actors. Handlers are public overloads `handle(M)`; they return the reply: nothing, a
-/// value, a `result`, a `future` or a `task` (a coroutine). One message is handled at a time; while
-/// a coroutine handler waits, the next message waits too, unless the actor declares
-/// `static constexpr bool reentrant = true`. A handler's exception is a failure for the supervisor.
+/// Base class of all actors. A handler is a public overload `handle(M)`. It returns the reply:
+/// nothing, a value, a `result`, a `future` or a `task` (a coroutine). An actor handles one message
+/// at a time. While a coroutine handler is suspended, the next message waits too, unless the actor
+/// declares `static constexpr bool reentrant = true`. An exception from a handler is a failure that
+/// the supervisor decides on.
 ///
-/// Functions that take `self` want `this`: C++20 cannot deduce the derived type otherwise.
+/// Functions with a parameter `self` expect `this`, because C++20 cannot deduce the derived type.
 class TROUPE_EXPORT actor {
  public:
   actor();
@@ -77,7 +78,7 @@ class TROUPE_EXPORT actor {
   virtual ~actor();
 
  protected:
-  /// Called in the actor's turn, before its first message; a throw is a failure.
+  /// Called in the actor's turn, before its first message; an exception is a failure.
   virtual void pre_start() {}
   /// Called before the last incarnation is destroyed.
   virtual void post_stop() noexcept {}
@@ -85,19 +86,19 @@ class TROUPE_EXPORT actor {
   virtual void pre_restart(const error& reason) noexcept;
   /// Called on the new incarnation after a restart; by default `pre_start`.
   virtual void post_restart(const error& reason);
-  /// How this actor looks after its children; asked once per incarnation.
+  /// How this actor supervises its children; called once per incarnation.
   [[nodiscard]] virtual troupe::supervision supervise() const { return {}; }
 
   [[nodiscard]] actor_id id() const noexcept;
   [[nodiscard]] troupe::system& system() const noexcept;
 
-  // Of the message that is being handled; a coroutine asks before it first waits.
-  /// Until then whoever asked waits for the answer, by the system's clock; `time_point::max()`
-  /// where there is no limit. To be handed on: `other.ask(m, {.deadline = current_deadline()})`.
+  // About the message being handled. A coroutine must call these before it first suspends.
+  /// When the asker stops waiting for the reply, on the system's clock; `time_point::max()` if
+  /// there is no limit. Pass it on with `other.ask(m, {.deadline = current_deadline()})`.
   [[nodiscard]] std::chrono::steady_clock::time_point current_deadline() const noexcept;
-  /// The actor that sent it, if this actor declares `static constexpr bool knows_sender = true` and
-  /// an actor's turn sent it; else invalid. `current_sender().as<A>()` is the reference by its
-  /// type.
+  /// The actor that sent the message. Valid only if this actor declares
+  /// `static constexpr bool knows_sender = true` and the message was sent from an actor's turn.
+  /// `current_sender().as<A>()` is the typed reference.
   [[nodiscard]] any_actor_ref current_sender() const noexcept;
 
   template <class Self>
@@ -105,7 +106,7 @@ class TROUPE_EXPORT actor {
     return actor_ref<Self>(*self->cell_);
   }
 
-  /// Spawns a child, which stops before this actor does.
+  /// Spawns a child. A child stops before its parent does.
   template <class A, class... Args>
   actor_ref<A> spawn(spawn_options options, Args&&... args) {
     return detail::typed<A>(detail::spawn_child(*cell_,
@@ -117,26 +118,26 @@ class TROUPE_EXPORT actor {
     return spawn<A>(spawn_options{}, std::forward<Args>(args)...);
   }
 
-  /// Stops this actor after the message it is handling.
+  /// Stops this actor after the message that it is handling.
   void stop() noexcept;
 
-  /// Tells this actor `message` once, `delay` from now.
+  /// Sends `message` to this actor once, after `delay`.
   template <class Self, class M>
   timer after(Self* self, std::chrono::nanoseconds delay, M message) {
     return detail::begin_timer(self, *self->cell_, delay, std::chrono::nanoseconds::zero(),
                                std::move(message));
   }
 
-  /// Tells this actor a copy of `message` every `period`. A tick is skipped while the one before
-  /// is still in the mailbox.
+  /// Sends this actor a copy of `message` every `period`. A tick is skipped if the previous one is
+  /// still in the mailbox.
   template <class Self, class M>
   timer every(Self* self, std::chrono::nanoseconds period, M message) {
     static_assert(std::is_copy_constructible_v<M>, "every: each tick needs a copy of the message");
     return detail::begin_timer(self, *self->cell_, period, period, std::move(message));
   }
 
-  /// Sends this actor a `terminated` when the other has stopped; at once if it has. To watch it
-  /// again before that, as a new incarnation does when it starts, changes nothing.
+  /// Sends this actor a `terminated` when `other` has stopped; at once if it has stopped already.
+  /// Watching an actor that is already watched has no effect, so a new incarnation may repeat it.
   template <class Self>
   void watch(Self* self, const any_actor_ref& other) {
     static_assert(handles<Self, terminated>, "watch: this actor has no handle(terminated)");
@@ -144,11 +145,11 @@ class TROUPE_EXPORT actor {
       return detail::make_pooled<detail::envelope<Self, terminated, false>>(t);
     });
   }
-  /// After this no `terminated` of the other is handled.
+  /// After this call no `terminated` of `other` is handled.
   void unwatch(const any_actor_ref& other) noexcept;
 
-  /// Puts a message aside until `unstash_all`. Return the future as the handler's reply; it fails
-  /// with `errc::mailbox_full` when the stash is full.
+  /// Sets a message aside until `unstash_all`. Return the future as the handler's reply; it fails
+  /// with `errc::mailbox_full` if the stash is full.
   template <class Self, class M>
   auto stash(Self* self, M message) {
     using envelope = detail::envelope<Self, M, true>;
@@ -159,7 +160,7 @@ class TROUPE_EXPORT actor {
     detail::put_aside(*self->cell_, *m);
     return later;
   }
-  /// Puts what was stashed before everything else in the mailbox, in its old order.
+  /// Puts the stashed messages at the front of the mailbox, in their original order.
   void unstash_all() noexcept;
 
  private:

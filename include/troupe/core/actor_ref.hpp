@@ -11,32 +11,33 @@
 
 namespace troupe {
 
-/// Unique in the process, never reused.
+/// Unique within the process and never reused.
 enum class actor_id : std::uint64_t {};
 
 /// What a watcher receives when the watched actor has stopped.
 struct terminated {
   actor_id id{};
-  /// The failure that ended it, with its `cause` where it has one; empty when it was told to stop.
+  /// The failure that ended it, with its `cause` if there is one; empty if it was told to stop.
   std::optional<error> reason;
 };
 
-/// How long an ask waits for its reply. The handler learns until when: `actor::current_deadline`.
+/// How long an ask waits for its reply. The handler sees the limit in `actor::current_deadline`.
 struct ask_options {
-  /// Then the reply is `errc::timed_out`; the request itself goes on. Zero: no limit. As of
-  /// `future::timeout`.
+  /// When this time has passed, the reply is `errc::timed_out`, as with `future::timeout`; the
+  /// handler is not interrupted. Zero means no limit.
   std::chrono::nanoseconds timeout{0};
-  /// Then the reply is `errc::cancelled`; the request itself goes on.
+  /// When a stop is requested, the reply is `errc::cancelled`; the handler is not interrupted.
   std::stop_token stop{};
-  /// The same as a moment of the system's clock, for a handler that asks on behalf of its asker.
+  /// Like `timeout`, but a time point of the system's clock, for a handler that passes on its
+  /// asker's deadline.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 template <class A>
 class actor_ref;
 
-/// A reference to an actor, whatever its type. Copies refer to the same actor. The address
-/// outlives restarts, and the actor: messages to one that has stopped are dead letters.
+/// An untyped reference to an actor. Copies refer to the same actor. The address stays valid across
+/// restarts and after the actor has stopped; messages to a stopped actor become dead letters.
 class TROUPE_EXPORT any_actor_ref {
  public:
   any_actor_ref() = default;
@@ -50,22 +51,22 @@ class TROUPE_EXPORT any_actor_ref {
     if (cell_ != nullptr) release();
   }
 
-  /// False when default-constructed or moved from. All else needs a valid reference.
+  /// False if default-constructed or moved from. All other functions need a valid reference.
   [[nodiscard]] bool valid() const noexcept { return cell_ != nullptr; }
   [[nodiscard]] actor_id id() const noexcept;
-  /// The path in the tree of actors, such as "/orders/3".
+  /// The path in the actor tree, such as "/orders/3".
   [[nodiscard]] std::string path() const;
   [[nodiscard]] bool stopped() const noexcept;
-  /// About how many messages it has not finished: in its mailbox, in its handler, and those whose
-  /// reply is still to come.
+  /// Approximate number of unfinished messages: in the mailbox, in the handler, or handled with the
+  /// reply still pending.
   [[nodiscard]] std::int64_t load() const noexcept;
-  /// The reference by its type; invalid where it is another type's. Of its exact type: no base.
+  /// A typed reference; invalid unless the actor is of exactly type `A` (a base does not match).
   template <class A>
   [[nodiscard]] actor_ref<A> as() const noexcept;
 
-  /// Stops it after the message it is handling. What waits in its mailbox is not handled.
+  /// Stops it after the message that it is handling. Messages in its mailbox are not handled.
   void stop() const noexcept;
-  /// Stops it once it has handled what its mailbox holds now.
+  /// Stops it once it has handled the messages now in its mailbox.
   void stop_after_mailbox() const noexcept;
 
   /// Ready when the actor has stopped.
@@ -86,11 +87,12 @@ class TROUPE_EXPORT any_actor_ref {
 
 namespace detail {
 
-/// Puts the message into the mailbox, or answers it with the reason why not; then false.
+/// Puts the message into the mailbox. If that fails, answers the message with the error and returns
+/// false.
 TROUPE_EXPORT bool post(actor_cell& cell, message& m) noexcept;
-/// Puts it in once there is a place, and says so.
+/// Puts the message into the mailbox once there is room, then completes `placed`.
 TROUPE_EXPORT void post_when_room(actor_cell& cell, message& m, promise<void> placed);
-/// Notes which actor's turn sends it, if any.
+/// Records the actor whose turn sends the message, if there is one.
 TROUPE_EXPORT void note_sender(message& m);
 TROUPE_EXPORT void note_deadline_of(message& m, std::chrono::steady_clock::time_point deadline);
 inline void note_deadline(message& m, std::chrono::steady_clock::time_point deadline) {
@@ -98,23 +100,24 @@ inline void note_deadline(message& m, std::chrono::steady_clock::time_point dead
 }
 [[nodiscard]] TROUPE_EXPORT bool is_of_type(const actor_cell& cell,
                                             const std::type_info& type) noexcept;
-/// Helps a thread that waits for the actor's reply.
+/// The driver for a thread that waits for the actor's reply.
 [[nodiscard]] TROUPE_EXPORT completion_driver* driver_of(actor_cell& cell) noexcept;
 [[nodiscard]] TROUPE_EXPORT std::shared_ptr<timer_service> timers_of(actor_cell& cell);
 [[nodiscard]] TROUPE_EXPORT error cancelled_error();
 
-/// When an ask ends, from now and by the system's clock; the greatest values where it does not.
+/// When an ask ends, as a duration from now and as a time point; both are `max()` if it has no
+/// limit.
 struct ask_limit {
-  std::chrono::nanoseconds patience;
+  std::chrono::nanoseconds timeout;
   std::chrono::steady_clock::time_point deadline;
 };
 [[nodiscard]] TROUPE_EXPORT ask_limit limit_of(const ask_options& options, actor_cell& cell);
 
 template <class T>
-future<T> limit(future<T> reply, std::chrono::nanoseconds patience, std::stop_token stop,
+future<T> limit(future<T> reply, std::chrono::nanoseconds timeout, std::stop_token stop,
                 actor_cell& cell);
 
-/// The message on its way to an A.
+/// Wraps the message for an actor of type `A`.
 template <class A, bool Asked, class M>
 auto* enclose(M&& message) {
   using body = std::remove_cvref_t<M>;
@@ -127,22 +130,23 @@ auto* enclose(M&& message) {
 
 }  // namespace detail
 
-/// A typed reference: what its actor does not handle does not compile.
+/// A typed reference. Sending a message that the actor does not handle does not compile.
 template <class A>
 class actor_ref : public any_actor_ref {
  public:
   using any_actor_ref::any_actor_ref;
 
-  /// Sends without expecting a reply. False: refused (full or stopped), told to the dead letters.
-  /// Throws what copying the message throws; then nothing is sent.
+  /// Sends a message without a reply. False if it was refused (mailbox full or actor stopped); it
+  /// then becomes a dead letter. If copying the message throws, nothing is sent.
   template <class M>
   bool tell(M&& message) const {
     return detail::post(cell(), *detail::enclose<A, false>(std::forward<M>(message)));
   }
 
-  /// The same, but never waits for room, whatever the mailbox does when it is full: the future is
-  /// ready when the message has its place. `errc::mailbox_full` where it could never fit,
-  /// `errc::actor_stopped`. Messages that are sent before it is ready may overtake this one.
+  /// Like `tell`, but never blocks, whatever the mailbox's overflow policy. The future is ready
+  /// when the message is in the mailbox. It fails with `errc::mailbox_full` if the message can
+  /// never fit, and with `errc::actor_stopped`. Messages sent before it is ready may overtake this
+  /// one.
   template <class M>
   future<void> send(M&& message) const {
     promise<void> placed;
@@ -152,8 +156,9 @@ class actor_ref : public any_actor_ref {
     return done;
   }
 
-  /// Sends and returns the future reply; its type follows from `handle`. A handler that throws, a
-  /// refused or dropped message and an actor that stops before it replies all answer an error.
+  /// Sends a message and returns its future reply; the type follows from `handle`. If the handler
+  /// throws, the message is refused or dropped, or the actor stops before it replies, the future
+  /// holds an error.
   template <class M>
   auto ask(M&& message) const {
     return ask_before(std::forward<M>(message), std::chrono::steady_clock::time_point::max());
@@ -163,7 +168,7 @@ class actor_ref : public any_actor_ref {
   auto ask(M&& message, const ask_options& options) const {
     const detail::ask_limit limit = detail::limit_of(options, cell());
     auto reply = ask_before(std::forward<M>(message), limit.deadline);
-    return detail::limit(std::move(reply), limit.patience, options.stop, cell());
+    return detail::limit(std::move(reply), limit.timeout, options.stop, cell());
   }
 
  private:
@@ -184,9 +189,9 @@ actor_ref<A> any_actor_ref::as() const noexcept {
 }
 
 template <class T>
-future<T> detail::limit(future<T> reply, std::chrono::nanoseconds patience, std::stop_token stop,
+future<T> detail::limit(future<T> reply, std::chrono::nanoseconds timeout, std::stop_token stop,
                         actor_cell& cell) {
-  const bool timed = patience != std::chrono::nanoseconds::max();
+  const bool timed = timeout != std::chrono::nanoseconds::max();
   const bool stoppable = stop.stop_possible();
   if (!timed && !stoppable) return reply;
   promise<T> sink(reply.driver());
@@ -197,7 +202,7 @@ future<T> detail::limit(future<T> reply, std::chrono::nanoseconds patience, std:
   timer_id alarm{};
   if (timed) {
     timers = timers_of(cell);
-    alarm = contest->lose_after(*timers, patience);
+    alarm = contest->lose_after(*timers, timeout);
   }
   struct on_stop {
     entry e;

@@ -8,25 +8,25 @@
 
 namespace troupe {
 
-/// What an actor is at.
+/// What an actor is doing.
 enum class actor_state : std::uint8_t {
   starting,
   active,
-  failed,      ///< its supervisor decides, or the backoff runs
-  restarting,  ///< its old incarnation ends, or its siblings' do
+  failed,      ///< waiting for its supervisor's decision or for the backoff
+  restarting,  ///< its old incarnation, or those of its siblings, are being ended
   stopping,
 };
 
 [[nodiscard]] TROUPE_EXPORT std::string_view to_string(actor_state state) noexcept;
 
-/// One actor of `system::actors`, as it was for a moment.
+/// One actor of `system::actors`: a snapshot.
 struct actor_status {
   any_actor_ref actor;
   std::string path;
   actor_state state{};
-  std::int64_t mailbox = 0;     ///< messages that wait in it; about
-  std::int64_t unfinished = 0;  ///< handled, while the reply is still to come
-  std::int64_t restarts = 0;    ///< of its life
+  std::int64_t mailbox = 0;     ///< messages waiting in the mailbox; approximate
+  std::int64_t unfinished = 0;  ///< messages handled whose reply is still pending
+  std::int64_t restarts = 0;    ///< since it was spawned
 };
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 namespace detail {
 
 /// A timer of an actor, shared by its handle, its alarm and its message. The flags are sequentially
-/// consistent: an alarm that re-arms looks at `cancelled` after it stored its new id.
+/// consistent, because an alarm that re-arms reads `cancelled` after it has stored its new id.
 struct TROUPE_EXPORT timer_state {
   explicit timer_state(std::shared_ptr<timer_service> s) noexcept : service(std::move(s)) {}
   void cancel() noexcept;
@@ -22,11 +22,12 @@ struct TROUPE_EXPORT timer_state {
   std::atomic<timer_id> alarm{};
   std::atomic<bool> cancelled{false};
   std::atomic<bool> in_mailbox{false};
-  bool repeats = false;  ///< of the actor's turns
+  bool repeats = false;  ///< accessed only in the actor's turns
 };
 
-/// The message of a timer: dropped if the timer was cancelled after it was sent. What it says is
-/// copied in the turn that handles it, so that a copy that throws is a failure of its actor.
+/// The message of a timer. It is dropped if the timer was cancelled after the message was sent. The
+/// body is copied in the turn that handles it, so an exception from the copy is a failure of the
+/// actor.
 template <class A, class M>
 struct timer_envelope final : message {
   timer_envelope(std::shared_ptr<M> b, std::shared_ptr<timer_state> s)
@@ -69,19 +70,19 @@ struct timer_envelope final : message {
 };
 
 [[nodiscard]] TROUPE_EXPORT std::shared_ptr<timer_state> new_timer(actor_cell& cell);
-/// `make` is called at each alarm. A period of zero: once.
+/// Calls `make` at each alarm. A period of zero means once.
 TROUPE_EXPORT void arm(actor_cell& cell, std::shared_ptr<timer_state> state,
                        std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
                        unique_function<message*()> make);
 
 }  // namespace detail
 
-/// Cancels what `actor::after` or `actor::every` began; in a turn of that actor.
+/// Handle to a timer started by `actor::after` or `actor::every`. Use it in that actor's turns.
 class timer {
  public:
   timer() = default;
   explicit timer(std::shared_ptr<detail::timer_state> state) noexcept : state_(std::move(state)) {}
-  /// After this no message of the timer is handled, not even one that is in the mailbox already.
+  /// After this call no message of the timer is handled, even if one is already in the mailbox.
   void cancel() noexcept {
     if (state_) state_->cancel();
   }

@@ -10,17 +10,18 @@ namespace troupe::detail {
 
 /// Recycled memory blocks for what every request needs: future states, messages, continuations.
 ///
-/// Each thread owns two magazines of free blocks per size class and touches nothing shared until
-/// both are empty or full; then one whole magazine moves to or from a global depot under its lock.
-/// So a block that is always freed by another thread than the one that takes it costs one lock per
-/// `magazine_blocks` blocks. The depot is bounded: what exceeds it goes back to the system.
+/// Each thread owns two magazines of free blocks per size class. It touches nothing shared until
+/// both are empty or both are full; then it exchanges one whole magazine with a global depot, under
+/// the depot's lock. So if blocks are always freed by another thread than the one that takes them,
+/// the cost is one lock per `magazine_blocks` blocks. The depot is bounded; blocks beyond the bound
+/// are returned to the operating system.
 struct block_pool {
   static constexpr std::size_t smallest_bytes = 64;
   static constexpr std::size_t class_count = 4;  // 64, 128, 256, 512
   static constexpr std::size_t largest_bytes = smallest_bytes << (class_count - 1);
   static constexpr std::size_t magazine_blocks = 64;
 
-  /// The class that holds `bytes`, or `class_count` when the pool does not.
+  /// The smallest class that holds `bytes`, or `class_count` if none does.
   static constexpr std::size_t class_of(std::size_t bytes) noexcept {
     std::size_t index = 0;
     while (index < class_count && (smallest_bytes << index) < bytes)
@@ -37,7 +38,7 @@ template <class T>
 inline constexpr bool is_pooled =
     sizeof(T) <= block_pool::largest_bytes && alignof(T) <= block_pool::smallest_bytes;
 
-/// Like `new T(…)`, in a recycled block where one is large enough.
+/// Like `new T(…)`, but in a recycled block if one is large enough.
 template <class T, class... Args>
 [[nodiscard]] T* make_pooled(Args&&... args) {
   if constexpr (is_pooled<T>) {

@@ -4,8 +4,8 @@
 
 namespace troupe::detail {
 
-/// `after` later than `from`, which is not before the clock's epoch; the last moment there is where
-/// that would lie beyond it, which is never.
+/// `from + after`, saturated at `time_point::max()`, which means never. `from` must not be before
+/// the clock's epoch.
 [[nodiscard]] constexpr std::chrono::steady_clock::time_point deadline_after(
     std::chrono::steady_clock::time_point from, std::chrono::nanoseconds after) noexcept {
   using time_point = std::chrono::steady_clock::time_point;

@@ -8,13 +8,13 @@
 
 namespace troupe {
 
-/// A message to another actor in place of an answer; what `delegate` returns.
+/// A message to another actor in place of a reply; returned by `delegate`.
 template <class A, class M>
 class [[nodiscard]] delegated {
  public:
   delegated(actor_ref<A> to, M message) : to_(std::move(to)), message_(std::move(message)) {}
 
-  // For the runtime: `from` was asked, or told; with its sender and its deadline.
+  // For the runtime: sends the message with the reply sink, sender and deadline of `from`.
   template <class Envelope>
   void send(Envelope& from, detail::actor_cell& cell) {
     auto* m = detail::make_pooled<detail::envelope<A, M, Envelope::asked>>(std::move(message_));
@@ -29,9 +29,9 @@ class [[nodiscard]] delegated {
   M message_;
 };
 
-/// What a handler returns to have `other` handle `message` in its place: the reply goes from there
-/// straight to whoever asked, an error as well, and this actor is done with it. The other one
-/// learns the asker's deadline and the first sender.
+/// Returned by a handler to let `other` handle `message` in its place. The reply, or the error,
+/// goes from `other` directly to the asker; this actor has no further part in it. `other` sees the
+/// asker's deadline and the original sender.
 template <class A, class M>
 delegated<A, std::remove_cvref_t<M>> delegate(const actor_ref<A>& other, M&& message) {
   static_assert(handles<A, std::remove_cvref_t<M>>,

@@ -8,15 +8,15 @@
 
 namespace troupe::detail {
 
-/// A coroutine that a handler began; part of its actor until it ends.
+/// A coroutine started by a handler; it belongs to its actor until it ends.
 struct turn_task {
   turn_task* previous = nullptr;
   turn_task* next = nullptr;
-  /// Ends it without resuming it; answers with the error.
+  /// Ends the coroutine without resuming it, and answers its message with the error.
   void (*abandon)(turn_task& self, const error& reason) noexcept = nullptr;
 };
 
-/// Counts a message whose handler has not finished: a system that shuts down waits for it.
+/// Counts a message whose handler has not finished; a system that shuts down waits for it.
 class TROUPE_EXPORT unfinished {
  public:
   explicit unfinished(actor_cell& cell) noexcept;
@@ -31,28 +31,28 @@ class TROUPE_EXPORT unfinished {
   void finish() noexcept;
 
   actor_cell* cell_;
-  bool late_;  ///< begun after the shutdown had come to its actor
+  bool late_;  ///< started after the shutdown had reached its actor
 };
 
-/// Of the message that is being handled, which goes on as another.
+/// Takes the context of the message being handled, to pass it on with another message.
 [[nodiscard]] TROUPE_EXPORT std::unique_ptr<message_context> take_context(
     actor_cell& cell) noexcept;
 TROUPE_EXPORT void adopt(actor_cell& cell, turn_task& begun) noexcept;
 TROUPE_EXPORT void finish(actor_cell& cell, turn_task& ended,
                           std::unique_ptr<error> failed) noexcept;
-TROUPE_EXPORT turn_home& home_of(actor_cell& cell) noexcept;
+TROUPE_EXPORT resume_target& resume_target_of(actor_cell& cell) noexcept;
 [[nodiscard]] inline std::unique_ptr<error> current_failure() noexcept {
   return std::make_unique<error>(current_exception_error());
 }
 
-/// Runs a coroutine handler. Keeps its message, which the handler may have taken by reference.
+/// Runs a coroutine handler. It keeps the message, because the handler may hold references to it.
 template <class Envelope, class R>
 struct handler_task final : turn_task {
   handler_task(Envelope& m, task<R> w, actor_cell& c)
       : kept(&m), work(std::move(w)), cell(&c), counted(c) {
     abandon = &abandon_task;
     auto& promise = work.handle().promise();
-    promise.home = &home_of(c);
+    promise.home = &resume_target_of(c);
     promise.finished = &finished;
     promise.finished_argument = this;
   }
@@ -94,11 +94,11 @@ struct handler_task final : turn_task {
   unfinished counted;
 };
 
-/// What a handler returns that hands its message on to another actor.
+/// Whether a handler's return type passes its message on to another actor.
 template <class T>
 inline constexpr bool is_delegated = false;
 
-/// A message on its way to an A, with room for the reply when it was asked.
+/// A message to an actor of type `A`, with a sink for the reply if it was asked.
 template <class A, class M, bool Asked>
 struct envelope final : message {
   static constexpr bool asked = Asked;

@@ -20,9 +20,9 @@ class future;
 
 namespace detail {
 
-/// The error that stands for the exception in flight: a `failure`'s own, else `handler_failed`.
-/// Inline, so that the C++ runtime that caught the exception rethrows it: a program that links
-/// libstdc++ statically has one of its own, and another's knows of no exception.
+/// The error for the current exception: a `failure`'s own error, else `handler_failed`. Inline, so
+/// that the exception is rethrown by the C++ runtime that caught it: a program that links libstdc++
+/// statically has its own runtime, which does not know the exceptions of another one.
 [[nodiscard]] inline error current_exception_error() noexcept {
   try {
     throw;
@@ -55,8 +55,9 @@ inline constexpr bool is_future<future<T>> = true;
 
 }  // namespace detail
 
-/// The side that answers. Destroyed without an answer it answers `errc::no_reply`.
-/// Only the first answer counts; what waits, wakes; a continuation runs when `then` says.
+/// The producing side of a future. If destroyed without an answer, it answers `errc::no_reply`.
+/// Only the first answer counts. It wakes the threads that wait; for continuations see
+/// `future::then`.
 template <class T>
 class promise {
  public:
@@ -65,7 +66,7 @@ class promise {
   /// A thread that waits for the future calls `helper` meanwhile.
   explicit promise(completion_driver* helper) : promise() { state_->set_driver(helper); }
 
-  /// Nobody asks: answers go nowhere. To be assigned to.
+  /// A promise without a state: answers are discarded. Meant to be assigned to.
   explicit promise(detail::no_state_t) noexcept : state_(nullptr) {}
 
   promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -109,32 +110,33 @@ class promise {
     }
   }
 
-  /// Nobody waits for the answer any more: the future has been let go or has timed out, or the one
-  /// that `then` made of it, if its function returns something: one that returns nothing wants the
-  /// answer for itself.
-  /// Of a chain of many links one that is far away may be missed.
+  /// True if nobody waits for the answer any more: the future was dropped or has timed out. For a
+  /// future that `then` derived from it the same holds, unless the function given to `then` returns
+  /// void: such a function wants the answer itself. In a chain of more than 100 links the end is
+  /// not examined, and the result may be false.
   [[nodiscard]] bool abandoned() const noexcept { return in_vain(100); }
 
-  /// For the runtime: `abandoned`, looking as far as `links` allows.
+  /// For the runtime: `abandoned`, examining at most `links` links.
   [[nodiscard]] bool in_vain(int links) const noexcept {
     return state_ == nullptr || state_->in_vain(links);
   }
-  /// For the runtime: its own future has been let go, whatever was made of it.
+  /// For the runtime: its own future was dropped, whatever was derived from it.
   [[nodiscard]] bool let_go() const noexcept { return state_ == nullptr || state_->abandoned(); }
 
-  /// Not answered yet.
+  /// True if not answered yet.
   [[nodiscard]] bool pending() const noexcept { return state_ != nullptr; }
 
-  /// For the runtime: the state is the one that it will complete.
+  /// For the runtime: whether `state` is the one that this promise will complete.
   [[nodiscard]] bool answers(const future_state_base& state) const noexcept {
     return state_ == &state;
   }
 
-  /// For the runtime: what the answer continues, if that has been attached by now.
+  /// For the runtime: the continuation attached so far, or null.
   [[nodiscard]] detail::continuation* attached() const noexcept {
     return state_ == nullptr ? nullptr : state_->attached();
   }
-  /// For the runtime: answers what `other` did. What was attached to this one is the caller's.
+  /// For the runtime: takes over the state of `other`. The caller has taken over any continuation
+  /// that was attached to this one.
   void become(promise other) noexcept {
     std::swap(state_, other.state_);
     std::exchange(other.state_, nullptr)->destroy();
@@ -144,10 +146,10 @@ class promise {
   detail::future_state<T>* state_;
 };
 
-/// The side that waits. Letting it go neither waits nor cancels the work.
-/// `get`, `get_result`, `then`, `timeout` and `co_await` use it up; what is asked of it after that,
-/// but for `valid`, throws `failure` (`errc::invalid_argument`), or answers it where it answers
-/// errors.
+/// The consuming side. Dropping it neither waits for the work nor cancels it. `get`, `get_result`,
+/// `then`, `timeout` and `co_await` consume the future. After that, every function except `valid`
+/// fails with `errc::invalid_argument`: it returns the error if it returns a `result`, else throws
+/// `failure`.
 template <class T>
 class [[nodiscard]] future {
  public:
@@ -164,7 +166,7 @@ class [[nodiscard]] future {
     if (state_ != nullptr) state_->abandon();
   }
 
-  /// False when default-constructed, moved from or used up.
+  /// False if default-constructed, moved from or consumed.
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
   [[nodiscard]] bool ready() const { return state().ready(); }
 
@@ -175,11 +177,11 @@ class [[nodiscard]] future {
   bool wait_until(std::chrono::steady_clock::time_point deadline) const {
     return state().wait_until(deadline);
   }
-  bool wait_for(std::chrono::nanoseconds patience) const {
-    return wait_until(detail::deadline_after(std::chrono::steady_clock::now(), patience));
+  bool wait_for(std::chrono::nanoseconds timeout) const {
+    return wait_until(detail::deadline_after(std::chrono::steady_clock::now(), timeout));
   }
 
-  /// Blocks; the value, or throws `failure`.
+  /// Blocks; returns the value or throws `failure`.
   T get() {
     wait();
     const detail::state_guard guard(*state_);
@@ -190,7 +192,7 @@ class [[nodiscard]] future {
     if constexpr (!std::is_void_v<T>) return std::move(state.value());
   }
 
-  /// Blocks; the value or the error.
+  /// Blocks; returns the value or the error.
   result<T> get_result() {
     if (state_ == nullptr) [[unlikely]]
       return detail::no_future_error();
@@ -198,7 +200,8 @@ class [[nodiscard]] future {
     return take();
   }
 
-  /// The outcome, if ready; else the future stays as it is and the error is `errc::timed_out`.
+  /// The outcome if ready, which consumes the future; else `errc::timed_out`, and the future stays
+  /// valid.
   result<T> try_get() {
     if (state_ == nullptr) [[unlikely]]
       return detail::no_future_error();
@@ -206,24 +209,26 @@ class [[nodiscard]] future {
     return error{.code = errc::timed_out, .message = "the future is not ready"};
   }
 
-  /// A future of what `f` makes of this one's outcome. `f` takes a `result<T>`, or a `T` (nothing
-  /// for void): then an error skips it. If it returns a `result<U>` or a `future<U>`, the new
-  /// future is of `U`. What it throws becomes the error.
+  /// Returns a future of what `f` makes of this one's outcome. If `f` takes a `result<T>`, it is
+  /// always called. If it takes a `T` (or nothing, for void), an error skips it. If `f` returns a
+  /// `result<U>` or a `future<U>`, the new future is of `U`. An exception from `f` becomes the
+  /// error.
   ///
-  /// `f` runs on the completing thread, inside the completing call, or at once if this future is
-  /// ready; but not inside another continuation: then after that one, or when that one waits for a
-  /// future. So a chain of any length needs no more of the stack than one. A device's answer
-  /// continues on the device's thread for them, or on whichever thread waits for the device; that a
-  /// time limit has passed, on a thread for it. `f` may wait, for the same device as well; what
-  /// comes behind it is late by as much.
+  /// `f` runs on the completing thread, inside the completing call, or immediately if this future
+  /// is ready. Continuations do not nest: inside another continuation, `f` runs after that one, or
+  /// when that one waits for a future. So a chain of any length uses the stack of a single
+  /// continuation. Continuations of a device's answers run on the device's continuation thread, or
+  /// on a thread that waits for the device; those of an expired time limit run on a thread for that
+  /// purpose. `f` may block, even on the same device; it delays the continuations behind it.
   template <class F>
   auto then(F&& f);
 
-  /// This future, or `errc::timed_out` once `patience` has passed, or `errc::system_error` at once
-  /// where there is no thread for timers and none can be started. The work itself goes on.
-  future timeout(std::chrono::nanoseconds patience);
+  /// This future, or `errc::timed_out` once `timeout` has passed. Fails at once with
+  /// `errc::system_error` if the timer thread cannot be started. The work itself is not
+  /// interrupted.
+  future timeout(std::chrono::nanoseconds timeout);
 
-  /// For what derives from futures: gives the shared state away.
+  /// For code that derives futures: releases the shared state to the caller.
   [[nodiscard]] detail::future_state<T>& release_state() {
     detail::future_state<T>& given = state();
     state_ = nullptr;

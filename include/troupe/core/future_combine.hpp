@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace detail {
 
-/// The driver that all have, or none: one driver cannot wait for another's completions.
+/// The driver that all futures share, or null: one driver cannot wait for another's completions.
 template <class T>
 completion_driver* shared_driver(const std::vector<future<T>>& all) noexcept {
   completion_driver* driver = nullptr;
@@ -27,7 +27,7 @@ completion_driver* shared_driver(const std::vector<future<T>>& all) noexcept {
 template <class T>
 using gathered = std::conditional_t<std::is_void_v<T>, void, std::vector<stored<T>>>;
 
-/// Collects outcomes by position. acq_rel on the count: whoever comes last sees every slot.
+/// Collects outcomes by position. The count is acq_rel, so that the last to arrive sees every slot.
 template <class T>
 struct gathering {
   gathering(std::size_t count, promise<gathered<T>> s)
@@ -69,7 +69,8 @@ stored<T> value_of(result<T>& outcome) {
 
 }  // namespace detail
 
-/// All values in order once every future is ready; else the error of the first that failed.
+/// Ready when every future is: all values in order, or the error of the first one, by position,
+/// that failed.
 template <class T>
 future<detail::gathered<T>> when_all(std::vector<future<T>> all) {
   promise<detail::gathered<T>> sink(detail::shared_driver(all));
@@ -83,7 +84,7 @@ future<detail::gathered<T>> when_all(std::vector<future<T>> all) {
   return done;
 }
 
-/// Which future of `when_any` was first, and what it holds.
+/// The index and value of the future that completed first in `when_any`.
 template <class T>
 struct first_of {
   std::size_t index = 0;
@@ -94,7 +95,7 @@ struct first_of<void> {
   std::size_t index = 0;
 };
 
-/// The first future that completes, be it with an error; the others are let go.
+/// The outcome of the first future that completes, even if it is an error. The others are dropped.
 template <class T>
 future<first_of<T>> when_any(std::vector<future<T>> all) {
   struct contest {
@@ -120,7 +121,7 @@ future<first_of<T>> when_any(std::vector<future<T>> all) {
   return first;
 }
 
-/// Like the other `when_all`, for futures of different types; a void becomes an empty struct.
+/// Like the other `when_all`, for futures of different types. A void value is an empty struct.
 template <class... Ts>
   requires(sizeof...(Ts) > 0)
 future<std::tuple<detail::stored<Ts>...>> when_all(future<Ts>... all) {

@@ -18,12 +18,12 @@ class future_state_base;
 
 namespace detail {
 
-/// Runs on the completing thread and takes the state over: at once, or, where that thread is in the
-/// middle of something, another continuation included, soon.
+/// Runs on the completing thread and takes ownership of the state. It runs at once, or soon after
+/// if that thread is busy, for example in another continuation.
 struct continuation {
   void (*run)(continuation& self, future_state_base& state) noexcept = nullptr;
-  /// Nobody waits for what `run` would bring about. Called by the promise, which alone lets it run.
-  /// Null: somebody does. What follows is looked at as far as `links` allows.
+  /// Whether nobody waits for the result of `run`. Called by the promise, which alone lets `run`
+  /// start. Null means that somebody waits. At most `links` further continuations are examined.
   bool (*in_vain)(const continuation& self, int links) noexcept = nullptr;
   // While it is put off:
   continuation* after = nullptr;
@@ -32,19 +32,19 @@ struct continuation {
 
 }  // namespace detail
 
-/// What a promise and its future share.
+/// The state shared by a promise and its future.
 ///
-/// Owners: the promise until it completes the state, then the future; there is no reference count.
-/// All hand-over goes through `status_`:
-///   - the promise writes the value, then exchanges `status_` for `completed` (acq_rel). Release
-///     publishes the value; acquire makes a continuation, stored before its bit was set, visible.
-///     If the old status was 0, the promise never touches the state again.
-///   - the future adds `parked`, `continued` or `abandoned` by a compare-exchange or fetch_or
-///     (acq_rel) and reads `completed` with acquire. Whoever comes second sees the other's bit,
-///     because both are read-modify-writes of one atomic. With `continued` or `abandoned` set, the
-///     completer owns the state.
-/// After an exchange that returned `parked` the completer wakes the address without reading it: the
-/// block may be in use again by then, and a stray wake is harmless since every waiter re-checks.
+/// Ownership: the promise owns the state until it completes it, then the future does; there is no
+/// reference count. All hand-over goes through `status_`:
+///   - The promise writes the value, then exchanges `status_` for `completed` (acq_rel). Release
+///     publishes the value. Acquire makes a continuation visible that was stored before its bit was
+///     set. If the old status was 0, the promise never touches the state again.
+///   - The future adds `parked`, `continued` or `abandoned` by compare-exchange or fetch_or
+///     (acq_rel), and reads `completed` with acquire. Whichever side comes second sees the other's
+///     bit, because both are read-modify-writes of one atomic. If `continued` or `abandoned` is
+///     set, the completer owns the state.
+/// After an exchange that returned `parked`, the completer wakes the address without reading it.
+/// The block may be in use again by then. A stray wake is harmless, because every waiter re-checks.
 class TROUPE_EXPORT future_state_base {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -56,13 +56,14 @@ class TROUPE_EXPORT future_state_base {
     return (status_.load(std::memory_order_acquire) & completed) != 0;
   }
 
-  /// The future has let go. Relaxed: whoever reads it may only save itself work.
+  /// True if the future was dropped. Relaxed: a reader uses it only to skip work.
   [[nodiscard]] bool abandoned() const noexcept {
     return (status_.load(std::memory_order_relaxed) & abandoned_bit) != 0;
   }
 
-  /// By the promise: the future, or what was made of it, has let go. At the end of `links` somebody
-  /// may still wait: a chain is looked at link below link, and may be longer than the stack.
+  /// Called by the promise: true if the future, or everything derived from it, was dropped. After
+  /// `links` links the answer is false: a chain is examined recursively and may be longer than the
+  /// stack allows.
   [[nodiscard]] bool in_vain(int links) const noexcept {
     const std::uint32_t status = status_.load(std::memory_order_acquire);
     if ((status & continued) == 0) return (status & abandoned_bit) != 0;
@@ -72,46 +73,46 @@ class TROUPE_EXPORT future_state_base {
 
   [[nodiscard]] completion_driver* driver() const noexcept { return driver_; }
 
-  /// Waits by the driver where there is one, else by `spin_until` and `park_until`. True: ready.
+  /// Waits with the driver if there is one, else with `spin_until` and `park_until`. True if ready.
   bool wait_until(time_point deadline) const noexcept;
 
-  /// Spins for a bounded, adaptive time, then parks. True: ready.
+  /// Spins for a bounded, adaptive time, then parks. True if ready.
   bool spin_until(time_point deadline) const noexcept;
 
-  /// Sleeps until the completer wakes this thread or the deadline passes. True: ready.
+  /// Sleeps until the completer wakes this thread or the deadline passes. True if ready.
   bool park_until(time_point deadline) const noexcept;
 
-  /// For drivers that sleep on something else as well: tells the completer that somebody sleeps on
-  /// `word()`. Answers the value to sleep on, or nothing when the state is ready.
+  /// For drivers that sleep on several addresses: tells the completer that a thread sleeps on
+  /// `word()`. Returns the value to sleep on, or nothing if the state is ready.
   [[nodiscard]] std::optional<std::uint32_t> announce_sleeper() const noexcept;
   [[nodiscard]] const std::atomic<std::uint32_t>& word() const noexcept { return status_; }
 
-  // For promise, future and what derives from futures.
+  // For promise, future and code that derives futures.
 
   using destroyer = void (*)(future_state_base&) noexcept;
 
   void destroy() noexcept { destroy_(*this); }
   void open() noexcept { status_.store(0, std::memory_order_relaxed); }
 
-  /// Before the state is shared.
+  /// Call before the state is shared.
   void set_driver(completion_driver* helper) noexcept;
 
-  /// After the value was written.
+  /// Call after the value has been written.
   void complete() noexcept {
     const std::uint32_t before = status_.exchange(completed, std::memory_order_acq_rel);
     if (before != 0) complete_for(before);
   }
 
-  /// Gives the state to `next`, which runs at completion, or, if that has been, now: in a
-  /// continuation when that has ended.
+  /// Gives the state to `next`, which runs at completion. If the state is already complete, `next`
+  /// runs now, or, inside another continuation, when that one has ended.
   void continue_with(detail::continuation& next) noexcept;
 
-  /// By the promise, before it completes the state: what the state has been given to, or null.
+  /// Called by the promise before it completes the state: the attached continuation, or null.
   [[nodiscard]] detail::continuation* attached() const noexcept {
     return (status_.load(std::memory_order_acquire) & continued) != 0 ? continuation_ : nullptr;
   }
 
-  /// The future lets go.
+  /// Called when the future is dropped.
   void abandon() noexcept;
 
  protected:
@@ -140,7 +141,7 @@ struct nothing {};
 template <class T>
 using stored = std::conditional_t<std::is_void_v<T>, nothing, T>;
 
-/// The error is held apart, so that a small value shares a cache line with its status.
+/// The error is stored separately, so that a small value shares a cache line with the status.
 template <class T>
 class future_state final : public future_state_base {
  public:
@@ -154,7 +155,7 @@ class future_state final : public future_state_base {
     }
   }
 
-  // Then `complete()`.
+  // `complete()` follows.
   template <class... Args>
   void write_value(Args&&... args) {
     ::new (static_cast<void*>(&value_)) stored<T>(std::forward<Args>(args)...);
@@ -194,7 +195,7 @@ class future_state final : public future_state_base {
   };
 };
 
-/// Hands a state back to its pool when the scope ends.
+/// Destroys a state at the end of the scope.
 struct state_guard {
   explicit state_guard(future_state_base& held) noexcept : state(held) {}
   state_guard(const state_guard&) = delete;

@@ -37,7 +37,7 @@ struct flattened<future<U>> {
   using type = U;
 };
 
-/// Hands the outcome of a future on to `sink`, and keeps `kept` until then.
+/// Forwards the outcome of a future to `sink`, and keeps `kept` alive until then.
 template <class T, class... Kept>
 struct forward_node final : continuation {
   explicit forward_node(promise<T> s, Kept&&... k) : kept(std::move(k)...), sink(std::move(s)) {
@@ -58,9 +58,9 @@ struct forward_node final : continuation {
   promise<T> sink;
 };
 
-/// Hands the outcome of `source` on to `sink`, once there is one. Where the sink's own outcome is
-/// to be handed on as well, this one goes to the end of that at once: functions that return the
-/// future of the next such function, as a loop does, keep no more than the last of them.
+/// Forwards the outcome of `source` to `sink` when it is ready. If the sink's own outcome is only
+/// forwarded further, `source` is connected directly to the end of that chain. So functions that
+/// return the future of the next such function, as a loop does, keep only the last link alive.
 template <class T, class... Kept>
 void forward(future<T> source, promise<T> sink, Kept... kept) {
   future_state<T>& from = source.release_state();
@@ -128,13 +128,14 @@ struct then_node final : continuation {
   promise<U> sink;
 };
 
-[[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds patience);
+[[nodiscard]] TROUPE_EXPORT error timed_out_error(std::chrono::nanoseconds timeout);
 TROUPE_EXPORT void yield_thread() noexcept;
 
-/// Answers `sink` with the source's outcome or with an error of another origin, whichever is first.
-/// Owned by the source's completion and by the other origins: a reference each. Whoever takes
-/// `stage_` from `open` to `decided` owns the sink; the source's promise, which asks whether
-/// anybody waits, has it for a moment as `observed` (acquire to take it, release to give it back).
+/// Answers `sink` with the source's outcome or with an error from elsewhere (a timer, a stop
+/// token), whichever comes first. The source's completion and each other origin hold one reference.
+/// Whoever changes `stage_` from `open` to `decided` owns the sink. When the source's promise asks
+/// whether anybody waits, it holds the sink briefly as `observed` (acquire to take it, release to
+/// return it).
 template <class T>
 class race final : public continuation {
  public:
@@ -143,7 +144,7 @@ class race final : public continuation {
     in_vain = &nobody_waits;
   }
 
-  /// Holds the race for an origin of errors; dropping it unused is fine.
+  /// A reference held by an origin of errors; it may be dropped unused.
   class entry {
    public:
     explicit entry(race& r) noexcept : race_(&r) {
@@ -162,20 +163,21 @@ class race final : public continuation {
     race* race_;
   };
 
-  /// Ends it with `errc::timed_out` when `patience` has passed, or now where there is no alarm to
-  /// be had, with the reason.
-  timer_id lose_after(timer_service& timers, std::chrono::nanoseconds patience) {
+  /// Ends the race with `errc::timed_out` when `timeout` has passed. If no alarm can be set, ends
+  /// it now with the reason.
+  timer_id lose_after(timer_service& timers, std::chrono::nanoseconds timeout) {
     try {
       return timers.add(
-          deadline_after(timers.now(), patience),
-          [own = entry(*this), patience]() mutable { own.lose_to(timed_out_error(patience)); });
+          deadline_after(timers.now(), timeout),
+          [own = entry(*this), timeout]() mutable { own.lose_to(timed_out_error(timeout)); });
     } catch (const failure& why) {
       entry(*this).lose_to(why.error());
       return {};
     }
   }
 
-  /// What to undo when the source completes; before the source is attached.
+  /// Called when the source completes, to cancel the other origins. Set it before the source is
+  /// attached.
   unique_function<void()> call_off;
 
  private:
@@ -242,12 +244,12 @@ auto future<T>::then(F&& f) {
 }
 
 template <class T>
-future<T> future<T>::timeout(std::chrono::nanoseconds patience) {
+future<T> future<T>::timeout(std::chrono::nanoseconds timeout) {
   promise<T> sink(driver());
   future<T> derived = sink.get_future();
   auto* race = detail::make_pooled<detail::race<T>>(std::move(sink));
   std::shared_ptr<timer_service> timers = timer_service::current();
-  const timer_id id = race->lose_after(*timers, patience);
+  const timer_id id = race->lose_after(*timers, timeout);
   race->call_off = [timers = std::move(timers), id] { timers->cancel(id); };
   release_state().continue_with(*race);
   return derived;

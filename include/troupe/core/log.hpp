@@ -10,22 +10,23 @@
 namespace troupe {
 
 enum class log_level : std::uint8_t {
-  warning,  ///< it goes on
-  error,    ///< something has ended for good
+  warning,  ///< the source continues
+  error,    ///< the source has ended for good
 };
 
-/// A failure that no code of the program was asked about. The views are valid during the call.
+/// A failure that was not reported to any code of the program. The views are valid during the call.
 struct log_entry {
   log_level level{};
   std::string_view source;  ///< an actor's path, or a device as "device 0"
-  std::string_view event;   ///< what happened to it, as "failed, and is restarted"
+  std::string_view event;   ///< what happened to it, such as "failed, and is restarted"
   const troupe::error& reason;
 };
 
-/// Called on the thread that found it, by several at once. What it throws is lost.
+/// Called on the thread that found the failure, possibly by several threads at once. Exceptions are
+/// ignored.
 using log_hook = std::function<void(const log_entry&)>;
 
-/// Calls the hook; an empty one prints the entry on stderr.
+/// Calls the hook. If it is empty, prints the entry to stderr.
 TROUPE_EXPORT void write_log(const log_hook& hook, const log_entry& entry) noexcept;
 
 }  // namespace troupe

@@ -4,22 +4,23 @@
 
 namespace troupe {
 
-/// What happens to a message that does not fit its receiver's mailbox.
+/// What happens to a message that does not fit in the receiver's mailbox.
 enum class overflow : std::uint8_t {
-  wait,         ///< the sender waits for room, helping the receiver where it can
-  reject,       ///< the message is refused: `tell` returns false, an ask gets `errc::mailbox_full`
-  drop_oldest,  ///< the oldest message makes room; an ask among them gets `errc::mailbox_full`
+  wait,         ///< the sender waits for room, and runs the receiver itself if it can
+  reject,       ///< the message is refused: `tell` returns false, an ask fails with `mailbox_full`
+  drop_oldest,  ///< the oldest messages make room; an ask among them fails with `mailbox_full`
 };
 
-/// What a mailbox can count.
+/// The largest limits that a mailbox supports.
 inline constexpr std::int64_t most_messages = std::int64_t{1} << 22;
 inline constexpr std::int64_t most_message_bytes = std::int64_t{1} << 39;
 
-/// The limits of a mailbox. Both hold at once; what the runtime itself sends is not counted.
+/// The limits of a mailbox. Both apply. Messages from the runtime itself are not counted.
 struct mailbox_options {
-  /// Messages; more than `most_messages` count as so many.
+  /// Number of messages; values above `most_messages` mean `most_messages`.
   std::int64_t capacity = 65'536;
-  /// Sum of `sizeof(M)` or `M::mailbox_bytes()`; more than `most_message_bytes` count as so many.
+  /// Sum of `sizeof(M)` or `M::mailbox_bytes()`; values above `most_message_bytes` mean
+  /// `most_message_bytes`.
   std::int64_t capacity_bytes = 256LL << 20U;
   overflow when_full = overflow::wait;
 };

@@ -14,7 +14,7 @@ namespace troupe {
 
 class actor;
 
-/// What `actor_ref<A>::tell` and `ask` accept for A.
+/// The messages that `actor_ref<A>::tell` and `ask` accept.
 template <class A, class M>
 concept handles = requires(A& receiver, M message) { receiver.handle(std::move(message)); };
 
@@ -23,27 +23,27 @@ namespace detail {
 class actor_cell;
 struct message;
 
-/// A message type seen from the runtime, without its type.
+/// A message type as the runtime sees it, without the C++ type.
 struct message_type {
   std::string_view name;
-  /// Calls the handler and answers; uses the message up. The error of a handler that threw.
+  /// Calls the handler and answers; consumes the message. Returns the error if the handler threw.
   std::unique_ptr<error> (*deliver)(message& self, actor& receiver, actor_cell& cell);
-  /// Answers with the error; uses the message up.
+  /// Answers with the error; consumes the message.
   void (*refuse)(message& self, const error& reason) noexcept;
-  /// Of one that was asked: if its answer is what `awaited` waits for, answers with the error, and
-  /// whatever the handler will answer is lost. False: it is another's.
+  /// For an asked message. If `awaited` waits for this message's reply, answers with the error and
+  /// returns true; a later reply of the handler is discarded. False if `awaited` waits for another.
   bool (*give_up)(message& self, const future_state_base& awaited,
                   const error& why) noexcept = nullptr;
 };
 
-/// What its handler can learn of a message besides its body.
+/// What a handler can learn about a message besides its body.
 struct message_context {
   message_context() = default;
   message_context(const message_context&) = delete;
   message_context& operator=(const message_context&) = delete;
   TROUPE_EXPORT ~message_context();
 
-  /// Until then whoever asked waits.
+  /// When the asker stops waiting.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   actor_cell* sender = nullptr;  ///< holds a reference
 };
@@ -54,10 +54,10 @@ struct message {
   message(const message&) = delete;
   message& operator=(const message&) = delete;
 
-  std::atomic<message*> next{nullptr};  ///< of the mailbox that holds it, which says its orders
+  std::atomic<message*> next{nullptr};  ///< for the mailbox, which documents the memory orders
   const message_type* type;
-  std::int64_t bytes = 0;  ///< what it takes of the mailbox; 0: not counted, never refused as full
-  std::unique_ptr<message_context> context;  ///< of the few that have one
+  std::int64_t bytes = 0;  ///< its share of the byte limit; 0: not counted, never refused as full
+  std::unique_ptr<message_context> context;  ///< null for most messages
 };
 
 template <class T>
@@ -72,11 +72,11 @@ constexpr std::string_view name_of() noexcept {
 template <class A, class M>
 using handled = decltype(std::declval<A&>().handle(std::declval<M>()));
 
-/// What an ask of M is answered with.
+/// The type of the reply to a message M.
 template <class A, class M>
 using reply_of = typename flattened<handled<A, M>>::type;
 
-/// What a message takes of a mailbox's byte limit: its `mailbox_bytes()` where it has one.
+/// A message's share of a mailbox's byte limit: `mailbox_bytes()` if it has one, else its size.
 template <class M>
 std::int64_t bytes_of(const M& body) noexcept {
   if constexpr (requires {

@@ -13,18 +13,18 @@
 
 namespace troupe {
 
-/// Which replica a router sends a message to.
+/// How a router chooses the replica for a message.
 enum class routing : std::uint8_t {
-  round_robin,   ///< the next one
-  least_loaded,  ///< the one with the least `load()`; of equals the next one
+  round_robin,   ///< each in turn
+  least_loaded,  ///< the one with the least `load()`; equally loaded ones in turn
 };
 
-/// Sends each message to one of several actors of a type; used as an `actor_ref` is. Those that
-/// have stopped are passed over while any has not. Copies take turns together. By any thread.
+/// Sends each message to one of several actors of the same type; used like an `actor_ref`. Stopped
+/// replicas are skipped as long as another one is running. Copies share the rotation. Thread-safe.
 template <class A>
 class router {
  public:
-  /// Throws `failure` (`errc::invalid_argument`) where there are no replicas.
+  /// Throws `failure` (`errc::invalid_argument`) if `replicas` is empty.
   explicit router(std::vector<actor_ref<A>> replicas, routing how = routing::round_robin)
       : shared_(std::make_shared<state>(std::move(replicas), how)) {
     if (shared_->replicas.empty()) {
@@ -59,7 +59,7 @@ class router {
     state(std::vector<actor_ref<A>> r, routing h) : replicas(std::move(r)), how(h) {}
     const std::vector<actor_ref<A>> replicas;
     const routing how;
-    std::atomic<std::size_t> turns{0};  ///< relaxed: whose turn it is, and nothing else
+    std::atomic<std::size_t> turns{0};  ///< relaxed: it publishes no other data
   };
 
   const actor_ref<A>& choose() const noexcept {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <troupe/core/future.hpp>
-#include <troupe/core/turn_home.hpp>
+#include <troupe/core/resume_target.hpp>
 
 #include <coroutine>
 #include <exception>
@@ -16,9 +16,9 @@ namespace detail {
 
 struct task_promise_base {
   std::coroutine_handle<> waiter = nullptr;    ///< the coroutine that awaits this one
-  void (*finished)(void*) noexcept = nullptr;  ///< else told at the end; may destroy the frame
+  void (*finished)(void*) noexcept = nullptr;  ///< called if none awaits; may destroy the frame
   void* finished_argument = nullptr;
-  turn_home* home = nullptr;  ///< borrowed: where it resumes; outlives the coroutine
+  resume_target* home = nullptr;  ///< where it resumes; not owned, outlives the coroutine
   std::exception_ptr exception;
 
   struct final_awaiter {
@@ -80,9 +80,9 @@ struct task_awaiter {
 
 }  // namespace detail
 
-/// A coroutine that begins when it is awaited or started, and may await futures and other tasks.
-/// Started by an actor's handler it always resumes in a turn of that actor; else it resumes on the
-/// thread that completes what it awaits. Destroying a task destroys the coroutine.
+/// A coroutine that starts when it is awaited or passed to `start`. It may await futures and other
+/// tasks. If an actor's handler started it, it always resumes in a turn of that actor; else it
+/// resumes on the thread that completes what it awaits. Destroying a task destroys the coroutine.
 template <class T>
 class [[nodiscard]] task {
  public:
@@ -98,10 +98,10 @@ class [[nodiscard]] task {
     if (handle_) handle_.destroy();
   }
 
-  /// Runs the task where the awaiting coroutine runs; its value, or throws what it threw.
+  /// Runs the task where the awaiting coroutine runs. Returns its value or rethrows its exception.
   auto operator co_await() && noexcept { return detail::task_awaiter<T>{handle_}; }
 
-  // For what starts tasks.
+  // For code that starts tasks.
   [[nodiscard]] std::coroutine_handle<promise_type> handle() const noexcept { return handle_; }
 
  private:
@@ -145,7 +145,7 @@ class future_awaiter {
 
   template <class P>
   void await_suspend(std::coroutine_handle<P> waiter) {
-    turn_home* home = nullptr;
+    resume_target* home = nullptr;
     if constexpr (std::is_base_of_v<task_promise_base, P>) home = waiter.promise().home;
     node_ = suspended_wait::make(waiter, home);
     source_.release_state().continue_with(*node_);
@@ -171,12 +171,12 @@ class future_awaiter {
 
 }  // namespace detail
 
-/// `co_await std::move(f)`, or of a future just made: the value, or throws `failure`.
+/// `co_await std::move(f)`, or `co_await` of a temporary future: the value, or throws `failure`.
 template <class T>
 auto operator co_await(future<T>&& source) {
   return detail::future_awaiter<T, false>(std::move(source));
 }
-/// `co_await f` uses `f` up, as `get()` does.
+/// `co_await f` consumes `f`, as `get()` does.
 template <class T>
 auto operator co_await(future<T>& source) {
   return detail::future_awaiter<T, false>(std::move(source));
@@ -188,13 +188,13 @@ struct awaited_result {
   auto operator co_await() && { return detail::future_awaiter<T, true>(std::move(source)); }
 };
 
-/// `co_await as_result(std::move(f))`: a `result<T>`; never throws.
+/// `co_await as_result(std::move(f))` gives a `result<T>` and never throws.
 template <class T>
 [[nodiscard]] awaited_result<T> as_result(future<T> source) {
   return {std::move(source)};
 }
 
-/// Runs a task from outside of a coroutine: on this thread until it first waits.
+/// Starts a task from outside a coroutine. It runs on this thread until it first suspends.
 template <class T>
 future<T> start(task<T> work) {
   struct run {

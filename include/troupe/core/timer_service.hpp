@@ -11,7 +11,7 @@ namespace troupe {
 
 enum class timer_id : std::uint64_t {};
 
-/// A clock with an alarm. One thread serves the whole process; a test kit has a virtual one.
+/// A clock with alarms. One thread serves the whole process; a test kit has a virtual clock.
 class TROUPE_EXPORT timer_service {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -23,19 +23,19 @@ class TROUPE_EXPORT timer_service {
 
   [[nodiscard]] virtual time_point now() const noexcept = 0;
 
-  /// Has what `add` needs begin now, so that it cannot fail for that later: throws `failure`
-  /// (`errc::system_error`) where the thread cannot be started.
+  /// Starts the timer thread now, so that `add` cannot fail later because of it. Throws `failure`
+  /// (`errc::system_error`) if the thread cannot be started.
   virtual void start();
 
-  /// Calls `expire` once, not before `when`, on the service's thread: keep it short; continuations
-  /// of what it completes run elsewhere. Starts that thread where nobody has, and throws as `start`
-  /// does.
+  /// Calls `expire` once, not before `when`, on the service's thread. Keep it short; continuations
+  /// of futures that it completes run elsewhere. Starts the thread if it is not running, and throws
+  /// as `start` does.
   virtual timer_id add(time_point when, unique_function<void()> expire) = 0;
 
-  /// Destroys the call if it has not begun; it may be running while this returns.
+  /// Discards the call if it has not begun; the call may still be running when this returns.
   virtual void cancel(timer_id id) noexcept = 0;
 
-  /// The service of the actor system whose turn this thread runs, else the process's own.
+  /// The timer service of the actor system whose turn this thread runs, else that of the process.
   [[nodiscard]] static std::shared_ptr<timer_service> current();
   [[nodiscard]] static std::shared_ptr<timer_service> of_process();
 };

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,123 +12,131 @@
 namespace troupe {
 
 class operation_table;
+class request_tracer;
 
 /// Where a device's requests run.
 enum class isolation : std::uint8_t {
   process,  ///< in worker processes, which the device replaces when they fault
-  thread,   ///< in threads of this program: for debuggers; a fault ends the program
+  thread,   ///< in threads of this program, for debugging; a fault ends the program
 };
 
-/// What computes a device's requests.
+/// Which backend runs a device's requests.
 enum class backend_kind : std::uint8_t {
-  /// CUDA where the GPU that `device_config::gpu` means can be used, else the CPU; but a GPU that
-  /// is named, by number or UUID, must be there. The environment variable TROUPE_BACKEND ("cpu" or
-  /// "cuda") decides for programs that leave it at this.
+  /// CUDA if the GPU that `device_config::gpu` selects can be used, else the CPU. A GPU that is
+  /// selected by number or UUID must exist. If a program leaves this value, the environment
+  /// variable TROUPE_BACKEND ("cpu" or "cuda") decides.
   automatic,
   cpu,
   cuda,
 };
 
-/// Which of the GPUs that the program may see serves a device. What it may see, and in which order,
-/// says `CUDA_VISIBLE_DEVICES` as for every program.
+/// Which of the GPUs visible to the program serves a device. As for any CUDA program,
+/// `CUDA_VISIBLE_DEVICES` sets which GPUs are visible and their order.
 struct gpu_choice {
   enum class kind : std::uint8_t { same_number, number, uuid, any };
   kind what = kind::same_number;
-  std::int32_t index = 0;  ///< of `number`
-  std::string name{};      ///< of `uuid`
+  std::int32_t index = 0;  ///< for `number`
+  std::string name{};      ///< for `uuid`
 
-  /// The GPU of the device's own number.
+  /// The GPU with the same number as the device.
   [[nodiscard]] static gpu_choice same_number() { return {}; }
-  /// The GPU of that number.
+  /// The GPU with number `n`.
   [[nodiscard]] static gpu_choice number(std::int32_t n) { return {kind::number, n, {}}; }
-  /// The GPU of that UUID ("GPU-5f3a…", as nvidia-smi -L writes it), or of the only one that begins
-  /// so.
+  /// The GPU with this UUID ("GPU-5f3a…", as `nvidia-smi -L` prints it). A prefix is enough if only
+  /// one GPU matches it.
   [[nodiscard]] static gpu_choice uuid(std::string id) { return {kind::uuid, 0, std::move(id)}; }
-  /// One that can be used and no other device of this system has, if there is one; of these the
-  /// one with the most free memory.
+  /// A usable GPU that no other device of this system uses, if there is one. If several qualify,
+  /// the one with the most free memory.
   [[nodiscard]] static gpu_choice any() { return {kind::any, 0, {}}; }
 };
 
-/// What happens to a request that finds the device's mailbox full.
+/// What happens to a request when the device's mailbox is full.
 enum class when_full : std::uint8_t {
   reject,  ///< it fails with `errc::mailbox_full`
   wait,    ///< the sender waits for room
 };
 
-/// Which lanes (queues that run beside each other, streams on a GPU) the actors of a device's
-/// libraries get. A device has 24 lanes; those beyond share.
+/// How lanes are assigned to a device's libraries. Lanes are queues that run concurrently (streams
+/// on a GPU). A device has 24 lanes; libraries that need more share them.
 struct lane_policy {
   enum class kind : std::uint8_t { one, per_actor, pool };
   kind what = kind::per_actor;
-  int lanes = 1;  ///< of each library's pool
+  int lanes = 1;  ///< in each library's pool
 
-  /// All libraries in one lane: everything in the order sent.
+  /// One lane for all libraries: every request runs in the order sent.
   [[nodiscard]] static constexpr lane_policy one() noexcept { return {kind::one, 1}; }
-  /// A lane for each library.
+  /// One lane for each library.
   [[nodiscard]] static constexpr lane_policy per_actor() noexcept { return {}; }
-  /// `n` lanes for each library, taken in turn by its requests.
+  /// `n` lanes for each library; its requests use them in turn.
   [[nodiscard]] static constexpr lane_policy pool(int n) noexcept { return {kind::pool, n}; }
 };
 
-/// How a device is made. The defaults are meant to be right.
+/// Configuration of a device. The defaults suit most programs.
 struct device_config {
   troupe::isolation isolation = troupe::isolation::process;
   backend_kind backend = backend_kind::automatic;
-  /// Not looked at where the CPU computes.
+  /// Ignored by the CPU backend.
   gpu_choice gpu = gpu_choice::same_number();
-  /// Requests that may be waiting or running at once; 1 to 16 384.
+  /// Maximum number of requests waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
-  /// Room for requests that do not fit a slot of 456 bytes, such as long lists of tensors.
+  /// Space for requests larger than a 456-byte mailbox slot, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
-  when_full full = when_full::reject;  ///< also of what `mailbox_bytes` has no room for
-  /// Device memory; 0 takes what the GPU has, on the CPU backend half of the machine's or of its
-  /// control group's, an eighth of RLIMIT_AS, and 2 TiB at most. More than there are addresses for
-  /// is `out_of_memory`, with the greatest limit that there is room for.
+  when_full full = when_full::reject;  ///< applies also when `mailbox_bytes` is used up
+  /// Limit of device memory. 0 means all memory of the GPU. On the CPU backend 0 means half of the
+  /// memory of the machine or its control group, but at most an eighth of RLIMIT_AS and at most 2
+  /// TiB. If the address space cannot hold the limit, the device fails with `out_of_memory`; the
+  /// message gives the largest limit that fits.
   std::uint64_t memory_limit_bytes = 0;
-  /// Keeps a second worker ready, so that a fault costs a hand-over instead of a start.
+  /// Keeps a second worker ready, so that recovery from a fault does not wait for a worker to
+  /// start.
   bool standby = true;
   lane_policy lanes = lane_policy::per_actor();
-  /// Threads that run lanes on the CPU backend, at most 4096; 0 takes the number of processors, at
-  /// least two.
+  /// Threads that run lanes on the CPU backend, at most 4096. 0 means the number of processors, but
+  /// at least two.
   int lane_threads = 0;
-  /// Libraries that may be used, by name ("blas", "memory"); empty enables all.
+  /// Names of the libraries to enable ("blas", "memory"); empty enables all.
   std::vector<std::string> libraries{};
-  /// Workers that may be replaced within a window; one more failure stops the device. A loss that a
-  /// request is named for, or that comes from outside, costs nothing of it, nor does a run limit.
-  /// Before the first worker has been ready, starts may fail three times at most.
+  /// How many workers may be replaced within the window; the next failure stops the device. A loss
+  /// does not count if a request was identified as its cause, if the worker was killed from
+  /// outside, or if a request exceeded its run limit. Before the first worker has been ready, at
+  /// most three starts may fail.
   restart_budget restarts{.restarts = 20, .window = std::chrono::minutes(5)};
-  /// The wait before a replacement, by how many others cost budget within the window or followed
-  /// one another without a request that ended well; the first is immediate.
+  /// The delay before a replacement. The first replacement is immediate. The delay grows with the
+  /// number of losses that counted within the window, and with the number of consecutive losses
+  /// since a request last succeeded.
   troupe::backoff backoff{};
-  /// A worker that has not become ready after this long has failed to start.
+  /// A worker that is not ready after this time counts as a failed start.
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
-  /// A worker with work to do that makes no progress is asked for a sign of life; one that does not
-  /// answer for this long is replaced.
+  /// If a worker with pending work makes no progress, the device sends it a liveness query. A
+  /// worker that does not answer within this time is replaced.
   std::chrono::nanoseconds silence_timeout = std::chrono::seconds(1);
-  /// How long a request may run that says nothing else (`request_options::run_limit`). One that
-  /// runs longer is taken for a hang and ends with its worker. `max()` is no limit, as in
-  /// `isolation::thread`, where only what a request says counts.
+  /// Default for `request_options::run_limit`. A request that runs longer counts as hung and is
+  /// ended together with its worker. `max()` means no limit. `isolation::thread` ignores this
+  /// default: there, only a limit set in the request applies.
   std::chrono::nanoseconds run_limit = std::chrono::minutes(10);
-  /// How long a request is refused that has ended two workers, in the same bytes and reading the
-  /// same (`device::quarantine`). Each fault after that doubles it, up to an hour. Zero: never.
+  /// How long a request is refused after it has ended two workers. Two requests are the same if
+  /// their bytes and the content that they read are the same (`device::quarantine`). Each further
+  /// fault doubles the time, up to one hour. Zero disables quarantine.
   std::chrono::nanoseconds quarantine = std::chrono::minutes(1);
-  /// Allows `fault::inject` and `fault::spin_until`. For tests and demonstrations.
+  /// Enables `fault::inject` and `fault::spin_until`, for tests and demonstrations.
   bool fault_injection = false;
-  /// Path of the worker executable; empty looks beside the library.
+  /// Hears of each request, see `request_tracer` and `trace_file`; null costs nothing.
+  std::shared_ptr<request_tracer> tracer{};
+  /// Path of the worker executable; if empty, Troupe looks beside its own library.
   std::string worker_path{};
-  /// Path of the backend plugin; empty looks beside the library.
+  /// Path of the backend plugin; if empty, Troupe looks beside its own library.
   std::string backend_path{};
-  /// Plugins of the user's own operations, made by `troupe_add_plugin`: the file for the CPU; with
-  /// CUDA, `libmy_ops-cuda.so` beside `libmy_ops.so` is loaded. Every worker loads them all, or the
-  /// device does not start. A path that is not absolute begins in the folder that the program is in
-  /// when the device is made.
-  /// \errors when the device starts: `library_missing` for a file that is not there, cannot be
-  /// loaded or is no plugin; `version_mismatch` for one that was built for another Troupe;
-  /// `invalid_argument` for an operation whose name is taken or is of one of Troupe's own
-  /// libraries.
+  /// Paths of plugins with the user's own operations, built by `troupe_add_plugin`. Give the file
+  /// for the CPU; with CUDA, `libmy_ops-cuda.so` beside `libmy_ops.so` is loaded instead. Every
+  /// worker must load all of them, or the device does not start. A relative path is resolved
+  /// against the program's working directory at the time the device is made.
+  /// \errors when the device starts: `library_missing` for a file that does not exist, cannot be
+  /// loaded or is not a plugin; `version_mismatch` for a plugin built for another version of
+  /// Troupe; `invalid_argument` for an operation whose name is taken or belongs to one of Troupe's
+  /// own libraries.
   std::vector<std::string> plugins{};
-  /// Operations of the program's own; it must then call `worker_entry` with the same function, and
-  /// is its own worker unless `worker_path` says otherwise.
+  /// Adds the program's own operations. The program must also pass this function to `worker_entry`;
+  /// its own executable is then the worker, unless `worker_path` is set.
   void (*own_operations)(operation_table&) = nullptr;
 };
 

@@ -22,30 +22,30 @@
 
 namespace troupe {
 
-/// Whether new memory is set to zero.
+/// Whether a new tensor's memory is set to zero.
 enum class initial : std::uint8_t { undefined, zero };
 
-/// Where a new tensor lies.
+/// Where a new tensor is placed.
 enum class placement : std::uint8_t {
-  /// Where it costs least: on a GPU tensors of less than 256 KiB share pieces of memory, whose
-  /// rights are given as a whole, so that they cannot be frozen by themselves.
+  /// In the cheapest place. On a GPU, tensors smaller than 256 KiB share pieces of memory. Access
+  /// rights apply to a whole piece, so such a tensor cannot be frozen.
   shared,
-  /// In memory of its own, which can be frozen. On a GPU that takes at least a granule (2 MiB).
+  /// In a piece of its own, so that it can be frozen. On a GPU a piece takes at least 2 MiB.
   own,
 };
 
-class lease;
+class mapped_tensor;
 
-/// Elements of the program's own memory, one after the other: a vector, an array, a span. No
-/// temporary that owns them, since a copy goes on after the call.
+/// Contiguous elements in the program's memory: a vector, an array, a span. An owning temporary is
+/// rejected, because the copy continues after the call returns.
 template <class R>
 concept host_elements = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                         std::ranges::borrowed_range<R> && element<std::ranges::range_value_t<R>> &&
                         !std::convertible_to<R, const any_tensor&>;
 
-/// A device: a stable address for requests, over workers that may be replaced at any moment.
-/// Copies are the same device. Any thread may use it. It serves until it is stopped or gives up,
-/// and again once it is restarted, at the longest until its system shuts down.
+/// A device: a stable address for requests, served by workers that may be replaced at any time.
+/// Copies refer to the same device. Thread-safe. A device serves requests until it is stopped or
+/// gives up, and again after `restart`, until its system shuts down at the latest.
 class TROUPE_EXPORT device {
  public:
   explicit device(std::shared_ptr<device_core> core) noexcept;
@@ -55,9 +55,9 @@ class TROUPE_EXPORT device {
 
   // Memory.
 
-  /// Allocates a packed row-major tensor on the device. Local: no message, no waiting.
-  /// \errors `out_of_memory` with what was asked, free, the largest piece and the limit;
-  /// `invalid_argument` for a negative extent; `size_overflow`; `device_stopped`
+  /// Allocates a packed row-major tensor on the device. Local: sends no message and does not wait.
+  /// \errors `out_of_memory`, with the requested size, the free memory, the largest free piece and
+  /// the limit; `invalid_argument` for a negative extent; `size_overflow`; `device_stopped`
   template <element T>
   [[nodiscard]] result<troupe::tensor<T>> tensor(const shape& extents,
                                                  initial content = initial::undefined,
@@ -71,8 +71,8 @@ class TROUPE_EXPORT device {
                                             initial content = initial::undefined,
                                             placement where = placement::shared);
 
-  /// Allocates a packed row-major tensor in memory that program and workers share. Its content
-  /// starts undefined. Local. \errors as `tensor`
+  /// Allocates a packed row-major tensor in memory shared by the program and the workers. Its
+  /// content is initially undefined. Local. \errors as `tensor`
   template <element T>
   [[nodiscard]] result<troupe::host_tensor<T>> host_tensor(const shape& extents) {
     auto view = allocate_host(dtype_of<T>, extents);
@@ -81,20 +81,21 @@ class TROUPE_EXPORT device {
   }
   [[nodiscard]] result<any_tensor> allocate_host(dtype type, const shape& extents);
 
-  /// Copies `from` (a vector, an array, a span) to the tensor, in its row-major order; it must stay
-  /// as it is until the future is ready. Returns at once: threads of the device carry the elements
-  /// through shared memory, in pieces that overlap. Whatever is sent after it finds the whole
-  /// tensor copied.
-  /// \errors `shape_mismatch` with both lengths; `type_mismatch`; those of a request
+  /// Copies `from` (a vector, an array, a span) to the tensor, in row-major order. `from` must not
+  /// change until the future is ready. Returns at once: the device's threads copy the elements
+  /// through shared memory, in overlapping chunks. Requests sent after this call see the complete
+  /// tensor.
+  /// \errors `shape_mismatch`, with both lengths; `type_mismatch`; those of a request
   template <host_elements From>
   [[nodiscard]] future<void> copy(From&& from, const any_tensor& to) {
     const std::span elements(from);
     using T = std::remove_const_t<typename decltype(elements)::element_type>;
     return copy_in(dtype_of<T>, std::as_bytes(elements), to);
   }
-  /// Copies the tensor's elements, in row-major order, to `to`, which is filled when the future is
-  /// ready and must stay until then. Returns at once; what is sent after it may overwrite the
-  /// tensor. On the CPU backend also of a device that has stopped. \errors as above
+  /// Copies the tensor's elements to `to`, in row-major order. `to` must stay valid until the
+  /// future is ready; then it holds the elements. Returns at once; requests sent after this call
+  /// may overwrite the tensor. On the CPU backend this also works on a stopped device. \errors as
+  /// above
   template <host_elements To>
     requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<To>>>)
   [[nodiscard]] future<void> copy(const any_tensor& from, To&& to) {
@@ -102,39 +103,43 @@ class TROUPE_EXPORT device {
     return copy_out(from, dtype_of<typename decltype(elements)::element_type>,
                     std::as_writable_bytes(elements));
   }
-  /// Copies between tensors of equal extents and type: on this device, in host memory, or of
-  /// another device of the same system (then through host memory).
+  /// Copies between tensors of equal extents and type. Each may be on this device, in host memory,
+  /// or on another device of the same system (then the copy goes through host memory).
   /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; those of a request
   [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
 
-  /// Makes the tensor's whole buffer read-only, in every worker to come as well: a request that
-  /// would write it is refused, and a stray write ends its worker instead of changing it. Ready
-  /// when earlier requests have written it and every worker has it so.
-  /// \errors `unsupported` for host memory, and for a small tensor that was not allocated with
-  /// `placement::own`; `foreign_buffer`; `out_of_memory` where a worker's system has no room for
-  /// more ranges with rights of their own, and the tensor stays writable; those of a request
+  /// Makes the tensor's whole buffer read-only, in present and future workers. A request that would
+  /// write it is refused; a stray write ends its worker and does not change the buffer. The future
+  /// is ready when earlier requests have finished writing and every worker has the buffer
+  /// read-only.
+  /// \errors `unsupported` for host memory, and for a small tensor allocated without
+  /// `placement::own`; `foreign_buffer`; `out_of_memory` if the operating system refuses a worker
+  /// another mapping with separate access rights (the tensor then stays writable); those of a
+  /// request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
-  /// Undoes `freeze`: ready when every worker may write the buffer again. \errors as `freeze`
+  /// Undoes `freeze`; the future is ready when every worker may write the buffer. \errors as
+  /// `freeze`
   [[nodiscard]] future<void> thaw(const any_tensor& t);
-  /// Makes the tensor the program's own for a while, with order in both directions; see `lease`
-  /// (lease.hpp). `role`: what the program will do with it; `access::write` overwrites all of it,
-  /// and so clears what is tainted. On a GPU the calling thread must have a CUDA context of that
-  /// GPU (`cudaSetDevice(description().ordinal)`). The patience ends the wait for earlier requests,
-  /// not those. A device lends 8 tensors at once.
+  /// Maps the tensor for use by the program, ordered against earlier and later requests; see
+  /// `mapped_tensor` (mapped_tensor.hpp). `role` is what the program will do with it:
+  /// `access::write` means that it overwrites every element, and so clears a taint. On a GPU the
+  /// calling thread must have a CUDA context of that GPU (`cudaSetDevice(description().ordinal)`).
+  /// The timeout bounds the wait for earlier requests; it does not end them. A device maps at most
+  /// 8 tensors at once.
   /// \errors `invalid_argument` without such a context; `deadline_exceeded`; `mailbox_full` beyond
-  /// 8, with those that waited in vain and whose turn has not come yet; those of a request that
-  /// uses the tensor so: `frozen_buffer`, `tainted_buffer`, …
-  [[nodiscard]] future<lease> lend(const any_tensor& t, access role,
-                                   std::optional<std::chrono::nanoseconds> patience = {});
-  /// Gives the buffer up now: every view of it is stale from here on (`errc::stale_buffer`). Its
-  /// memory is free once requests that use it have ended and its views are gone.
+  /// 8 mappings, including timed-out ones whose earlier requests have not ended yet; those of a
+  /// request that uses the tensor in the same role: `frozen_buffer`, `tainted_buffer`, …
+  [[nodiscard]] future<mapped_tensor> map(const any_tensor& t, access role,
+                                          std::optional<std::chrono::nanoseconds> timeout = {});
+  /// Invalidates every view of the buffer immediately (`errc::stale_buffer`). The memory is freed
+  /// once the requests that use it have ended and its views are destroyed.
   void release(const any_tensor& t);
-  /// Gives memory that no tensor uses back to the system.
+  /// Returns memory that no tensor uses to the operating system.
   void trim();
 
   // Requests.
 
-  /// The actor of a library, one for each name: "blas", "fft", or that of a plugin of yours.
+  /// The actor of the library with this name: "blas", "fft", or one from a plugin.
   [[nodiscard]] library_actor library(std::string_view name) const;
 
   /// Sends a request to the actor of its library.
@@ -147,48 +152,58 @@ class TROUPE_EXPORT device {
     return library(request_type_of<R>().library()).tell(r, options);
   }
 
-  // The device itself. All of these answer at once, whatever it is doing.
+  /// The same for a request whose type is known at run time only.
+  [[nodiscard]] future<any_reply> ask(const any_request& r,
+                                      const request_options& options = {}) const {
+    return library(r.type().library()).ask(r, options);
+  }
+  result<void> tell(const any_request& r, const request_options& options = {}) const {
+    return library(r.type().library()).tell(r, options);
+  }
+
+  // State and lifetime. All queries answer at once, whatever the device is doing.
 
   [[nodiscard]] std::int32_t ordinal() const noexcept;
-  /// What serves it; its number there may differ from the device's own.
+  /// The hardware that serves the device; its ordinal may differ from the device's own.
   [[nodiscard]] const device_description& description() const noexcept;
-  /// The device's place in the tree of actors, to be watched like any other. It ends when the
-  /// device stops; when the device has given up, it fails with the device's error first, so that
-  /// its supervisor hears of it. A device that is restarted has another one.
+  /// The device's actor in the actor tree, which can be watched like any other. It ends when the
+  /// device stops. If the device gave up, it first fails with the device's error, so that its
+  /// supervisor is informed. A restarted device has a new actor.
   [[nodiscard]] any_actor_ref actor() const;
   [[nodiscard]] device_health health() const;
-  /// 0 before the first worker was ready, then one more with each.
+  /// 0 before the first worker is ready, then incremented with each worker.
   [[nodiscard]] std::uint64_t generation() const noexcept;
   [[nodiscard]] device_statistics statistics() const;
-  /// The requests that are in quarantine.
+  /// The requests in quarantine.
   [[nodiscard]] std::vector<quarantined_request> quarantine() const;
-  /// Forgets all faults of a request: it may be sent again. False where it was not in quarantine
-  /// any more.
+  /// Clears all faults of a request, so that it may be sent again. False if it was no longer in
+  /// quarantine.
   bool forgive(const quarantined_request& one);
-  /// The same for all requests.
+  /// Clears the faults of all requests.
   void forgive_all();
-  /// The process that serves it now; nothing while there is none and in `isolation::thread`.
+  /// The process that serves the device now; empty if there is none, and in `isolation::thread`.
   [[nodiscard]] std::optional<pid_t> worker_pid() const noexcept;
 
-  /// Calls `watcher` soon with the current generation and then with each new one (some may be
-  /// skipped), and with nothing whenever the device has stopped. Runs as a continuation does
-  /// (`future::then`), and may wait: it holds up other watchers and continuations, never the
-  /// device. Throws `failure` (`errc::invalid_argument`) where it is empty.
+  /// Calls `watcher` asynchronously with the current generation, then with each new one (some may
+  /// be skipped), and with an empty optional whenever the device has stopped. `watcher` runs like a
+  /// continuation (`future::then`). It may block: this delays other watchers and continuations, but
+  /// never the device. Throws `failure` (`errc::invalid_argument`) if `watcher` is empty.
   void watch_generation(unique_function<void(std::optional<std::uint64_t>)> watcher);
 
-  /// Waits until generation 1 is there. \errors why the device could not be brought up
+  /// Waits until the first worker is ready. \errors the reason why the device could not start
   [[nodiscard]] result<void> wait_until_ready() const;
 
-  /// Waits until every request sent so far has ended, or the patience.
-  bool drain(std::chrono::nanoseconds patience);
-  /// Refuses new requests, fails those in flight with `errc::device_stopped`, ends the workers.
-  /// Returns when that is done and continuations of it have run, except those that wait; in a
-  /// continuation of the device it returns before. Its tensors stay: see `restart`.
+  /// Waits until no request is in flight, or the timeout expires. False if the timeout expired.
+  bool drain(std::chrono::nanoseconds timeout);
+  /// Refuses new requests, fails those in flight with `errc::device_stopped`, and ends the workers.
+  /// Returns when this is done and the requests' continuations have run, except those that block.
+  /// Called from a continuation of the device, it returns earlier. The tensors are kept; see
+  /// `restart`.
   void stop();
-  /// Has a device that has stopped, or given up, serve again: the same tensors, frozen and tainted
-  /// as they were, the next generation and a fresh budget of restarts. Its worker starts meanwhile
-  /// (`wait_until_ready`). Nothing happens to one that runs.
-  /// \errors `device_stopped` once its system has shut down, or another device has its number;
+  /// Brings a device that stopped or gave up back into service. Its tensors are kept, frozen and
+  /// tainted as they were; it gets the next generation and a full restart budget. The worker starts
+  /// in the background (`wait_until_ready`). Has no effect on a running device.
+  /// \errors `device_stopped` if its system has shut down or another device has taken its number;
   /// `device_condemned`
   result<void> restart();
 

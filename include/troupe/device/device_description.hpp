@@ -5,15 +5,15 @@
 
 namespace troupe {
 
-/// What serves a device: a GPU as its vendor describes it, or the CPU, which has neither UUID nor
-/// architecture.
+/// The hardware that serves a device: a GPU as its vendor describes it, or the CPU, which has no
+/// UUID and no architecture.
 struct device_description {
-  std::int32_t ordinal = 0;    ///< among those that the program may see, as the vendor counts
-  std::string name{};          ///< as the vendor calls it
-  std::string uuid{};          ///< the same for every process and on every start of the machine
+  std::int32_t ordinal = 0;    ///< the vendor's number among the GPUs visible to the program
+  std::string name{};          ///< the vendor's name for it
+  std::string uuid{};          ///< the same in every process and after every reboot
   std::string architecture{};  ///< such as "sm_90"
   std::uint64_t memory_bytes = 0;
-  /// Only one process may use it (compute mode exclusive), so that there is no standby.
+  /// Only one process may use the GPU (exclusive compute mode), so the device has no standby.
   bool one_process = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <troupe/core/future.hpp>
 #include <troupe/device/request_options.hpp>
+#include <troupe/request/any_request.hpp>
 #include <troupe/request/request.hpp>
 
 #include <atomic>
@@ -18,7 +19,7 @@ class device_core;
 
 namespace detail {
 
-/// The lanes of an actor, taken in turn by any thread. Relaxed: the number only spreads.
+/// The lanes of an actor, used in turn by any thread. Relaxed: the counter only spreads the load.
 class lane_group {
  public:
   explicit lane_group(std::vector<std::uint8_t> lanes) noexcept : lanes_(std::move(lanes)) {}
@@ -32,8 +33,9 @@ class lane_group {
   std::atomic<std::uint32_t> next_{0};
 };
 
-/// Gets the answer of a request: the bytes of its reply, or why it failed (then `reply` is null).
-using completion = unique_function<void(const std::byte* reply, error* failure)>;
+/// Receives a request's outcome: its reply, or its error (then `reply` is null). A plain reply
+/// comes as its bytes, a described one as an `any_value`, which may be moved from.
+using completion = unique_function<void(std::byte* reply, error* failure)>;
 
 TROUPE_EXPORT result<void> send(device_core& core, const request_type& type, const void* request,
                                 const request_options& options, std::uint8_t lane, completion done);
@@ -45,10 +47,13 @@ template <request R>
   promise<troupe::reply_of<R>> source(driver_of(core));
   future<troupe::reply_of<R>> answer = source.get_future();
   (void)send(core, request_type_of<R>(), &r, options, lane,
-             [source = std::move(source)](const std::byte* reply, error* failure) mutable {
+             [source = std::move(source)](std::byte* reply, error* failure) mutable {
                if (failure != nullptr) return source.set_error(std::move(*failure));
                if constexpr (std::is_void_v<troupe::reply_of<R>>) {
                  source.set_value();
+               } else if constexpr (described<troupe::reply_of<R>>) {
+                 source.set_value(
+                     std::move(reinterpret_cast<any_value*>(reply)->as<troupe::reply_of<R>>()));
                } else {
                  troupe::reply_of<R> value;
                  std::memcpy(static_cast<void*>(&value), reply, sizeof(value));
@@ -60,24 +65,24 @@ template <request R>
 
 }  // namespace detail
 
-/// The actor of one library on one device: takes that library's requests and runs them in one lane,
-/// in the order sent. Copies are the same actor. Any thread may use it.
+/// The actor of one library on one device. It runs that library's requests in one lane, in the
+/// order sent. Copies refer to the same actor. Thread-safe.
 ///
-/// Requests of different lanes are ordered where one writes what another reads or writes, and run
-/// freely otherwise; callers never synchronise.
+/// Requests of different lanes run in the order sent if one writes what the other reads or writes,
+/// and concurrently otherwise. Callers never synchronise.
 class TROUPE_EXPORT library_actor {
  public:
-  /// `library` must live as long as `lanes`.
+  /// `library` must outlive `lanes`.
   library_actor(std::shared_ptr<device_core> core, std::string_view library,
                 std::shared_ptr<detail::lane_group> lanes);
   ~library_actor();
   library_actor(const library_actor&);
   library_actor& operator=(const library_actor&);
 
-  /// Sends a request and answers its reply. Returns before the device is done; the request itself
-  /// is read before, so it may be sent again or changed at once. One that is kept and sent often
-  /// costs less than one that is made each time.
-  /// \errors what the request's `validate` says; `stale_buffer`, `tainted_buffer`, `frozen_buffer`,
+  /// Sends a request and returns its future reply. Returns before the device is done. The request
+  /// object is read during the call, so it may be changed or sent again at once; reusing one object
+  /// is cheaper than making a new one for each call.
+  /// \errors those of the request's `validate`; `stale_buffer`, `tainted_buffer`, `frozen_buffer`,
   /// `foreign_buffer` for its tensors; `mailbox_full`, `device_stopped`, `library_missing`,
   /// `deadline_exceeded`, `cancelled`; `device_fault`, `aborted`, `poisonous` after a fault;
   /// `library_error` and `numerical` from the library
@@ -86,22 +91,27 @@ class TROUPE_EXPORT library_actor {
     return detail::ask(*core_, r, options, lanes_->pick());
   }
 
-  /// Sends a request that nobody waits for. Answers whether it was accepted; how it ends shows only
-  /// in the device's statistics.
+  /// Sends a request without a reply. Returns whether it was accepted; its outcome appears only in
+  /// the device's statistics.
   template <request R>
   result<void> tell(const R& r, const request_options& options = {}) const {
     return detail::send(*core_, request_type_of<R>(), &r, options, lanes_->pick(), {});
   }
 
-  /// The same library in a lane of its own, which runs beside the others.
+  /// The same for a request whose type is known at run time only.
+  [[nodiscard]] future<any_reply> ask(const any_request& r,
+                                      const request_options& options = {}) const;
+  result<void> tell(const any_request& r, const request_options& options = {}) const;
+
+  /// The same library in a lane of its own, which runs concurrently with the others.
   [[nodiscard]] library_actor on_new_lane() const { return on_new_lanes(1); }
-  /// The same library in `n` lanes of its own, taken in turn by its requests. Below one is one.
+  /// The same library with `n` lanes of its own, which its requests use in turn. `n < 1` means 1.
   [[nodiscard]] library_actor on_new_lanes(int n) const;
   [[nodiscard]] std::string_view library() const noexcept { return library_; }
 
  private:
   std::shared_ptr<device_core> core_;
-  std::string_view library_;  // of what owns the lanes
+  std::string_view library_;  // owned by the owner of the lanes
   std::shared_ptr<detail::lane_group> lanes_;
 };
 

@@ -6,23 +6,25 @@
 
 namespace troupe {
 
-/// How one request is to be treated.
+/// Options for one request.
 struct request_options {
-  /// Until when the caller wants the answer, from the moment of sending. Then it has it: an answer
-  /// that came in time, or `errc::deadline_exceeded`. A request that has not begun by then is not
-  /// run. One that runs is left to end: it keeps its tensors, and what conflicts with it waits for
-  /// it. So does one that a GPU's stream has already, which runs when its turn comes.
+  /// How long the caller waits for the answer, counted from sending. After that the request fails
+  /// with `errc::deadline_exceeded` unless it was answered in time. A request that has not begun by
+  /// then is not run. A request that is running, or is already in a GPU's stream, runs to its end:
+  /// it keeps its tensors until then, and conflicting requests wait for it.
   std::optional<std::chrono::nanoseconds> deadline{};
-  /// How long the request may run, from the moment it is seen to; `device_config::run_limit` where
-  /// none is given. One that runs longer hangs: it ends with its worker (`errc::device_fault`), at
-  /// most 1 ms or a 32nd of the limit late. `max()` is no limit. In `isolation::thread` nothing can
-  /// end it: the device is condemned.
-  /// \errors `invalid_argument` where it is not above zero
+  /// How long the request may run, counted from when it is observed to run. Default:
+  /// `device_config::run_limit`. A request that runs longer counts as hung: it is ended together
+  /// with its worker (`errc::device_fault`), at most 1 ms or 1/32 of the limit late, whichever is
+  /// more. `max()` means no limit. In `isolation::thread` nothing can end the request, so the
+  /// device is condemned.
+  /// \errors `invalid_argument` unless positive
   std::optional<std::chrono::nanoseconds> run_limit{};
-  /// False: this request is never refused for what the same one has done before, and what it does
-  /// is not counted (`device_config::quarantine`).
+  /// If false, the request is never refused for earlier faults, and its own faults are not counted
+  /// (`device_config::quarantine`).
   bool quarantine = true;
-  /// Cancels a request that has not begun: `errc::cancelled`. In a GPU's stream as above.
+  /// Cancels a request that has not begun (`errc::cancelled`). A request that is already in a GPU's
+  /// stream runs to its end, as with `deadline`.
   std::stop_token stop{};
 };
 

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-/// Choices that several Fourier transforms share.
+/// Options shared by several Fourier transforms.
 namespace troupe::fft {
 
 /// The sign of the exponent: `forward` sums x[j] · exp(−2πi jk / n), `inverse` x[j] · exp(+2πi jk /
 /// n).
 enum class direction : std::uint8_t { forward, inverse };
 
-/// What the sums are multiplied by. N is the product of the transformed extents, those of the real
-/// side where one is real.
+/// The factor of the sums. N is the product of the transformed extents; for a real transform, of
+/// those of the real side.
 enum class normalization : std::uint8_t {
   none,   ///< nothing: there and back multiplies by N
   by_n,   ///< 1 / N: the other half of a transform without any

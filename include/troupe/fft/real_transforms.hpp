@@ -3,13 +3,14 @@
 #include <troupe/fft/modes.hpp>
 #include <troupe/request/request.hpp>
 
-/// Discrete Fourier transforms of real numbers, whose coefficients are conjugates of each other in
-/// pairs: of the last dimension only the first n / 2 + 1 are stored.
+/// Discrete Fourier transforms of real numbers. The coefficients are conjugate in pairs, so only
+/// the first n / 2 + 1 of the last dimension are stored.
 ///
-/// Real types f32, f64, f16, bf16; the complex side is c64, c128, or halves in pairs, as `c2c` has
-/// them. Both requests may work in place: both views begin at the same address, have unit stride in
-/// the last dimension, and every other stride of the real view is twice that of the complex one (so
-/// rows of n real numbers have room for n + 1 or n + 2); `real_rows` makes the real view.
+/// Real types: f32, f64, f16, bf16. The complex side is c64, c128, or pairs of f16 or bf16 as in
+/// `c2c`. Both requests may work in place. Then both views begin at the same address and have unit
+/// stride in the last dimension, and every other stride of the real view is twice that of the
+/// complex view (so rows of n real numbers have room for n + 1 or n + 2); `real_rows` makes the
+/// real view.
 ///
 /// \errors as `c2c`
 namespace troupe::fft {
@@ -31,15 +32,15 @@ struct TROUPE_EXPORT r2c {
   static void describe(description<r2c>& d);
 };
 
-/// Transforms back what `r2c` makes, inverse: out[j] = s · Σ in[k] · exp(+2πi jk / n), where the
-/// coefficients that are not stored are conjugates of those that are.
+/// The inverse of `r2c`: out[j] = s · Σ in[k] · exp(+2πi jk / n), where the coefficients that are
+/// not stored are the conjugates of those that are.
 ///
-/// `in` is […, n / 2 + 1], `out` is […, n]; n is odd or even, `out` says which. Coefficients that
-/// are their own conjugates must be real, and those with k = 0 or n / 2 in the last dimension
-/// conjugates in pairs; otherwise which of a pair counts is not specified. Reads in, writes out;
-/// `in` is kept, which costs a copy of it on a GPU, and on the CPU where `rank` is above 1. In
-/// place both are updated: the ends of the complex rows are undefined then. Source: cuFFT
-/// cufftXtExec, FFTW plan_guru64_dft_c2r.
+/// `in` is […, n / 2 + 1], `out` is […, n]; the extent of `out` decides whether n is odd or even.
+/// Coefficients that are their own conjugates must be real. Those with k = 0 or n / 2 in the last
+/// dimension must be conjugate in pairs; otherwise it is unspecified which of a pair is used. Reads
+/// in, writes out. `in` is preserved, which costs a copy of it on a GPU, and on the CPU if `rank`
+/// is above 1. In place both are updated, and the ends of the complex rows are then undefined.
+/// Source: cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r.
 struct TROUPE_EXPORT c2r {
   static constexpr std::string_view name = "fft.c2r";
   using reply = void;
@@ -52,10 +53,10 @@ struct TROUPE_EXPORT c2r {
   static void describe(description<c2r>& d);
 };
 
-/// The real numbers […, n] that transforms in place have on the complex ones […, n / 2 + 1]: a view
-/// of the same memory.
-/// \errors `type_mismatch` for a type that is not complex; `shape_mismatch` where the last
-/// dimension is not n / 2 + 1; `layout_unsupported` where its stride is not 1
+/// The real view […, n] of complex numbers […, n / 2 + 1], for transforms in place: a view of the
+/// same memory.
+/// \errors `type_mismatch` for a type that is not complex; `shape_mismatch` if the last dimension
+/// is not n / 2 + 1; `layout_unsupported` if its stride is not 1
 [[nodiscard]] TROUPE_EXPORT result<any_tensor> real_rows(const any_tensor& complex, std::int64_t n);
 
 }  // namespace troupe::fft

@@ -16,19 +16,19 @@
 
 namespace troupe::jit {
 
-/// One argument of a launch, made by the functions below, or a number by itself.
+/// One argument of a kernel launch, made by the functions below or from a number.
 class argument {
  public:
-  /// What a kernel gets for it. The values are part of the wire format.
+  /// What is passed to the kernel. The values are part of the wire format.
   enum class kind : std::uint8_t {
     scalar = 0,  ///< a number, by value
     bytes,       ///< a struct, by value
     tensor,      ///< the address of a tensor's first element
-    reached,     ///< nothing: the kernel comes to the tensor in another way
+    reached,     ///< nothing: the kernel reaches the tensor through other data
     tile,        ///< a tensor map of the tensor, see `tile`
   };
 
-  /// A number of exactly this type: an `int` for a parameter `long` is refused.
+  /// A number of exactly this type: an `int` for a parameter of type `long` is refused.
   template <element T>
   argument(T value)
       : kind_(kind::scalar),
@@ -60,18 +60,19 @@ class argument {
 [[nodiscard]] inline argument reads(const any_tensor& t) {
   return of_tensor(argument::kind::tensor, t, access::read);
 }
-/// Of one of which it overwrites every element without reading any. If that is not so, say
-/// `updates`: what is only written is run again after a fault.
+/// The address of a tensor that the kernel overwrites completely without reading it. If it does not
+/// overwrite every element, use `updates`: a request that only writes a tensor may be run again
+/// after a fault.
 [[nodiscard]] inline argument writes(const any_tensor& t) {
   return of_tensor(argument::kind::tensor, t, access::write);
 }
-/// Of one that it reads and writes, or writes some elements of.
+/// The address of a tensor that the kernel reads and writes, or writes in part.
 [[nodiscard]] inline argument updates(const any_tensor& t) {
   return of_tensor(argument::kind::tensor, t, access::update);
 }
 
-/// Tensors that a kernel comes to through an address within a struct or another tensor: no
-/// parameter is theirs, but order, keep-alive, taint and retries are as for all others. Their
+/// Tensors that the kernel reaches through an address inside a struct or another tensor. They have
+/// no kernel parameter, but ordering, keep-alive, taint and retries apply as to all others. Their
 /// addresses (`any_tensor::address`) are the same in every worker.
 [[nodiscard]] inline argument also_reads(const any_tensor& t) {
   return of_tensor(argument::kind::reached, t, access::read);
@@ -83,7 +84,7 @@ class argument {
   return of_tensor(argument::kind::reached, t, access::update);
 }
 
-/// Bytes by value, for a parameter of that many.
+/// Bytes by value, for a parameter of the same size.
 [[nodiscard]] TROUPE_EXPORT argument bytes(std::span<const std::byte> value);
 /// A struct by value.
 template <class T>
@@ -92,8 +93,8 @@ template <class T>
   return bytes(std::as_bytes(std::span(&v, 1)));
 }
 
-/// A tensor map (TMA) of the tensor, encoded where its address is known, for a parameter
-/// `const __grid_constant__ CUtensorMap`.
+/// A tensor map (TMA) of the tensor, encoded in the worker, which knows the address. For a
+/// parameter `const __grid_constant__ CUtensorMap`.
 [[nodiscard]] TROUPE_EXPORT argument tile_of(const any_tensor& t, access role, const tile& how);
 [[nodiscard]] inline argument reads_tile(const any_tensor& t, const tile& how) {
   return tile_of(t, access::read, how);
@@ -102,23 +103,23 @@ template <class T>
   return tile_of(t, access::write, how);
 }
 
-/// The arguments of a launch, in the kernel's order, as they travel.
+/// The arguments of a launch, in the kernel's order, in the form in which they are sent.
 class TROUPE_EXPORT arguments {
  public:
-  /// Bytes that a kernel's parameters may have. Source: CUDA C++ Programming Guide, "Function
+  /// Maximum size of a kernel's parameters in bytes. Source: CUDA C++ Programming Guide, "Function
   /// Parameters"; 32 764 from sm_70 on.
   static constexpr std::size_t most_bytes = 32'764;
-  /// Arguments, those without a parameter counted.
+  /// Maximum number of arguments, including those without a parameter.
   static constexpr std::size_t most = 4096;
 
   arguments() = default;
   arguments(std::initializer_list<argument> list);
-  /// For lists that are made at run time.
+  /// For lists assembled at run time.
   void add(const argument& one);
 
   static void describe(description<arguments>& d);
 
-  /// One of them as its reader sees it; valid as long as these are.
+  /// One argument as its reader sees it; valid as long as the `arguments` object.
   struct view {
     argument::kind what{};
     access role{};
@@ -127,7 +128,7 @@ class TROUPE_EXPORT arguments {
     const any_tensor* tensor = nullptr;
     std::span<const std::int64_t> tile{};  ///< see `tile::read`
 
-    /// Bytes of the kernel's parameter; 0 for one that has none.
+    /// Size of the kernel's parameter; 0 if it has none.
     [[nodiscard]] std::size_t parameter_bytes() const noexcept;
     /// "a scalar i32", "a tensor f32".
     [[nodiscard]] std::string to_string() const;
@@ -140,15 +141,15 @@ class TROUPE_EXPORT arguments {
       f(*one);
   }
   [[nodiscard]] bool empty() const noexcept { return codes_.empty(); }
-  /// Kind, role, type and size of each: what fits one list fits every list with the same.
+  /// Kind, role, type and size of each argument; lists with equal codes are interchangeable.
   [[nodiscard]] std::span<const std::int64_t> codes() const noexcept { return codes_; }
 
-  /// Reads them one by one; says where they are none.
+  /// Reads the arguments one by one, and detects invalid ones.
   class TROUPE_EXPORT reader {
    public:
     explicit reader(const arguments& of) noexcept : of_(of) {}
     [[nodiscard]] std::optional<view> next();
-    /// False once what came could not be.
+    /// False once an invalid argument was found.
     [[nodiscard]] bool good() const noexcept { return good_; }
     [[nodiscard]] bool at_end() const noexcept;
 

@@ -8,24 +8,26 @@
 
 namespace troupe::jit {
 
-/// What a kernel is, on the GPU that it was loaded on.
+/// Properties of a kernel on the GPU on which it was loaded.
 struct kernel_attributes {
-  std::int32_t most_threads = 0;  ///< of a block
-  std::int32_t registers = 0;     ///< of a thread
-  std::int32_t static_shared_bytes = 0;
-  std::int32_t most_dynamic_shared_bytes = 0;  ///< that a launch may ask for
-  std::int32_t constant_bytes = 0;
-  std::int32_t local_bytes = 0;     ///< of a thread
-  std::int32_t ptx_version = 0;     ///< 10 · major + minor
-  std::int32_t binary_version = 0;  ///< the same
-  std::int32_t cluster_x = 0;       ///< that the kernel was compiled for; 0 for none
-  std::int32_t cluster_y = 0;
-  std::int32_t cluster_z = 0;
-  std::int32_t parameters = 0;
-  std::int32_t parameter_bytes = 0;  ///< up to the last one's end
+  std::int64_t most_threads = 0;  ///< maximum threads per block
+  std::int64_t registers = 0;     ///< per thread
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t most_dynamic_shared_bytes = 0;  ///< the most that a launch may request
+  std::int64_t constant_bytes = 0;
+  std::int64_t local_bytes = 0;     ///< per thread
+  std::int64_t ptx_version = 0;     ///< 10 · major + minor
+  std::int64_t binary_version = 0;  ///< the same
+  std::int64_t cluster_x = 0;       ///< cluster that the kernel was compiled for; 0 if none
+  std::int64_t cluster_y = 0;
+  std::int64_t cluster_z = 0;
+  std::int64_t parameters = 0;
+  std::int64_t parameter_bytes = 0;  ///< up to the end of the last parameter
+
+  TROUPE_EXPORT static void describe(description<kernel_attributes>& d);
 };
 
-/// Loads a kernel and says what it is: so that a first launch has nothing to wait for.
+/// Loads a kernel and returns its properties. Use it to load a kernel before its first launch.
 ///
 /// Reads and writes nothing. \errors as `launch`. Vendor calls: cuFuncGetAttribute,
 /// cuFuncGetParamInfo.
@@ -38,17 +40,19 @@ struct attributes {
   TROUPE_EXPORT static void describe(description<attributes>& d);
 };
 
-/// How much of a kernel a GPU runs at once.
+/// The occupancy of a kernel on a GPU.
 struct kernel_occupancy {
-  std::int32_t blocks_per_multiprocessor = 0;
-  std::int32_t multiprocessors = 0;
-  std::int32_t best_block = 0;       ///< threads of a block for the most threads at once
-  std::int32_t best_grid = 0;        ///< blocks of that size that fill the GPU
-  std::int32_t largest_cluster = 0;  ///< blocks; 0 where the GPU knows no clusters
-  std::int32_t clusters = 0;         ///< of `cluster`, at once; 0 without one
+  std::int64_t blocks_per_multiprocessor = 0;
+  std::int64_t multiprocessors = 0;
+  std::int64_t best_block = 0;       ///< threads per block that give the highest occupancy
+  std::int64_t best_grid = 0;        ///< blocks of that size that fill the GPU
+  std::int64_t largest_cluster = 0;  ///< in blocks; 0 if the GPU does not support clusters
+  std::int64_t clusters = 0;         ///< clusters of size `cluster` at once; 0 without a cluster
+
+  TROUPE_EXPORT static void describe(description<kernel_occupancy>& d);
 };
 
-/// Asks how much of a kernel runs at once, launched so.
+/// Computes the occupancy of a kernel for this launch configuration.
 ///
 /// Reads and writes nothing. \errors as `launch`. Vendor calls: cuOccupancy….
 struct occupancy {

@@ -10,8 +10,7 @@
 
 namespace troupe::jit {
 
-/// The SHA-256 of some bytes: what images of kernels are told apart by, and what they are checked
-/// against before they are used.
+/// The SHA-256 of some bytes. It identifies kernel images and verifies them before use.
 struct digest {
   static constexpr std::size_t size = 32;
 

@@ -19,9 +19,9 @@ namespace troupe::jit {
 class signature;
 class loaded_module;
 
-/// A kernel of a module, as requests name it: which image, by its digest and where its bytes are,
-/// and which entry. Every worker that meets it loads it by itself, also one that has taken over
-/// from another. A value; it keeps the image.
+/// A kernel of a module, as requests refer to it: the image, by its digest and the location of its
+/// bytes, and the entry. Each worker loads it on first use, also a worker that replaces another
+/// one. A value type; it keeps the image alive.
 class TROUPE_EXPORT kernel {
  public:
   kernel() = default;
@@ -33,9 +33,9 @@ class TROUPE_EXPORT kernel {
   [[nodiscard]] const any_tensor& image() const noexcept { return image_; }
 
   static void describe(description<kernel>& d);
-  /// \errors `invalid_argument` for one that is of no module
-  /// Count and types, so far as the kernel's C++ name tells them: `extern "C"` tells nothing, and
-  /// the worker then checks count and sizes.
+  /// \errors `invalid_argument` for a kernel that belongs to no module
+  /// Checks the count and types of arguments as far as the kernel's C++ name gives them. An
+  /// `extern "C"` name gives nothing; the worker then checks count and sizes.
   /// \errors `invalid_argument` for the count, `type_mismatch` naming the parameter
   [[nodiscard]] result<void> check(const arguments& given) const;
 
@@ -48,13 +48,13 @@ class TROUPE_EXPORT kernel {
   std::shared_ptr<const signature> signature_;  // of the name, where the program made it
 };
 
-/// An image in a device's memory, where each of its workers finds it. A value; copies share it.
+/// An image in a device's memory, accessible to all its workers. A value type; copies share it.
 class TROUPE_EXPORT loaded_module {
  public:
   loaded_module() = default;
 
-  /// The kernel of a name expression that the image was compiled with, or of a name in the image.
-  /// \errors `invalid_argument` for a name with characters that no name in an image has
+  /// The kernel for a name expression that the image was compiled with, or for a name in the image.
+  /// \errors `invalid_argument` for a name with characters that cannot occur in an image
   [[nodiscard]] result<jit::kernel> kernel(std::string_view name) const;
   [[nodiscard]] const jit::digest& digest() const noexcept { return digest_; }
 
@@ -66,12 +66,12 @@ class TROUPE_EXPORT loaded_module {
   std::vector<lowered_name> names_;
 };
 
-/// Puts an image where the device's workers find it; local, no message. Nothing is loaded on the
-/// GPU before a request asks for it; `attributes` is one that does nothing else.
-/// \errors `invalid_argument` for bytes that are no image of their kind; `unsupported` for LTO-IR,
-/// which has to be linked first; `out_of_memory`; `device_stopped`
+/// Places an image where the device's workers can access it. Local: sends no message. The GPU loads
+/// it only when a request uses it; `attributes` is a request that does nothing else.
+/// \errors `invalid_argument` for bytes that are not an image of the stated kind; `unsupported` for
+/// LTO-IR, which must be linked first; `out_of_memory`; `device_stopped`
 [[nodiscard]] TROUPE_EXPORT result<loaded_module> load(device& on, const binary& what);
-/// The same for cubin, PTX or fatbin from elsewhere, which its first bytes tell apart.
+/// The same for a cubin, PTX or fatbin from elsewhere; its first bytes tell which it is.
 [[nodiscard]] TROUPE_EXPORT result<loaded_module> load(device& on,
                                                        std::span<const std::byte> image);
 

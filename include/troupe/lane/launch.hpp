@@ -4,11 +4,10 @@
 
 namespace troupe::lane {
 
-/// Launches a kernel that does nothing, in its lane: the smallest work that a GPU can be given. On
-/// the CPU backend it does nothing at all. What a launch costs is measured with it, and whether a
-/// device really runs anything.
+/// Launches an empty kernel in its lane: the smallest work that a GPU accepts. On the CPU backend
+/// it does nothing. Use it to measure the cost of a launch, or to check that a device runs work.
 ///
-/// Reads and writes nothing. Never runs longer than the launch itself.
+/// Reads and writes nothing. Takes no longer than the launch itself.
 struct launch {
   using reply = void;
   static constexpr std::string_view name = "lane.launch";

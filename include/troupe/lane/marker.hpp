@@ -4,8 +4,8 @@
 
 namespace troupe::lane {
 
-/// Does nothing: it is answered once every earlier request of its lane has been, and every earlier
-/// request of any lane that writes `after`. The smallest request there is.
+/// Does nothing. It completes once every earlier request of its lane has completed, and every
+/// earlier request of any lane that writes `after`. The smallest request.
 struct marker {
   using reply = void;
   static constexpr std::string_view name = "lane.marker";

@@ -4,18 +4,18 @@
 
 namespace troupe::memory {
 
-/// Copies elements into another element type: to[i] = type_of_to(from[i]).
+/// Converts elements to another element type: to[i] = type_of_to(from[i]).
 ///
-/// Both have the same extents; strides as in `copy`. Reads from, writes to. All 17 types to all 17:
-/// - to a floating type: rounded once, to nearest even; too large becomes infinity (NaN for e4m3,
+/// Both have the same extents; strides as in `copy`. Reads from, writes to. Converts each of the 17
+/// types to each of them:
+/// - to a floating type: rounded once, to nearest even; overflow becomes infinity (NaN for e4m3,
 ///   which has none); NaN stays NaN;
-/// - floating to integer: the fraction is dropped, out of range becomes the nearest end of the
-///   range, NaN becomes 0;
+/// - floating to integer: truncated; out of range becomes the nearest bound, NaN becomes 0;
 /// - integer to integer: modulo 2^bits, as static_cast;
-/// - to bool: whether the value is not zero (NaN is not zero); from bool: 0 or 1;
-/// - complex to real: the real part (to bool: whether either part is not zero); real to complex: an
+/// - to bool: whether the value is nonzero (NaN is nonzero); from bool: 0 or 1;
+/// - complex to real: the real part (to bool: whether either part is nonzero); real to complex: an
 ///   imaginary part of zero.
-/// Errors: `shape_mismatch`; `aliasing` for any overlap but a view with itself of the same type.
+/// Errors: `shape_mismatch`; `aliasing` for any overlap except a view with itself of the same type.
 struct TROUPE_EXPORT convert {
   static constexpr std::string_view name = "memory.convert";
   using reply = void;

@@ -2,19 +2,19 @@
 
 #include <troupe/request/request.hpp>
 
-/// Movement of elements between tensors, and their initial content.
+/// Copies of elements between tensors, and their initial content.
 ///
-/// Every operation takes views of any rank and any strides; what is written must not have two
-/// indices that name the same element (`errc::aliasing`).
+/// Every operation takes views of any rank and any strides. In a view that is written, no two
+/// indices may refer to the same element (`errc::aliasing`).
 namespace troupe::memory {
 
 /// Copies elements: to = from.
 ///
-/// Both have the same element type (`memory::convert` changes it) and the same extents; strides may
-/// differ, so that this also packs, unpacks and transposes, and may be zero in `from`, so that it
-/// repeats. Either may lie in host or device memory. Reads from, writes to.
-/// Copying a view to itself does nothing; any other overlap is `aliasing`.
-/// Types: all. Errors: `shape_mismatch`, `type_mismatch`, `aliasing`.
+/// Both have the same element type (`memory::convert` changes it) and the same extents. Strides may
+/// differ, so a copy can also pack, unpack and transpose; a stride of zero in `from` repeats an
+/// element. Each may be in host or device memory. Reads from, writes to. Copying a view to itself
+/// does nothing; any other overlap is `aliasing`. Types: all. Errors: `shape_mismatch`,
+/// `type_mismatch`, `aliasing`.
 struct TROUPE_EXPORT copy {
   static constexpr std::string_view name = "memory.copy";
   using reply = void;

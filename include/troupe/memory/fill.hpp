@@ -6,10 +6,10 @@ namespace troupe::memory {
 
 /// Sets every element to one value: to = value.
 ///
-/// Writes to, of any rank and strides. Types: all. Floating types round the value to nearest; for
-/// integers it must be one that the type holds, for bool any nonzero value is true.
-/// Errors: `invalid_argument` for a value that the type cannot hold, `aliasing` where indices of
-/// `to` name the same element.
+/// Writes to, of any rank and strides. Types: all. Floating types round the value to nearest.
+/// Integer types must be able to represent it. For bool any nonzero value is true. Errors:
+/// `invalid_argument` for a value that the type cannot represent, `aliasing` if indices of `to`
+/// refer to the same element.
 struct TROUPE_EXPORT fill {
   static constexpr std::string_view name = "memory.fill";
   using reply = void;
@@ -20,10 +20,11 @@ struct TROUPE_EXPORT fill {
   static void describe(description<fill>& d);
 };
 
-/// Sets every byte of every element (memset). Bytes between the elements of a strided view stay.
+/// Sets every byte of every element (memset). Bytes between the elements of a strided view are
+/// kept.
 ///
-/// Writes to, of any rank and strides. Types: all; a bool must become 0 or 1, so `byte` too.
-/// Errors: `invalid_argument` for a byte outside 0 … 255, `aliasing` as `fill`.
+/// Writes to, of any rank and strides. Types: all; for bool `byte` must be 0 or 1. Errors:
+/// `invalid_argument` for a byte outside 0 … 255, `aliasing` as `fill`.
 struct TROUPE_EXPORT set_bytes {
   static constexpr std::string_view name = "memory.set_bytes";
   using reply = void;

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <type_traits>
 
-/// What the executors of a GPU are written with, Troupe's own and those of plugins. Nothing here
-/// names a type of CUDA, so a source includes CUDA's headers as it likes.
+/// The interface for executors on a GPU, Troupe's own and those of plugins. It names no CUDA type,
+/// so a source may include CUDA's headers as it likes.
 namespace troupe::cuda {
 
-/// A stream, which is passed where a `cudaStream_t` or `CUstream` is wanted.
+/// A stream; converts to `cudaStream_t` and `CUstream`.
 class native_stream {
  public:
   explicit native_stream(void* handle) noexcept : handle_(handle) {}
@@ -25,22 +25,22 @@ class native_stream {
 };
 
 /// A lane as executors see it: a stream of the worker's context, which is current on the calling
-/// thread. An executor enqueues and returns; it never waits for the stream.
+/// thread. An executor enqueues work and returns; it never waits for the stream.
 ///
-/// `workspace(bytes)` is device memory, aligned to 256 bytes, that is this executor's until what it
-/// has enqueued on the lane has run; asking again invalidates what was handed out before. Tensors
-/// have their device addresses in `any_tensor::data`; those in host memory are reached there, too.
+/// `workspace(bytes)` is device memory, aligned to 256 bytes. It belongs to this executor until the
+/// work that it enqueued on the lane has run; another call invalidates the previous workspace.
+/// `any_tensor::data` is a device address, also for tensors in host memory.
 class lane : public accelerator_lane {
  public:
   [[nodiscard]] virtual native_stream stream() const noexcept = 0;
-  /// What a library keeps with this lane, such as its handle; null until the library sets it. `key`
-  /// is an address of the library's own.
+  /// An object that a library keeps with this lane, such as its handle; null until the library sets
+  /// it. `key` is an address owned by the library.
   [[nodiscard]] virtual std::shared_ptr<void>& attachment(const void* key) = 0;
   /// Number of multiprocessors of the device.
   [[nodiscard]] virtual int multiprocessors() const noexcept = 0;
-  /// What a `cudaError_t` or `CUresult` of `call` means: success for 0, else an error with the
-  /// code, its name and the call: `device_fault` where the context is lost, `out_of_memory`, and
-  /// `library_error` where nothing but the call was refused.
+  /// Converts the `cudaError_t` or `CUresult` that `call` returned: success for 0, else an error
+  /// with the code, its name and the call. The error is `device_fault` if the context is lost,
+  /// `out_of_memory`, or `library_error` if only the call was refused.
   /// \code
   ///   kernel<<<blocks, threads, 0, where.stream()>>>(…);
   ///   return where.outcome_of(cudaGetLastError(), "kernel");
@@ -48,10 +48,10 @@ class lane : public accelerator_lane {
   [[nodiscard]] virtual result<void> outcome_of(int code, std::string_view call) const = 0;
 };
 
-/// Adds an executor that enqueues the work of `R`. One whose request has a reply gets the address
-/// to write it to: shared host memory, reachable for the device at the same address, aligned to 32
-/// bytes. What the queue (or the executor itself) has written there before the request's mark is
-/// the reply.
+/// Adds an executor that enqueues the work of `R`. If the request has a reply, the executor
+/// receives the address to write it to: shared host memory, accessible to the device at the same
+/// address and aligned to 32 bytes. The reply is what the queue, or the executor itself, has
+/// written there before the request's mark.
 template <request R>
   requires std::is_void_v<reply_of<R>>
 void add(operation_table& table, result<void> (*enqueue)(const R&, lane&)) {

@@ -9,42 +9,43 @@
 
 namespace troupe {
 
-/// What an executor may use while it runs: the lane it runs in and that lane's workspace.
+/// What an executor may use while it runs: its lane and that lane's workspace.
 class lane_context {
  public:
   [[nodiscard]] virtual int lane() const noexcept = 0;
-  /// Scratch memory of the lane, 64-byte aligned, undefined content, valid until the executor
-  /// returns or asks again. \errors `out_of_memory` with the bytes asked for.
+  /// Scratch memory of the lane, aligned to 64 bytes, with undefined content. Valid until the
+  /// executor returns or calls this again. \errors `out_of_memory` with the bytes requested.
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
 
  protected:
   ~lane_context() = default;
 };
 
-/// How long an operation takes.
+/// How long an operation runs.
 enum class effort : std::uint8_t {
-  unknown,  ///< as long as it likes: others are taken up meanwhile
-  by_size,  ///< microseconds when its operands are small; then it is run without any hand-over
+  unknown,  ///< any time; the worker starts other requests meanwhile
+  by_size,  ///< microseconds for small operands, which then run without a hand-over to a thread
 };
 
-/// One operation as a worker knows it: how to decode it and how to run it.
+/// One operation of a worker: how to decode its requests and how to run them.
 struct operation {
   const request_type* type = nullptr;
-  /// Runs the request and writes its reply (`type->reply_bytes` bytes) to `reply`.
+  /// Runs the request and writes its reply to `reply`: the bytes of a plain one; of a described one
+  /// the value, which is there with its defaults.
   result<void> (*run)(void* executor, const void* request, lane_context& lane,
                       std::byte* reply) = nullptr;
   void* executor = nullptr;
   troupe::effort effort = troupe::effort::unknown;
-  /// What an accelerator has enqueued for it may find out that the request fails, and write so into
-  /// the reply.
+  /// True if work that an accelerator has enqueued may discover that the request fails, and write
+  /// this into the reply.
   bool fails_late = false;
-  /// Asked once all that the request waits for has ended, and again when the program wakes the
-  /// worker; while it answers false the request waits, beside others that run. Null for one that
-  /// never waits.
+  /// Called once everything that the request waits for has ended, and again when the program wakes
+  /// the worker. While it returns false the request waits and other requests run. Null for an
+  /// operation that never waits.
   bool (*ready)(const void* request) = nullptr;
 };
 
-/// Where a backend, a plugin or a program that is its own worker lists its operations.
+/// The operations of a backend, of a plugin, or of a program that is its own worker.
 class TROUPE_EXPORT operation_table {
  public:
   operation_table();
@@ -63,7 +64,9 @@ class TROUPE_EXPORT operation_table {
               reinterpret_cast<result<reply_of<R>> (*)(const R&, lane_context&)>(held);
           auto answer = function(*static_cast<const R*>(r), lane);
           if (!answer) return std::move(answer).error();
-          if constexpr (!std::is_void_v<reply_of<R>>) {
+          if constexpr (detail::described<reply_of<R>>) {
+            *reinterpret_cast<reply_of<R>*>(reply) = *std::move(answer);
+          } else if constexpr (!std::is_void_v<reply_of<R>>) {
             std::memcpy(reply, &*answer, sizeof(reply_of<R>));
           }
           return {};
@@ -72,15 +75,15 @@ class TROUPE_EXPORT operation_table {
         .effort = how_long});
   }
 
-  /// Adds an operation; one of the same request that is there already is replaced.
+  /// Adds an operation. It replaces an existing operation for the same request.
   void insert(operation added);
 
-  /// The operation with that id, or null.
+  /// The operation with this id, or null.
   [[nodiscard]] const operation* find(std::uint64_t id) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   /// Every operation, in the order added.
   [[nodiscard]] std::span<const operation> all() const noexcept;
-  /// Those that another one of the same request has replaced.
+  /// Operations that were replaced by a later one for the same request.
   [[nodiscard]] std::span<const operation> replaced() const noexcept;
 
  private:

@@ -17,10 +17,10 @@ namespace troupe {
 
 namespace detail {
 
-/// A hash of the sizes of what crosses the boundary between a plugin and its worker: a compiler,
-/// standard library or setting that lays it out otherwise gives another number.
+/// A hash of the sizes of the types shared between a plugin and its worker. A compiler, standard
+/// library or setting with a different layout gives another value.
 [[nodiscard]] consteval std::uint64_t interface_layout() noexcept {
-  // Raised with every change that no size shows: a virtual function, the meaning of a field.
+  // Increment for each change that no size shows: a virtual function, the meaning of a field.
   constexpr std::size_t interface = 2;
   constexpr std::array numbers{
       interface,
@@ -53,13 +53,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// What a plugin was built for. A worker reads it before it calls anything of the plugin, so its
-/// own form is for good.
+/// The build that a plugin was made for. A worker reads it before it calls anything in the plugin,
+/// so the layout of this struct must never change.
 struct plugin_stamp {
   char version[32]{};
   std::uint64_t layout = 0;
 
-  /// That of the headers that are included here.
+  /// The stamp of the headers included here.
   [[nodiscard]] static consteval plugin_stamp of_this_build() noexcept {
     plugin_stamp stamp{.layout = detail::interface_layout()};
     static_assert(library_version.size() < sizeof(stamp.version));

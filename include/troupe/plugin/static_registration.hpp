@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-/// What a source of a plugin brings, as a static object of it: the plugin needs no list of its
-/// sources. Every plugin has a list of its own, of what its sources have made while it was loaded;
-/// from then on it is only read.
+/// Registers a function of one source file by a static object in it, so that a plugin needs no list
+/// of its sources. Every plugin has its own list; it is filled while the plugin is loaded, and only
+/// read afterwards.
 template <class Function>
 class [[gnu::visibility("hidden")]] static_registration {
  public:
@@ -28,20 +28,20 @@ class [[gnu::visibility("hidden")]] static_registration {
   const static_registration* next_;
 
   static const static_registration*& first() noexcept {
-    // Constant-initialised, so before any object is made.
+    // Constant-initialised, so it is valid before any object is constructed.
     static constinit const static_registration* made_last = nullptr;
     return made_last;
   }
 };
 
-/// Adds the executors of one source:
+/// Adds the executors of one source file:
 ///
 ///     const plugin_operations operations([](operation_table& table) { table.add(&run_sum); });
 using plugin_operations = static_registration<void(operation_table&)>;
 
-/// Runs or enqueues a little of each kind of work that a source does, before the worker says that
-/// it is ready and once for each lane that is to be fast at once: what a first request would
-/// otherwise wait for. Uses the lane's workspace only.
+/// Runs or enqueues a little of each kind of work of a source file, so that a first request does
+/// not wait for it. Called before the worker reports ready, once for each lane that is to be fast
+/// from the start. Uses only the lane's workspace.
 using plugin_warm_up = static_registration<result<void>(lane_context&)>;
 
 }  // namespace troupe

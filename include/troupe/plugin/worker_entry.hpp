@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-/// Makes a program its own worker, so that operations of its own need no plugin file: call it first
-/// in `main`, and give the same `add` to `device_config::own_operations`.
+/// Makes a program its own worker, so that its own operations need no plugin file. Call it first in
+/// `main`, and give the same `add` to `device_config::own_operations`.
 ///
-/// In a process that a device has started as a worker, it serves requests until the device lets it
-/// go, and answers the exit status. In any other process it answers nothing at once. A process that
-/// was started as a worker and makes a device instead is refused it, with `worker_not_found`.
+/// In a process that a device has started as a worker, it serves requests until the device releases
+/// it, then returns the exit status. In any other process it returns nothing, at once. If a worker
+/// process makes a device instead of calling this, that fails with `worker_not_found`.
 /// \code
 ///   if (const auto status = troupe::worker_entry(argc, argv, add_my_operations)) return *status;
 /// \endcode

@@ -11,35 +11,36 @@
 
 namespace troupe {
 
-/// A tensor operand and the field's name.
+/// A tensor operand and the name of its field.
 struct operand {
   std::string_view name;
   const any_tensor& view;
 };
 
-/// Checks of a request's arguments; the first rule that fails is the verdict, and the checks after
-/// it do nothing. Each is named for what it checks, and its message gives rule, value and name.
+/// Checks of a request's arguments. The first rule that fails is the verdict; later checks do
+/// nothing. Each function is named for what it checks, and its message gives the rule, the value
+/// and the field's name.
 class TROUPE_EXPORT argument_checks {
  public:
   // The view itself. ----------------------------------------------------------------------------
-  /// Some memory (unless it has no elements), extents and strides that are not negative, a reach
-  /// that 63 bits hold; `rank` dimensions, any number when negative.
+  /// The view has memory (unless it has no elements), no negative extents or strides, and a byte
+  /// range that fits in 63 bits. It has `rank` dimensions; a negative `rank` allows any number.
   argument_checks& tensor(const operand& t, int rank = -1);
   /// Rank 1 with exactly one element.
   argument_checks& one_element(const operand& t);
-  /// A matrix that BLAS can take, in the last two of `rank` dimensions.
+  /// The last two of `rank` dimensions are a matrix with a layout that BLAS accepts.
   argument_checks& matrix(const operand& t, int rank = 2);
-  /// Two matrices that can be taken in the same order.
+  /// Both matrices can be passed to BLAS in the same storage order.
   argument_checks& same_order(const operand& t, const operand& as);
-  /// No two indices name the same element: what every written view must satisfy.
+  /// No two indices refer to the same element; required of every tensor that is written.
   argument_checks& written(const operand& t);
 
   // Types. --------------------------------------------------------------------------------------
   argument_checks& type(const operand& t, std::initializer_list<dtype> allowed);
   argument_checks& same_type(const operand& t, const operand& as);
-  /// No imaginary part where `type` is not complex.
+  /// The value has no imaginary part unless `type` is complex.
   argument_checks& factor(std::string_view name, const scalar& value, dtype type);
-  /// A number without imaginary part, whatever the type (herk's alpha and beta).
+  /// The value has no imaginary part, whatever the type (herk's alpha and beta).
   argument_checks& real_factor(std::string_view name, const scalar& value);
 
   // Several operands. ---------------------------------------------------------------------------
@@ -48,10 +49,10 @@ class TROUPE_EXPORT argument_checks {
                            std::string_view what);
   /// `t`, which is written, shares no element with `read`.
   argument_checks& apart(const operand& t, const operand& read);
-  /// The same, but `t` may be the very same view.
+  /// The same, but `t` may be the identical view.
   argument_checks& apart_or_same(const operand& t, const operand& read);
 
-  /// Any other rule; `message` is built only when it is broken.
+  /// Any other rule; `message` is called only if the rule is violated.
   template <class Message>
   argument_checks& rule(bool holds, errc code, Message message) {
     if (!error_ && !holds) fail(code, message());

@@ -4,14 +4,15 @@
 
 namespace troupe {
 
-/// What a role, a presence, a shape or a value depends on, as data: it is asked of a request, and
-/// printed for people. Made by `description`; fields are named by their offsets in the request.
+/// A condition on which a role, a presence, a shape or a value depends. It is data: it can be
+/// evaluated for a request and printed for readers. Made by `description`; fields are identified by
+/// their offsets in the request.
 ///
-/// It is total: it can be asked of fields that nobody has checked yet.
+/// It is total: it can be evaluated for fields that have not been validated yet.
 struct condition {
   enum class test : std::uint8_t {
     zero,       ///< a scalar is 0
-    all_zero,   ///< each scalar of a list is 0, or there is none
+    all_zero,   ///< every scalar of a list is 0, or the list is empty
     set,        ///< a bool is true
     one_of,     ///< an enumeration has one of these values
     type_of,    ///< a tensor has one of these types
@@ -24,8 +25,8 @@ struct condition {
   test what = test::given;
   bool negated = false;
   std::uint32_t field = 0;  ///< offset in the request
-  std::uint32_t other = 0;  ///< likewise, of the second tensor
-  std::uint32_t mask = 0;   ///< bits of enumerators or types; the rank
+  std::uint32_t other = 0;  ///< offset of the second tensor
+  std::uint32_t mask = 0;   ///< bits of enumerators or types; for `rank`, the rank
 
   [[nodiscard]] constexpr condition operator!() const noexcept {
     condition opposite = *this;

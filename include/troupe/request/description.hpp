@@ -25,16 +25,16 @@ namespace troupe {
 class argument_checks;
 class description_table;
 
-/// How the elements of a tensor may lie.
+/// Memory layouts that a tensor may be required to have.
 enum class layout : std::uint8_t {
   any,
   packed,        ///< no gaps, row-major
   vector,        ///< a stride of at least 1
-  matrix,        ///< unit stride in one of the last two dimensions, as BLAS takes it
-  column_major,  ///< as LAPACK takes it
+  matrix,        ///< unit stride in one of the last two dimensions, as BLAS requires
+  column_major,  ///< as LAPACK requires
 };
 
-/// Element types that go together: a row has one for each of some tensors.
+/// Valid combinations of element types: each row has one type for each of several tensors.
 struct type_rows {
   std::vector<std::vector<dtype>> rows{};
 
@@ -54,7 +54,7 @@ namespace detail {
 
 inline constexpr int most_enumerators = 24;
 
-/// The compiler's own text of these enumerators; their names are found in it, at run time.
+/// The compiler's text for these enumerators; their names are extracted from it at run time.
 template <class Enum, Enum... Values>
 [[nodiscard]] constexpr std::string_view spelling() noexcept {
   return __PRETTY_FUNCTION__;
@@ -64,7 +64,7 @@ template <class Enum, std::size_t... I>
   return spelling<Enum, static_cast<Enum>(I)...>();
 }
 
-/// What is done with a list of groups without knowing their type.
+/// Type-erased operations on a list of groups.
 struct group_list_type {
   std::size_t (*size)(const void* list) noexcept = nullptr;
   void (*resize)(void* list, std::size_t count) = nullptr;
@@ -84,7 +84,7 @@ inline constexpr group_list_type group_list_type_of{
         },
     .stride = sizeof(Group)};
 
-/// A rule of a request's own: its caller casts it back to the function that it was.
+/// A request's own rule, type-erased; its caller casts it back to the original function type.
 using any_rule = void (*)();
 using rule_caller = void (*)(any_rule function, const void* request, argument_checks& check);
 
@@ -103,8 +103,8 @@ enum class field_kind : std::uint8_t {
   groups,
 };
 
-/// Fills a table. Everything that `description` says ends here, in functions with plain arguments:
-/// a plugin that was built with other headers still calls the same ones.
+/// Fills a table. All functions of `description` end here, in functions with plain arguments, so
+/// that a plugin built with other headers still calls the same ones.
 class TROUPE_EXPORT description_builder {
  public:
   explicit description_builder(description_table& table) noexcept : table_(&table) {}
@@ -120,7 +120,7 @@ class TROUPE_EXPORT description_builder {
   void add_groups(std::string_view name, std::size_t offset, const group_list_type& type,
                   const description_table& of, std::string_view text);
 
-  // Of the field that was added last.
+  // For the field added last.
   void role_where(std::span<const condition> any_of, access where);
   void shape_where(const condition& c, std::span<const extent> shape);
   void optional();
@@ -132,7 +132,7 @@ class TROUPE_EXPORT description_builder {
   void may_repeat();
   void in_host_memory();
 
-  // Of several fields, named by their offsets.
+  // For several fields, identified by their offsets.
   void layouts(layout how, std::span<const std::size_t> tensors);
   void types(std::span<const std::size_t> tensors, const type_rows& rows);
   void factors(std::span<const std::size_t> scalars, std::size_t tensor);
@@ -143,7 +143,7 @@ class TROUPE_EXPORT description_builder {
   description_table* table_;
 };
 
-/// Makes the table of one type, once, and keeps it for good.
+/// Makes the table of one type, once, and keeps it for the life of the process.
 using describe_function = void (*)(description_table& table, const void* defaults);
 [[nodiscard]] TROUPE_EXPORT const description_table& make_description_table(
     std::string_view name, std::size_t bytes, const void* defaults, describe_function describe);
@@ -153,9 +153,9 @@ using describe_function = void (*)(description_table& table, const void* default
 template <class R>
 [[nodiscard]] const description_table& description_of();
 
-/// What a request says about itself, once for its type. From it come encoding and decoding,
-/// hazards, keep-alive and retry safety; the checks of its arguments, with their messages; the
-/// pages of the documents, the command line and other languages; random requests for tests.
+/// The description of a request, made once for its type. These are derived from it: encoding and
+/// decoding; hazards, keep-alive and retry safety; argument checks and their messages;
+/// documentation pages, the command line and other languages; random requests for tests.
 ///
 ///     void gemm::describe(description<gemm>& d) {
 ///       const extent m = d.size("m"), n = d.size("n"), k = d.size("k");
@@ -164,8 +164,9 @@ template <class R>
 ///       …
 ///     }
 ///
-/// Fields travel and are shown in the order in which they are described here. Defaults are those of
-/// `R{}`. What is written shares no element with anything else of the request, unless `may_be`.
+/// Fields are sent and shown in the order in which they are described. The defaults are those of
+/// `R{}`. A tensor that is written shares no element with any other field, unless `may_be` or
+/// `may_share` allows it.
 template <class R>
 class description : private detail::description_builder {
   using base = detail::description_builder;
@@ -176,7 +177,7 @@ class description : private detail::description_builder {
   description(description_table& table, const R& defaults) noexcept
       : base(table), defaults_(&defaults) {}
 
-  /// One sentence, and where the operation is from: a vendor's call, a paper.
+  /// One sentence, and the source of the operation: a vendor's call, a paper.
   description& about(text summary, text source = {}) { return base::about(summary, source), *this; }
   /// A symbol for one extent.
   [[nodiscard]] extent size(text name) { return extent::of_symbol(base::symbol(name, 1, 1)); }
@@ -186,7 +187,7 @@ class description : private detail::description_builder {
   }
 
   // Fields. -------------------------------------------------------------------------------------
-  // A tensor of any shape has no extents here.
+  // An empty shape means any shape.
 
   description& reads(text name, any_tensor R::* m, shape s, text t) {
     return tensor(name, at(m), access::read, s, t);
@@ -234,7 +235,7 @@ class description : private detail::description_builder {
     }
     return *this;
   }
-  /// The fields of a struct with a description of its own, as if they were the request's.
+  /// Includes the fields of a struct that has its own description, as if they were the request's.
   template <class Group>
   description& group(text name, Group R::* m) {
     return base::add_group(name, at(m), description_of<Group>()), *this;
@@ -274,7 +275,7 @@ class description : private detail::description_builder {
   [[nodiscard]] condition is(Enum R::* m, std::initializer_list<Enum> values) const {
     return on(condition::test::one_of, m, mask_of(values));
   }
-  /// The enumerators for which one of these predicates holds.
+  /// True for the enumerators that satisfy one of these predicates.
   template <class Enum, class... Which>
     requires std::is_enum_v<Enum> && (std::is_invocable_r_v<bool, Which, Enum> && ...)
   [[nodiscard]] condition is(Enum R::* m, Which... which) const {
@@ -285,43 +286,43 @@ class description : private detail::description_builder {
     return on(condition::test::one_of, m, mask);
   }
 
-  // Of the field before. ------------------------------------------------------------------------
+  // For the preceding field. --------------------------------------------------------------------
 
-  /// Read and written where one of these holds; else what was said, where that was not `updates`,
-  /// or overwritten.
+  /// The field is read and written if one of these conditions holds. Otherwise its stated role
+  /// applies; if that is `updates`, it is overwritten.
   description& updated_where(std::initializer_list<condition> any_of) {
     return base::role_where(any_of, access::update), *this;
   }
   description& updated_where(const condition& c) { return updated_where({c}); }
-  /// Its old content does not matter where `c` holds.
+  /// The field's old content is not used if `c` holds.
   description& old_content_unless(const condition& c) { return updated_where(!c); }
-  /// Written where `c` holds, else what was said.
+  /// The field is written if `c` holds; otherwise its stated role applies.
   description& written_where(const condition& c) {
     return base::role_where(std::initializer_list<condition>{c}, access::write), *this;
   }
-  /// Other extents where `c` holds. Of several the first that holds counts.
+  /// The field has these extents if `c` holds. If several conditions hold, the first one counts.
   description& shape_where(const condition& c, shape s) { return base::shape_where(c, s), *this; }
   description& optional() { return base::optional(), *this; }
-  /// Given there, and nowhere else.
+  /// The field must be given if `c` holds, and must not be given otherwise.
   description& given_where(const condition& c) { return base::given_where(c), *this; }
-  /// Elsewhere it is not given, or has its default value. Several must all hold.
+  /// Unless `c` holds, the field is not given or has its default value. All such conditions apply.
   description& only_where(const condition& c) { return base::only_where(c), *this; }
-  /// Of a number; of a text or a list, its length.
+  /// The range of a number, or of the length of a text or list.
   description& range(double least, double most) { return base::range(least, most, false), *this; }
   description& at_least(double least) { return base::range(least, infinite, false), *this; }
   description& above(double least) { return base::range(least, infinite, true), *this; }
   description& finite() { return base::range(-infinite, infinite, false), *this; }
-  /// It is written, and may be the same view as that one.
+  /// The field is written and may be the same view as `m`.
   description& may_be(any_tensor R::* m) { return base::may_be(at(m)), *this; }
-  /// It may share elements with that one; a rule says how.
+  /// The field may share elements with `m`; a rule says how.
   description& may_share(any_tensor R::* m) { return base::may_share(at(m)), *this; }
-  /// It is written, and several of its indices may name one element.
+  /// The field is written, and several of its indices may refer to the same element.
   description& may_repeat() { return base::may_repeat(), *this; }
 
-  /// A `host_tensor`: both the program and the worker look at it.
+  /// The field is a `host_tensor`: the program and the worker both access it.
   description& in_host_memory() { return base::in_host_memory(), *this; }
 
-  // Of several fields. --------------------------------------------------------------------------
+  // For several fields. -------------------------------------------------------------------------
 
   description& layouts(layout how, std::initializer_list<any_tensor R::*> of) {
     return base::layouts(how, offsets(of)), *this;
@@ -329,11 +330,11 @@ class description : private detail::description_builder {
   description& layouts(layout how, std::initializer_list<std::vector<any_tensor> R::*> of) {
     return base::layouts(how, offsets(of)), *this;
   }
-  /// One row says the types of all of these; what is not given fits any row.
+  /// The types of these tensors must match one row. A tensor that is not given matches any row.
   description& types(std::initializer_list<any_tensor R::*> of, const type_rows& rows) {
     return base::types(offsets(of), rows), *this;
   }
-  /// All of these have the same type, one of those.
+  /// All of these tensors have the same type, which is one of `types`.
   description& same_type(std::initializer_list<any_tensor R::*> of,
                          std::initializer_list<dtype> types) {
     type_rows rows({});
@@ -341,15 +342,16 @@ class description : private detail::description_builder {
       rows.rows.emplace_back(of.size(), type);
     return this->types(of, rows);
   }
-  /// Numbers that the tensor's type takes: real where that is, a 32-bit integer where that is i32.
+  /// These numbers must suit the tensor's type: real for a real type, 32-bit integers for i32.
   description& factors(std::initializer_list<scalar R::*> of, any_tensor R::* m) {
     return base::factors(offsets(of), at(m)), *this;
   }
-  /// Numbers without an imaginary part, whatever the types.
+  /// These numbers have no imaginary part, whatever the types.
   description& real(std::initializer_list<scalar R::*> of) {
     return base::real(offsets(of)), *this;
   }
-  /// What cannot be said above. Runs after all that can, so it repeats none of it.
+  /// A rule that the functions above cannot express. It runs after them, so it repeats none of
+  /// them.
   description& rule(text what, void (*check)(argument_checks&, const R&)) {
     base::rule(what, reinterpret_cast<detail::any_rule>(check),
                [](detail::any_rule function, const void* request, argument_checks& to) {
@@ -362,7 +364,7 @@ class description : private detail::description_builder {
  private:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
 
-  // Within an object that is there: `offsetof` is for fewer types.
+  // Computed within an existing object, because `offsetof` supports fewer types.
   template <class T>
   [[nodiscard]] std::size_t at(T R::* m) const noexcept {
     return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(defaults_->*m)) -
@@ -399,7 +401,7 @@ class description : private detail::description_builder {
   const R* defaults_;
 };
 
-/// The table of a request, or of a group of fields, made when it is first asked for.
+/// The table of a request or of a group of fields, made on first use.
 template <class R>
 const description_table& description_of() {
   static const R defaults{};

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// One extent of a tensor in a description: a number, or a symbol that stands for the same number
-/// everywhere in the request, scaled where need be: `n / 2 + 1`, `2 * n`, `ceil(k, 128)`.
+/// One extent of a tensor in a description: a number, or a symbol with one value throughout the
+/// request, optionally scaled: `n / 2 + 1`, `2 * n`, `ceil(k, 128)`.
 class extent {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): shapes are written as lists of both.
@@ -28,7 +28,7 @@ class extent {
     e.plus_ += n;
     return e;
   }
-  /// The quotient, rounded up.
+  /// `e / n`, rounded up.
   friend constexpr extent ceil(extent e, std::int64_t n) noexcept {
     e.over_ *= n;
     e.rounds_up_ = true;
@@ -38,11 +38,11 @@ class extent {
   [[nodiscard]] constexpr bool is_number() const noexcept { return symbol_ < 0; }
   /// Precondition: not a number.
   [[nodiscard]] constexpr int symbol() const noexcept { return symbol_; }
-  /// True for a symbol as it is: a tensor that has it says what it stands for.
+  /// True for an unscaled symbol: a tensor with this extent determines the symbol's value.
   [[nodiscard]] constexpr bool is_plain() const noexcept {
     return symbol_ >= 0 && times_ == 1 && over_ == 1 && plus_ == 0;
   }
-  /// What it is where the symbol stands for `n`; `n` does not matter to a number.
+  /// The value if the symbol is `n`; a number ignores `n`.
   [[nodiscard]] constexpr std::int64_t value(std::int64_t n) const noexcept {
     if (symbol_ < 0) return plus_;
     return times_ * (rounds_up_ ? (n + over_ - 1) / over_ : n / over_) + plus_;
@@ -52,7 +52,7 @@ class extent {
   [[nodiscard]] constexpr std::int64_t over() const noexcept { return over_; }
   [[nodiscard]] constexpr std::int64_t plus() const noexcept { return plus_; }
   [[nodiscard]] constexpr bool rounds_up() const noexcept { return rounds_up_; }
-  /// For the description of a group, whose symbols come after `count` others.
+  /// For the description of a group, whose symbols are numbered after `count` others.
   constexpr void renumber(int count) noexcept {
     if (symbol_ >= 0) symbol_ = static_cast<std::int16_t>(symbol_ + count);
   }

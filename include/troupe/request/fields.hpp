@@ -8,17 +8,17 @@
 #include <string_view>
 #include <vector>
 
-/// The fields of a request whose type is known at run time only, as another language has it.
+/// The fields of a request whose type is known only at run time, for bindings to other languages.
 namespace troupe {
 
 using detail::field_kind;
 
-/// A field of a request, and where its value is. Of a group's fields each is one, `from.seed`.
+/// One field of a request and its location. The fields of a group appear singly, as `from.seed`.
 struct field_view {
   std::string_view name;
   field_kind kind{};
   std::size_t offset = 0;  ///< in the request
-  /// Of an enumeration: its type's size, and its enumerators in order, from 0.
+  /// For an enumeration: the size of its type, and its enumerators in order, from 0.
   std::size_t enumeration_bytes = 0;
   std::vector<std::string_view> enumerators{};
 
@@ -34,11 +34,11 @@ struct field_view {
   }
 };
 
-/// In the order of the description.
-[[nodiscard]] TROUPE_EXPORT std::vector<field_view> fields_of(const request_type& type);
+/// The fields, in the order of the description.
+[[nodiscard]] TROUPE_EXPORT std::vector<field_view> fields_of(const value_type& type);
 
-/// Calls `visit` for each tensor of a request, also for those of lists, with what the request does
-/// with it. Tensors that are not given come, too.
+/// Calls `visit` for each tensor of a request, including those in lists, with the request's access
+/// to it. Tensors that are not given are visited, too.
 TROUPE_EXPORT void for_each_tensor(
     const request_type& type, void* request,
     const std::function<void(std::string_view name, any_tensor& tensor, access role)>& visit);

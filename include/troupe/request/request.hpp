@@ -16,14 +16,15 @@
 
 namespace troupe {
 
-/// Bytes that a reply may have; larger results go into tensors.
+/// Maximum size of a plain reply.
 inline constexpr std::size_t reply_capacity_bytes = 128;
 
 /// A request: an aggregate with a name `library.operation`, a reply type, and a description of its
 /// fields, from which everything else is derived.
 ///
-/// Its arguments are checked in the program, before anything is queued, and again in the worker;
-/// not where the same request was valid before. Fields are looked at, never memory.
+/// The arguments are validated in the program before anything is queued, and again in the worker.
+/// This is skipped if the same request has been found valid before. Validation reads the fields,
+/// never the memory of a tensor.
 template <class R>
 concept request =
     std::move_constructible<R> && std::default_initializable<R> && requires(description<R>& d) {
@@ -32,24 +33,36 @@ concept request =
       { R::describe(d) } -> std::same_as<void>;
     };
 
-/// What a request answers with.
+/// The type of a request's reply.
 template <request R>
 using reply_of = typename R::reply;
 
-/// A request type, without its C++ type: what the wire, the supervisor and the worker handle.
-struct request_type {
-  std::string_view name;
-  std::uint64_t id = 0;  ///< hash of name and fields: the same where both sides agree on them
+/// How values of a type are made, and what their fields are: without the C++ type, which one that
+/// is made at run time does not have.
+struct value_type {
   std::size_t bytes = 0;
   std::size_t alignment = 0;
-  std::size_t reply_bytes = 0;
-  std::string_view reply_name{};  ///< of its type, for people
-  /// False for bytes that are no reply of this type, whatever they say; null where any are.
-  bool (*reply_can_be)(const std::byte* bytes) noexcept = nullptr;
-  void (*construct)(void* at) = nullptr;
-  void (*destroy)(void* r) noexcept = nullptr;
+  const void* context = nullptr;  ///< what `construct` and `destroy` are given
+  void (*construct)(const void* context, void* at) = nullptr;
+  void (*destroy)(const void* context, void* value) noexcept = nullptr;
   const description_table* fields = nullptr;
+};
 
+/// A request type without its C++ type, as the wire, the supervisor and the worker use it.
+struct request_type : value_type {
+  std::string_view name{};
+  std::uint64_t id =
+      0;  ///< hash of name, fields and reply: the same where both sides agree on them
+  std::size_t reply_bytes = 0;    ///< of a plain reply; 0 for none, and for a described one
+  std::string_view reply_name{};  ///< of its type, for people
+  /// False for bytes that are no plain reply of this type, whatever they say; null where any are.
+  bool (*reply_can_be)(const std::byte* bytes) noexcept = nullptr;
+  /// Of a reply that has a description: it travels as its fields, and may be of any length.
+  const value_type* described_reply = nullptr;
+
+  [[nodiscard]] constexpr bool has_reply() const noexcept {
+    return reply_bytes != 0 || described_reply != nullptr;
+  }
   /// Checks a request's arguments. \errors those of its description
   [[nodiscard]] TROUPE_EXPORT result<void> validate(const void* r) const;
   /// The part of the name before the dot.
@@ -60,7 +73,8 @@ struct request_type {
 
 namespace detail {
 
-[[nodiscard]] TROUPE_EXPORT std::uint64_t fingerprint_of(const description_table& table) noexcept;
+/// The id of a request type, of all that both sides must agree on.
+[[nodiscard]] TROUPE_EXPORT std::uint64_t id_of(const request_type& type) noexcept;
 
 /// For `request_named`. `type` is there for good.
 TROUPE_EXPORT void add_to_catalogue(const request_type& type);
@@ -73,14 +87,30 @@ TROUPE_EXPORT void add_to_catalogue(const request_type& type);
   return hash;
 }
 
+/// A reply whose fields are described, as a request's are. It holds no tensors.
+template <class Reply>
+concept described = requires(description<Reply>& d) { Reply::describe(d); };
+
+template <class T>
+[[nodiscard]] value_type value_type_of() {
+  value_type made;
+  made.bytes = sizeof(T);
+  made.alignment = alignof(T);
+  made.construct = [](const void*, void* at) { ::new (at) T(); };
+  made.destroy = [](const void*, void* value) noexcept { static_cast<T*>(value)->~T(); };
+  made.fields = &description_of<T>();
+  return made;
+}
+
 template <class Reply>
 constexpr std::size_t reply_bytes() {
-  if constexpr (std::is_void_v<Reply>) {
+  if constexpr (std::is_void_v<Reply> || described<Reply>) {
     return 0;
   } else {
-    static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) <= reply_capacity_bytes,
-                  "a reply is plain data of at most reply_capacity_bytes; larger results go into "
-                  "tensors");
+    static_assert(
+        std::is_trivially_copyable_v<Reply> && sizeof(Reply) <= reply_capacity_bytes,
+        "a reply is plain data of at most reply_capacity_bytes, or has a description; large "
+        "results go into tensors");
     return sizeof(Reply);
   }
 }
@@ -101,7 +131,7 @@ constexpr std::string_view reply_name() noexcept {
     return "struct";
 }
 
-/// What a worker leaves as a reply may be any bytes, and not all are a value of every type.
+/// A worker may leave any bytes as a reply, and not all bytes are a value of every type.
 template <class Reply>
 constexpr auto reply_check() -> bool (*)(const std::byte*) noexcept {
   if constexpr (std::is_same_v<Reply, bool>) {
@@ -119,29 +149,31 @@ constexpr auto reply_check() -> bool (*)(const std::byte*) noexcept {
 
 }  // namespace detail
 
-/// The `request_type` of `R`, made and put into the catalogue when it is first asked for.
+/// The `request_type` of `R`, made and added to the catalogue on first use.
 template <request R>
 [[nodiscard]] const request_type& request_type_of() {
   static const request_type& type = []() -> const request_type& {
-    static const request_type made{
-        .name = R::name,
-        .id = detail::fingerprint_of(description_of<R>()),
-        .bytes = sizeof(R),
-        .alignment = alignof(R),
-        .reply_bytes = detail::reply_bytes<reply_of<R>>(),
-        .reply_name = detail::reply_name<reply_of<R>>(),
-        .reply_can_be = detail::reply_check<reply_of<R>>(),
-        .construct = [](void* at) { ::new (at) R(); },
-        .destroy = [](void* r) noexcept { static_cast<R*>(r)->~R(); },
-        .fields = &description_of<R>(),
-    };
+    static const request_type made = [] {
+      request_type t;
+      static_cast<value_type&>(t) = detail::value_type_of<R>();
+      t.name = R::name;
+      t.reply_bytes = detail::reply_bytes<reply_of<R>>();
+      t.reply_name = detail::reply_name<reply_of<R>>();
+      t.reply_can_be = detail::reply_check<reply_of<R>>();
+      if constexpr (detail::described<reply_of<R>>) {
+        static const value_type reply = detail::value_type_of<reply_of<R>>();
+        t.described_reply = &reply;
+      }
+      t.id = detail::id_of(t);
+      return t;
+    }();
     detail::add_to_catalogue(made);
     return made;
   }();
   return type;
 }
 
-/// Checks a request's arguments, as sending it does. \errors those of its description
+/// Validates a request's arguments, as sending it does. \errors those of its description
 template <request R>
 [[nodiscard]] result<void> validate(const R& r) {
   return request_type_of<R>().validate(&r);

@@ -3,27 +3,27 @@
 #include <troupe/request/request.hpp>
 #include <troupe/rng/generator.hpp>
 
-/// Real numbers of continuous distributions. Each writes `to`, of any rank and strides, in
-/// row-major order. Types: f32, f64. What is drawn from the generator is made a number in f64, by
-/// inverting the distribution function unless another method is named, and rounded to the type at
-/// the end; with philox every backend gives the same bits. `consumes()`: one word for each f32 and
-/// two for each f64, unless another number is given; points, of a quasirandom generator.
+/// Real numbers from continuous distributions. Each request writes `to`, of any rank and strides,
+/// in row-major order. Types: f32, f64. Values are computed in f64, by inverting the distribution
+/// function unless another method is stated, and rounded to the type at the end. With philox every
+/// backend gives the same bits. `consumes()` is one word for each f32 and two for each f64, unless
+/// another number is stated; for a quasirandom generator it counts points.
 ///
-/// Errors beside those of every request of this library (docs/libraries/rng.md): `invalid_argument`
-/// for a parameter that is not finite or outside the range given.
+/// Errors besides those of every request of this library (docs/libraries/rng.md):
+/// `invalid_argument` for a parameter that is not finite or is outside the stated range.
 namespace troupe::rng {
 
-/// Which end of the interval can be drawn.
+/// Which bound of the interval can be drawn.
 enum class bounds : std::uint8_t {
   closed_open,  ///< low can, high cannot
   open_closed,  ///< high can, low cannot
 };
 
-/// Uniform between low and high: low + (high − low)·k/2^m, m = 24 for f32 and 53 for f64, with
-/// k = 0 … 2^m − 1 for closed_open and 1 … 2^m for open_closed. What rounding would put on the
-/// bound that cannot be drawn becomes the number next to it.
+/// Uniform between low and high: low + (high − low)·k/2^m, m = 24 for f32 and 53 for f64, with k =
+/// 0 … 2^m − 1 for closed_open and 1 … 2^m for open_closed. A value that rounding would put on the
+/// excluded bound becomes the number next to it.
 ///
-/// low < high, both finite and of the type's range, and so their difference.
+/// low < high; both and their difference are finite and in the type's range.
 struct TROUPE_EXPORT uniform {
   static constexpr std::string_view name = "rng.uniform";
   using reply = void;
@@ -39,8 +39,8 @@ struct TROUPE_EXPORT uniform {
 };
 
 /// Normal with a mean and a standard deviation of at least 0. Source of the inverse: M. J. Wichura,
-/// "Algorithm AS 241: The Percentage Points of the Normal Distribution", 1988; in f32 it is
-/// interpolated, within two units in the last place, and scaled in f32.
+/// "Algorithm AS 241: The Percentage Points of the Normal Distribution", 1988. In f32 the inverse
+/// is interpolated, within two units in the last place, and scaled in f32.
 struct TROUPE_EXPORT normal {
   static constexpr std::string_view name = "rng.normal";
   using reply = void;
@@ -97,9 +97,9 @@ struct TROUPE_EXPORT cauchy {
 
 /// Gamma: density proportional to x^(shape−1) · e^(−x/scale). shape ≥ 1e-300, scale > 0.
 ///
-/// Consumes four words for each element, which seed the rejections of that element; no quasirandom
-/// generator. Source: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma Variables",
-/// 2000.
+/// Consumes four words for each element, as the seed of its rejection sampling. Does not support
+/// quasirandom generators. Source: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma
+/// Variables", 2000.
 struct TROUPE_EXPORT gamma {
   static constexpr std::string_view name = "rng.gamma";
   using reply = void;
@@ -115,8 +115,8 @@ struct TROUPE_EXPORT gamma {
 
 /// Beta: density proportional to x^(a−1) · (1−x)^(b−1). Both ≥ 1e-300.
 ///
-/// Consumes four words for each element, which seed two gamma variables x and y; the result is
-/// x / (x + y). No quasirandom generator.
+/// Consumes four words for each element, as the seed of two gamma variables x and y; the result is
+/// x / (x + y). Does not support quasirandom generators.
 struct TROUPE_EXPORT beta {
   static constexpr std::string_view name = "rng.beta";
   using reply = void;

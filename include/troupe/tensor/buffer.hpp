@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Which memory a buffer lives in.
+/// The memory that a buffer is in.
 enum class memory_space : std::uint8_t {
   device,  ///< the device's own memory, mapped by its workers
   host,    ///< shared memory of the program, mapped by every worker
@@ -20,27 +20,27 @@ namespace detail {
 class buffer_owner;
 
 /// Control block of one piece of memory. Every tensor and every request in flight that uses the
-/// piece holds a reference; the last one to go gives the piece back (keep-alive).
+/// piece holds a reference; the last one returns the piece to its owner (keep-alive).
 ///
-/// `references` is the only member that any thread may change. It is raised relaxed (whoever raises
-/// it holds a reference already) and lowered acq_rel, so that the thread that frees the piece sees
-/// everything done to it. `state` holds `buffer_flag` bits, changed by atomic or/and; that of a
-/// freeze is set, and all are read by senders, seq_cst, because each side then looks what
-/// the other is at (`record::on_its_way`).
+/// `references` is the only member that any thread may change. It is incremented relaxed, because
+/// whoever increments it already holds a reference, and decremented acq_rel, so that the thread
+/// that frees the piece sees everything done to it. `state` holds `buffer_flag` bits, changed by
+/// atomic or/and. Setting the freeze bit and reading the bits in senders are seq_cst, because each
+/// side then checks what the other is doing (`record::on_its_way`).
 struct buffer {
   std::atomic<std::uint32_t> references{0};
   std::atomic<std::uint32_t> state{0};
   std::uint32_t id = 0;  ///< index in its owner's table, reused
   memory_space space{};
   std::uint64_t offset = 0;          ///< from the start of the owner's address range, in bytes
-  std::uint64_t bytes = 0;           ///< as asked
-  std::uint64_t capacity_bytes = 0;  ///< as handed out
+  std::uint64_t bytes = 0;           ///< as requested
+  std::uint64_t capacity_bytes = 0;  ///< as allocated
   std::uint64_t generation = 0;      ///< the device's generation when it was allocated
   std::byte* address = nullptr;      ///< the same in every process
   buffer_owner* owner = nullptr;
 };
 
-/// Gives a buffer back to its owner; called when the last reference goes.
+/// Returns a buffer to its owner; called when the last reference is dropped.
 TROUPE_EXPORT void give_back(buffer& unused) noexcept;
 
 /// A counted reference to a `buffer`, or nothing.

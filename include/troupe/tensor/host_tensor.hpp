@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-/// A tensor in shared memory that the program reads and writes in place and that devices copy
-/// from and to without a bounce. Packed, row-major.
+/// A tensor in shared memory. The program reads and writes it in place, and devices copy from and
+/// to it without a bounce buffer. Packed, row-major.
 ///
-/// The program may touch the elements only while no request that uses them is in flight: after a
-/// request's future is ready its reads and writes are complete and visible.
+/// The program may access the elements only while no request that uses them is in flight. Once a
+/// request's future is ready, its reads and writes are complete and visible.
 template <element T>
 class host_tensor : public tensor<T> {
  public:

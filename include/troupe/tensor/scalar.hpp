@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// A number of any element type, as requests carry them (`alpha`, `beta`, a fill value) and as
-/// reductions answer them. Integers keep all 64 bits.
+/// A number of any element type, used in requests (`alpha`, `beta`, a fill value) and as the reply
+/// of reductions. Integers keep all 64 bits.
 class scalar {
  public:
   enum class kind : std::uint8_t { integer, unsigned_integer, real, complex };
@@ -47,9 +47,8 @@ class scalar {
     return integer_ == 0 && real_ == 0.0 && imaginary_ == 0.0;
   }
 
-  /// The value as `T`; the imaginary part of a complex value is dropped for a real `T`. A real
-  /// value becomes an integer by cutting its fraction; outside the integer's range its nearest
-  /// bound, and NaN becomes 0.
+  /// The value converted to `T`. A real `T` drops the imaginary part. A real value converted to an
+  /// integer is truncated; out of range it becomes the nearest bound, and NaN becomes 0.
   template <class T>
   [[nodiscard]] constexpr T as() const noexcept {
     if constexpr (std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>) {
@@ -80,7 +79,7 @@ class scalar {
   template <class T>
   [[nodiscard]] constexpr T from_real() const noexcept {
     if constexpr (std::is_integral_v<T> && !std::same_as<T, bool>) {
-      // One past the largest value is a power of two, so unlike the largest it is a double exactly.
+      // max() + 1 is a power of two and therefore exact as a double; max() itself is not.
       constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
       constexpr double above = 2.0 * static_cast<double>(half);
       if (real_ >= above) return std::numeric_limits<T>::max();
@@ -93,7 +92,7 @@ class scalar {
   }
 
   kind kind_ = kind::integer;
-  // Named, so that it has a value: scalars travel byte by byte, and equal requests are equal bytes.
+  // Named, so that it is initialised: scalars are sent and compared as bytes.
   std::array<std::uint8_t, 7> unused_{};
   std::int64_t integer_ = 0;
   double real_ = 0.0;

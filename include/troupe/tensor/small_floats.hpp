@@ -7,9 +7,9 @@ namespace troupe {
 
 namespace detail {
 
-/// Converts f32 to a float of `Exponent` and `Mantissa` bits, to nearest even.
-/// `Finite`: no infinities, all-ones is the only NaN, out of range saturates to NaN as OCP FP8
-/// prescribes for e4m3 without saturation. Source: OCP 8-bit Floating Point Specification 1.0.
+/// Converts f32 to a float with `Exponent` and `Mantissa` bits, rounding to nearest even. `Finite`:
+/// there are no infinities, all ones is the only NaN, and out-of-range values become NaN, as OCP
+/// FP8 prescribes for e4m3 without saturation. Source: OCP 8-bit Floating Point Specification 1.0.
 template <int Exponent, int Mantissa, bool Finite>
 constexpr std::uint16_t narrow(float value) noexcept {
   constexpr int bias = (1 << (Exponent - 1)) - 1;
@@ -39,7 +39,7 @@ constexpr std::uint16_t narrow(float value) noexcept {
     constexpr std::uint32_t half = 1u << (shift - 1);
     rounded = base + ((rest > half || (rest == half && (base & 1u))) ? 1u : 0u);
   } else {
-    // Subnormal in f32 already (only bf16 reaches so low): no hidden bit, and exponent 0 means 1.
+    // A subnormal f32 (relevant only for bf16) has no hidden bit, and its exponent 0 means 1.
     const bool hidden_bit = magnitude >= 0x800000u;
     const int shift = 23 - Mantissa + (hidden_bit ? 1 : 0) - exponent;
     if (shift > 24) return static_cast<std::uint16_t>(sign);
@@ -81,7 +81,7 @@ constexpr float widen(std::uint32_t bits) noexcept {
 
 }  // namespace detail
 
-/// IEEE half precision: storage, with conversion from and to float (round to nearest even).
+/// IEEE half precision: storage and conversion to and from float (round to nearest even).
 struct f16 {
   std::uint16_t bits = 0;
   f16() = default;

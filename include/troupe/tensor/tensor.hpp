@@ -14,8 +14,8 @@ namespace troupe {
 /// Largest number of dimensions.
 inline constexpr int max_rank = 8;
 
-/// Largest number of elements that a view may name, an extent of 0 counted as 1; also the farthest
-/// step. So sizes in bytes never overflow.
+/// Largest number of elements in a view, with an extent of 0 counted as 1; also the largest stride.
+/// With this limit, sizes in bytes never overflow.
 inline constexpr std::int64_t max_elements = std::int64_t{1} << 56;
 
 /// Extents of a tensor, outermost first.
@@ -24,7 +24,7 @@ class shape {
   shape() = default;
   shape(std::initializer_list<std::int64_t> extents)
       : shape(std::span(extents.begin(), extents.size())) {}
-  /// More than `max_rank` extents give an invalid shape, which allocation and views refuse.
+  /// More than `max_rank` extents give an invalid shape, which allocations and views reject.
   TROUPE_EXPORT explicit shape(std::span<const std::int64_t> extents) noexcept;
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -47,8 +47,8 @@ class TROUPE_EXPORT any_tensor {
  public:
   any_tensor() = default;
 
-  /// A view of memory that somebody else keeps alive. What workers decode requests into; a device
-  /// refuses it as an operand (`errc::foreign_buffer`). `strides` empty means packed row-major.
+  /// A view of memory owned by somebody else. Workers decode requests into such views; a device
+  /// rejects them as operands (`errc::foreign_buffer`). Empty `strides` means packed row-major.
   [[nodiscard]] static any_tensor unowned(std::byte* address, dtype type, const shape& extents,
                                           std::span<const std::int64_t> strides = {},
                                           memory_space space = memory_space::device) noexcept;
@@ -74,51 +74,51 @@ class TROUPE_EXPORT any_tensor {
   /// Number of elements; 1 for rank 0.
   [[nodiscard]] std::int64_t count() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return count() == 0; }
-  /// True when the elements lie row-major without gaps.
+  /// True if the elements are row-major without gaps.
   [[nodiscard]] bool packed() const noexcept;
-  /// True when no two index tuples share an element; what is written must be so.
+  /// True if no two index tuples refer to the same element; required of tensors that are written.
   [[nodiscard]] bool injective() const noexcept;
 
-  /// Where the view's first element lies: a device address, the same in every worker.
+  /// Address of the first element: a device address, the same in every worker.
   [[nodiscard]] std::byte* address() const noexcept { return address_; }
-  /// The typed address of element zero. Precondition: `type() == dtype_of<T>`.
+  /// Typed address of the first element. Precondition: `type() == dtype_of<T>`.
   template <element T>
   [[nodiscard]] T* data() const noexcept {
     return reinterpret_cast<T*>(address_);
   }
   [[nodiscard]] memory_space space() const noexcept { return space_; }
-  /// True for a default-constructed view: no memory behind it.
+  /// True for a default-constructed view, which has no memory.
   [[nodiscard]] bool null() const noexcept { return address_ == nullptr && !buffer_; }
 
-  /// First and one-past-last byte that the view can touch, relative to `address()`.
+  /// First and one-past-last byte that the view can access, relative to `address()`.
   struct byte_range {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
   [[nodiscard]] byte_range reach() const noexcept;
-  /// True when the byte ranges that two views can touch overlap.
+  /// True if the byte ranges of the two views overlap.
   [[nodiscard]] bool overlaps(const any_tensor& other) const noexcept;
-  /// True when both views name the same elements in the same order.
+  /// True if both views contain the same elements in the same order.
   [[nodiscard]] bool same_view(const any_tensor& other) const noexcept;
 
-  /// Swaps the last two dimensions; a view of rank below two is returned as it is.
+  /// Swaps the last two dimensions; a view of rank below 2 is returned unchanged.
   [[nodiscard]] any_tensor transpose() const noexcept;
   /// Every `step`-th index in [begin, end) of a dimension.
   /// \errors `invalid_argument` for a dimension, range or step outside the view.
   [[nodiscard]] result<any_tensor> slice(int dimension, std::int64_t begin, std::int64_t end,
                                          std::int64_t step = 1) const;
-  /// The dimensions in another order. \errors `invalid_argument` when it is no permutation.
+  /// Reorders the dimensions. \errors `invalid_argument` if `order` is not a permutation.
   [[nodiscard]] result<any_tensor> permute(std::span<const int> order) const;
   [[nodiscard]] result<any_tensor> permute(std::initializer_list<int> order) const {
     return permute(std::span(order.begin(), order.size()));
   }
-  /// Other extents over the same packed elements.
-  /// \errors `layout_unsupported` when not packed, `shape_mismatch` when counts differ,
-  /// `invalid_argument` for extents that cannot be.
+  /// The same packed elements with other extents.
+  /// \errors `layout_unsupported` if not packed, `shape_mismatch` if the counts differ,
+  /// `invalid_argument` for invalid extents.
   [[nodiscard]] result<any_tensor> reshape(const shape& extents) const;
-  /// Any strides over the same buffer, from this view's first element.
-  /// \errors `invalid_argument` for a negative stride or one that leaves the buffer, and for more
-  /// than `max_elements`.
+  /// A view with any extents and strides over the same buffer, from this view's first element.
+  /// \errors `invalid_argument` for a negative stride, a view that exceeds the buffer, and more
+  /// than `max_elements` elements.
   [[nodiscard]] result<any_tensor> as_strided(const shape& extents,
                                               std::span<const std::int64_t> strides) const;
   [[nodiscard]] result<any_tensor> as_strided(const shape& extents,
@@ -126,7 +126,7 @@ class TROUPE_EXPORT any_tensor {
     return as_strided(extents, std::span(strides.begin(), strides.size()));
   }
 
-  /// `<f32>[2, 3, 4]`, with strides when not packed.
+  /// `<f32>[2, 3, 4]`, with strides if not packed.
   [[nodiscard]] std::string to_string() const;
 
   [[nodiscard]] const detail::buffer_ref& buffer() const noexcept { return buffer_; }
@@ -146,7 +146,7 @@ template <element T>
 class tensor : public any_tensor {
  public:
   tensor() = default;
-  /// Precondition: `view.type() == dtype_of<T>`; `tensor_cast` checks it.
+  /// Precondition: `view.type() == dtype_of<T>`.
   explicit tensor(any_tensor view) noexcept : any_tensor(std::move(view)) {}
 
   [[nodiscard]] T* data() const noexcept { return any_tensor::data<T>(); }

@@ -53,7 +53,7 @@ void adopt(actor_cell& cell, turn_task& begun) noexcept { cell.adopt(begun); }
 void finish(actor_cell& cell, turn_task& ended, std::unique_ptr<error> failed) noexcept {
   cell.finish(ended, std::move(failed));
 }
-turn_home& home_of(actor_cell& cell) noexcept { return cell; }
+resume_target& resume_target_of(actor_cell& cell) noexcept { return cell; }
 completion_driver* driver_of(actor_cell& cell) noexcept { return &cell; }
 bool post(actor_cell& cell, message& m) noexcept { return cell.post_message(m); }
 void post_when_room(actor_cell& cell, message& m, promise<void> placed) {

@@ -300,8 +300,8 @@ bool actor_cell::pause_turn(const turn_limits& limits, bool spent) noexcept {
                                              future_state_base::time_point deadline) noexcept {
   if (ambient.cell == this && deadline == future_state_base::time_point::max()) {
     const error why{.code = errc::no_reply,
-                    .message = fmt::format("the actor {} waits, in its own turn, for what it can "
-                                           "answer only in a later one",
+                    .message = fmt::format("the actor {} waits in its own turn for a reply that "
+                                           "it can give only in a later turn",
                                            path())};
     if (mailbox_.give_up(awaited, why) || give_up_own_end(awaited, why)) return;
   }

@@ -32,7 +32,7 @@ class system_core;
 /// `queued`: a dispatcher's queue holds the cell. A helping thread may have run it meanwhile, so
 /// the ticket is checked when it comes up; there is never more than one.
 /// `dead`: stopped for good; senders that came too late drain the mailbox themselves.
-class actor_cell final : public completion_driver, public turn_home {
+class actor_cell final : public completion_driver, public resume_target {
  public:
   actor_cell(std::shared_ptr<system_core> core, actor_cell* parent, actor_factory make,
              spawn_options options, actor_traits traits);

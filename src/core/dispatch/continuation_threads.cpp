@@ -44,7 +44,7 @@ bool continuation_threads::start_thread() noexcept {
 
 void continuation_threads::serve() noexcept {
   ::prctl(PR_SET_NAME, "troupe-later");
-  thread_duties& duties = thread_duties::mine();
+  deferred_continuations& duties = deferred_continuations::mine();
   duties.work_with(this);
   std::unique_lock lock(mutex_);
   while (!waiting_.empty()) {

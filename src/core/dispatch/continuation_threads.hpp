@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/dispatch/continuation_queue.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 
 #include <mutex>
 

@@ -2,7 +2,7 @@
 
 #include "base/spin_wait.hpp"
 #include "core/actor/actor_cell.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "os/futex.hpp"
 #include "os/thread.hpp"
 
@@ -47,7 +47,7 @@ void pinned_dispatcher::help(actor_cell&, const future_state_base& state,
 
 bool pinned_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
-  const thread_duties::waiting here(thread_duties::mine());
+  const deferred_continuations::waiting here(deferred_continuations::mine());
   cell.messages().await_room(m);
   return true;
 }

@@ -159,7 +159,7 @@ actor_cell* pool_dispatcher::next_for(worker& me) noexcept {
 
 void pool_dispatcher::serve(worker& me) noexcept {
   current_worker = &me;
-  thread_duties::mine().work_with(this);
+  deferred_continuations::mine().work_with(this);
   for (;;) {
     if (me.is_spare && is_one_too_many() && !rest()) return;
     actor_cell* cell = next_for(me);
@@ -179,8 +179,8 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
     state.spin_until(deadline);
     return;
   }
-  constexpr std::chrono::microseconds patience{40};
-  spin_wait spin(patience);
+  constexpr std::chrono::microseconds timeout{40};
+  spin_wait spin(timeout);
   do {
     // A chain of actors of which each waits for the next one is as deep as it is long.
     if (os::half_of_stack_is_used()) break;
@@ -195,12 +195,12 @@ void pool_dispatcher::help(actor_cell& cell, const future_state_base& state,
 
 bool pool_dispatcher::make_room(actor_cell& cell, const message& m) noexcept {
   if (cell.dead()) return false;
-  const thread_duties::waiting here(thread_duties::mine());
+  const deferred_continuations::waiting here(deferred_continuations::mine());
   // A worker that only waited might hold up the very actor it waits for.
   if (has_this_thread() && !os::half_of_stack_is_used() && cell.claim_scheduled()) {
     cell.run(turn_limits{.messages = throughput_});
   } else {
-    const thread_duties::sleeping until_there_is_room;
+    const deferred_continuations::sleeping until_there_is_room;
     cell.messages().await_room(m);
   }
   return true;

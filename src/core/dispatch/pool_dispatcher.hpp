@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "core/dispatch/turn_dispatcher.hpp"
 
 #include <atomic>

@@ -39,7 +39,7 @@ continuation_queue program_thread::take() noexcept {
 
 void program_thread::serve() noexcept {
   ::prctl(PR_SET_NAME, "troupe-continue");
-  thread_duties& duties = thread_duties::mine();
+  deferred_continuations& duties = deferred_continuations::mine();
   duties.wait_by(this);
   duties_.store(&duties, std::memory_order_relaxed);
   std::unique_lock lock(mutex_);
@@ -64,7 +64,7 @@ void program_thread::wait_until(const future_state_base* state,
   ++waits_;
   while (state == nullptr || !state->ready()) {
     if (continuation_queue come = take(); !come.empty()) {
-      thread_duties::mine().run(std::move(come));
+      deferred_continuations::mine().run(std::move(come));
       continue;
     }
     const clock::time_point now = clock::now();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 
 #include <troupe/base/result.hpp>
 
@@ -17,7 +17,7 @@ namespace troupe::detail {
 /// because it may be what is waited for.
 ///
 /// Its thread owns it, too, so that one which never returns can be left behind.
-class program_thread final : private way_to_wait {
+class program_thread final : private wait_strategy {
  public:
   /// \errors `system_error` where the thread cannot be started
   [[nodiscard]] static result<std::shared_ptr<program_thread>> start();
@@ -28,7 +28,7 @@ class program_thread final : private way_to_wait {
   /// Runs these in order, after those before. By any thread, until `finish`.
   void run_soon(continuation_queue more);
   [[nodiscard]] bool is_this_thread() const noexcept {
-    return duties_.load(std::memory_order_relaxed) == &thread_duties::mine();
+    return duties_.load(std::memory_order_relaxed) == &deferred_continuations::mine();
   }
 
   /// Returns once all that were handed over before have run, but for one that waits.
@@ -51,7 +51,7 @@ class program_thread final : private way_to_wait {
   std::thread thread_;
   // Of the thread while it runs, after which another one may have them in that place. Relaxed: only
   // for that one it makes a difference, and it sees what it wrote.
-  std::atomic<const thread_duties*> duties_{nullptr};
+  std::atomic<const deferred_continuations*> duties_{nullptr};
   // Continuations that wait, nested. Relaxed: the thread itself looks, or one that it has given
   // what was next.
   std::atomic<int> waits_{0};

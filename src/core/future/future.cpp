@@ -23,16 +23,16 @@ error abandoned_promise_error() {
 error no_future_error() {
   return error{.code = errc::invalid_argument,
                .message =
-                   "the future has been used up or moved from, or never was one: get, "
-                   "get_result, then, timeout and co_await use it up"};
+                   "the future must have a state; it is default-constructed, moved from or used "
+                   "up (get, get_result, then, timeout and co_await use it up)"};
 }
 
 void throw_no_future() { throw failure(no_future_error()); }
 
 void yield_thread() noexcept { ::sched_yield(); }
 
-error timed_out_error(std::chrono::nanoseconds patience) {
-  const double milliseconds = std::chrono::duration<double, std::milli>(patience).count();
+error timed_out_error(std::chrono::nanoseconds timeout) {
+  const double milliseconds = std::chrono::duration<double, std::milli>(timeout).count();
   return error{.code = errc::timed_out,
                .message = fmt::format("no reply within {:g} ms", milliseconds)};
 }

@@ -1,5 +1,5 @@
 #include "base/spin_wait.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "os/futex.hpp"
 
 #include <troupe/core/completion_driver.hpp>
@@ -37,10 +37,10 @@ void future_state_base::set_driver(completion_driver* helper) noexcept {
 
 bool future_state_base::wait_until(time_point deadline) const noexcept {
   if (ready()) return true;
-  detail::thread_duties& duties = detail::thread_duties::mine();
-  const detail::thread_duties::waiting here(duties);
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
+  const detail::deferred_continuations::waiting here(duties);
   if (ready()) return true;
-  if (detail::way_to_wait* own = duties.own_way_to_wait()) {
+  if (detail::wait_strategy* own = duties.own_wait_strategy()) {
     own->wait_until(this, deadline);
     return ready();
   }
@@ -78,7 +78,7 @@ std::optional<std::uint32_t> future_state_base::announce_sleeper() const noexcep
 }
 
 bool future_state_base::park_until(time_point deadline) const noexcept {
-  const detail::thread_duties::sleeping here;
+  const detail::deferred_continuations::sleeping here;
   while (const auto incomplete = announce_sleeper()) {
     os::futex_wait(status_, *incomplete, deadline, os::sharing::program);
     if (!ready() && passed(deadline)) return false;
@@ -88,7 +88,7 @@ bool future_state_base::park_until(time_point deadline) const noexcept {
 
 void future_state_base::complete_for(std::uint32_t before) noexcept {
   if ((before & continued) != 0) {
-    detail::thread_duties::mine().run_soon(*continuation_, *this);
+    detail::deferred_continuations::mine().run_soon(*continuation_, *this);
   } else if ((before & abandoned_bit) != 0) {
     destroy();
   } else {
@@ -102,7 +102,7 @@ void future_state_base::continue_with(detail::continuation& next) noexcept {
   if (driver_ != nullptr && !ready()) driver_->continuation_attached();
   const std::uint32_t before = status_.fetch_or(continued, std::memory_order_acq_rel);
   if ((before & completed) == 0) return;
-  detail::thread_duties::mine().run_soon(next, *this);
+  detail::deferred_continuations::mine().run_soon(next, *this);
 }
 
 void future_state_base::abandon() noexcept {

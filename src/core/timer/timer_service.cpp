@@ -1,5 +1,5 @@
 #include "core/ambient.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "core/timer/timer_heap.hpp"
 #include "os/fork_count.hpp"
 #include "os/futex.hpp"
@@ -75,7 +75,7 @@ class process_timers final : public timer_service {
   // What an alarm completes, a time limit above all, continues on another thread: it is the
   // program's, may take long, and no other alarm is to be late for it.
   [[noreturn]] void serve() {
-    detail::thread_duties& duties = detail::thread_duties::mine();
+    detail::deferred_continuations& duties = detail::deferred_continuations::mine();
     duties.hold();
     std::unique_lock lock(mutex_);
     for (;;) {

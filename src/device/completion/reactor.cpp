@@ -1,9 +1,12 @@
 #include "device/completion/reactor.hpp"
 
 #include "base/spin_wait.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "os/futex.hpp"
+#include "wire/codec.hpp"
 #include "wire/reply.hpp"
+
+#include <troupe/request/any_request.hpp>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -30,16 +33,6 @@ clock::duration spins_for(const memory_pool& device_memory) noexcept {
   return device_memory.on_device() ? accelerator_waiter_spins : waiter_spins;
 }
 
-// Copies a reply, if it is that of a request, before any of it is looked at: the worker can still
-// write there, also whose it is.
-bool copy_reply(const wire::reply_slot& from, std::uint64_t ticket, wire::reply_slot& to) noexcept {
-  if (reinterpret_cast<const volatile std::uint64_t&>(from.ticket) != ticket) return false;
-  std::memcpy(&to, &from, sizeof(to));
-  // What was copied is what is read: the compiler is not to look at the original again.
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  return to.ticket == ticket;
-}
-
 bool passed(clock::time_point deadline) noexcept {
   return deadline != clock::time_point::max() && clock::now() >= deadline;
 }
@@ -62,6 +55,8 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
       device_wakes_(std::move(device_wakes)),
       requests_(*mailbox_),
       spins_(spins_for(*device_memory)),
+      traced_(requests_.traced()),
+      on_device_(device_memory->on_device()),
       records_(std::make_unique<record[]>(requests_.capacity())),
       taints_({records_.get(), requests_.capacity()}, std::move(device_memory),
               std::move(host_memory)),
@@ -79,20 +74,20 @@ void reactor::release() noexcept {
 
 bool reactor::try_take_role() noexcept {
   if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
-  detail::thread_duties& mine = detail::thread_duties::mine();
+  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   if (!make_owner(mine)) return false;
   mine.hold();
   return true;
 }
 
-bool reactor::make_owner(const detail::thread_duties& thread) noexcept {
-  const detail::thread_duties* nobody = nullptr;
+bool reactor::make_owner(const detail::deferred_continuations& thread) noexcept {
+  const detail::deferred_continuations* nobody = nullptr;
   return owner_.compare_exchange_strong(nobody, &thread, std::memory_order_acquire,
                                         std::memory_order_relaxed);
 }
 
 bool reactor::has_role() const noexcept {
-  return owner_.load(std::memory_order_relaxed) == &detail::thread_duties::mine();
+  return owner_.load(std::memory_order_relaxed) == &detail::deferred_continuations::mine();
 }
 
 void reactor::take_role() noexcept {
@@ -130,7 +125,7 @@ void reactor::catch_up() {
 }
 
 void reactor::leave_role() noexcept {
-  detail::thread_duties& mine = detail::thread_duties::mine();
+  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   do {
     bool announced = false;
     if (wanted_promptly()) {
@@ -187,7 +182,7 @@ error reactor::copy_error() {
               "that one only: make systems and devices after fork() or daemon()"};
 }
 
-void reactor::note_owed(const std::shared_ptr<promise<void>>& answer) {
+void reactor::track_promise(const std::shared_ptr<promise<void>>& answer) {
   const std::lock_guard lock(owed_mutex_);
   if (owed_.size() >= owed_room_) {
     std::erase_if(owed_, [](const auto& one) { return one.expired(); });
@@ -240,7 +235,7 @@ void reactor::drive_until(const future_state_base& state, clock::time_point dead
 // True once the state is ready; false when the role is wanted, or in the way of a continuation, or
 // the deadline has passed.
 bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
-  const detail::thread_duties& mine = detail::thread_duties::mine();
+  const detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   detail::spin_wait spin(spins_, 1);
   for (;;) {
     const bool progress = poll();
@@ -377,7 +372,7 @@ bool reactor::take_completions() {
 }
 
 inline void reactor::finish(std::uint16_t slot, bool may_have_reply) {
-  if (!may_have_reply && records_[slot].type->reply_bytes == 0) [[likely]] {
+  if (!may_have_reply && !records_[slot].type->has_reply()) [[likely]] {
     return end(slot, nullptr, nullptr, slot_is::freed);
   }
   end_as_left(segment_, slot, may_have_reply, slot_is::freed);
@@ -393,16 +388,31 @@ void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by
 void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
                           bool may_have_reply, slot_is what) {
   const record& r = records_[slot];
-  const auto* replies = reinterpret_cast<const wire::reply_slot*>(segment + 1);
-  wire::reply_slot copy;
-  const bool has_reply = may_have_reply && copy_reply(replies[slot], r.ticket, copy);
-  if (has_reply) {
-    if (auto failure = wire::read_failure(copy)) return end(slot, nullptr, &*failure, what);
+  wire::reply_copy copy;
+  const bool has_reply =
+      may_have_reply && wire::copy_reply(segment, requests_.capacity(), slot, r.ticket, copy);
+  if (has_reply && copy.slot.heap_place != 0 && what == slot_is::freed) {
+    // Release: the copy is made.
+    requests_.header(slot).held.store(wire::hold::reply_copied, std::memory_order_release);
   }
-  if (r.type->reply_bytes == 0) return end(slot, nullptr, nullptr, what);
-  const bool can_be = has_reply && copy.reply_bytes == r.type->reply_bytes &&
-                      (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.bytes));
-  if (can_be) return end(slot, copy.bytes, nullptr, what);
+  bool can_be = has_reply && copy.is_whole;
+  if (can_be) {
+    if (auto failure = wire::read_failure(copy.slot, copy.bytes())) {
+      return end(slot, nullptr, &*failure, what);
+    }
+  }
+  if (!r.type->has_reply() && (can_be || !has_reply)) return end(slot, nullptr, nullptr, what);
+  if (can_be && r.type->described_reply != nullptr) {
+    any_value reply(*r.type->described_reply);
+    std::vector<wire::operand> none;
+    const auto decoded = wire::decode(reply.type(), reply.data(), copy.bytes(), {}, none);
+    if (decoded) return end(slot, reinterpret_cast<std::byte*>(&reply), nullptr, what);
+    can_be = false;
+  }
+  can_be = can_be && r.type->described_reply == nullptr && copy.slot.heap_place == 0 &&
+           copy.slot.reply_bytes == r.type->reply_bytes && r.type->reply_bytes != 0 &&
+           (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.slot.bytes));
+  if (can_be) return end(slot, copy.slot.bytes, nullptr, what);
   error failure{.code = errc::protocol_violation,
                 .message = has_reply ? "a completion with a reply that cannot be"
                                      : "a completion without its reply"};
@@ -415,7 +425,7 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
 }
 
 // Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
-void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what) {
+void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what) {
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
@@ -434,10 +444,45 @@ void reactor::end(std::uint16_t slot, const std::byte* reply, error* failure, sl
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
   }
+  if (traced_) [[unlikely]]
+    note_stamps(slot);
   if (what == slot_is::freed) free_slot(slot);
   if (!done) return;
   give_back_freed();
   done(reply, failure);
+}
+
+void reactor::note_stamps(std::uint16_t slot) {
+  ended_ = {};
+  ended_seen_ = clock::now();
+  if (segment_ == nullptr) return;
+  const auto& left = wire::stamps_of(segment_, requests_.capacity(), slot);
+  std::memcpy(static_cast<void*>(&ended_), &left, sizeof(ended_));
+  if (ended_.ticket != records_[slot].ticket) ended_ = {};
+}
+
+request_times reactor::times_of_ended(clock::time_point sent) const noexcept {
+  request_times times;
+  if (ended_.called == 0) return times;
+  using ns = std::chrono::nanoseconds;
+  // What a worker says may be anything.
+  const auto between = [](std::int64_t from, std::int64_t to) {
+    return to > from && from > 0 ? ns(to - from) : ns(0);
+  };
+  const auto of = [](clock::time_point at) {
+    return std::chrono::duration_cast<ns>(at.time_since_epoch()).count();
+  };
+  times.queue = between(of(sent), ended_.called);
+  times.launch = between(ended_.called, ended_.returned);
+  if (on_device_) {
+    times.device = between(static_cast<std::int64_t>(ended_.device_begin),
+                           static_cast<std::int64_t>(ended_.device_end));
+    times.wake = between(of(ended_seen_), of(clock::now()));
+  } else {
+    times.device = times.launch;
+    times.wake = between(ended_.returned, of(clock::now()));
+  }
+  return times;
 }
 
 inline void reactor::note_answered(record& r, bool failed) {
@@ -471,7 +516,7 @@ std::string reactor::text_of(std::uint16_t slot) {
 }
 
 void reactor::answer_early(std::uint16_t slot, error why) {
-  if (records_[slot].kills > 0) ++evasions_;
+  if (records_[slot].kills > 0) ++skipped_reruns_;
   requests_.header(slot).revoked.store(1, std::memory_order_relaxed);
   end(slot, nullptr, &why, slot_is::kept);
 }

@@ -11,6 +11,7 @@
 #include <troupe/core/completion_driver.hpp>
 #include <troupe/core/future.hpp>
 #include <troupe/core/future_state.hpp>
+#include <troupe/device/request_tracer.hpp>
 
 #include <array>
 #include <atomic>
@@ -24,7 +25,7 @@
 namespace troupe {
 
 namespace detail {
-class thread_duties;
+class deferred_continuations;
 }
 
 /// Brings completions in: follows the requests in the order sent, watches the lanes' marks, and
@@ -33,11 +34,11 @@ class thread_duties;
 ///
 /// The role is `owner_`, taken with acquire and given up with release; everything below the line
 /// "with the role" is touched only by its holder. Whose continuations an answer sets going come
-/// when the role is given up (`thread_duties`), so they may wait for anything. What the library
-/// itself does at an answer runs at once, waits for nothing, and may send: `poll` may be entered
-/// again by the same thread, and is written so that each completion is taken off its list, and its
-/// slot is free, before its answer runs. Slots of requests that nobody waits for are given back
-/// together, at the end of a poll.
+/// when the role is given up (`deferred_continuations`), so they may wait for anything. What the
+/// library itself does at an answer runs at once, waits for nothing, and may send: `poll` may be
+/// entered again by the same thread, and is written so that each completion is taken off its list,
+/// and its slot is free, before its answer runs. Slots of requests that nobody waits for are given
+/// back together, at the end of a poll.
 ///
 /// Who hears of a completion while nobody spins is written in `waits` (see `wire::wait_bits`): a
 /// waiting thread that holds the role sleeps on the worker's bell; the device thread sleeps on its
@@ -86,7 +87,7 @@ class reactor final : public completion_driver {
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
   [[nodiscard]] static error copy_error();
   /// An answer that no request of this device brings: in a forked process it fails like theirs.
-  void note_owed(const std::shared_ptr<promise<void>>& answer);
+  void track_promise(const std::shared_ptr<promise<void>>& answer);
   /// Answers what has completed, unless another thread is about it.
   void try_poll();
   /// Takes up all that was sent before the call, with the role or without.
@@ -138,7 +139,10 @@ class reactor final : public completion_driver {
   /// Answers a request early and leaves its slot in flight; it is not to be run any more.
   void answer_early(std::uint16_t slot, error why);
   /// How many suspects of a loss have been answered so, and tell nothing of themselves.
-  [[nodiscard]] std::uint64_t evasions() const noexcept { return evasions_; }
+  /// Where the time of the request went that is being answered, by its completion alone.
+  [[nodiscard]] request_times times_of_ended(
+      std::chrono::steady_clock::time_point sent) const noexcept;
+  [[nodiscard]] std::uint64_t skipped_reruns() const noexcept { return skipped_reruns_; }
   /// Answers a request that an earlier worker has completed, from what it left; the slot stays in
   /// flight and is not to be run any more.
   void answer_completed(std::uint16_t slot, const wire::worker_header* by, bool may_have_reply);
@@ -188,7 +192,7 @@ class reactor final : public completion_driver {
     std::uint64_t last_ticket = 0;
   };
 
-  [[nodiscard]] bool make_owner(const detail::thread_duties& thread) noexcept;
+  [[nodiscard]] bool make_owner(const detail::deferred_continuations& thread) noexcept;
   void place_in_lane(std::uint16_t slot);
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
     return of.slots[place & lane_ring_mask_];
@@ -200,8 +204,9 @@ class reactor final : public completion_driver {
   enum class slot_is : bool { kept, freed };
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
                    slot_is what);
-  void end(std::uint16_t slot, const std::byte* reply, error* failure, slot_is what);
+  void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what);
   void note_answered(record& r, bool failed);
+  void note_stamps(std::uint16_t slot);
   void free_slot(std::uint16_t slot);
   void give_back_freed() noexcept;
   bool drive_with_role(const future_state_base& state,
@@ -221,13 +226,15 @@ class reactor final : public completion_driver {
   const std::shared_ptr<os::unique_fd> device_wakes_;
   mailbox& requests_;
   const std::chrono::steady_clock::duration spins_;  // of a thread that waits, before it sleeps
+  const bool traced_;
+  const bool on_device_;  // its memory is an accelerator's
   std::unique_ptr<record[]> records_;
   taint_watch taints_;
   quarantine_book quarantine_;
   // The role. Who has it gives it up and then looks who waits; who waits says so in one of the next
   // three and then looks whether somebody has it: seq_cst, or a fence between, on both sides, so
   // one of the two sees the other.
-  std::atomic<const detail::thread_duties*> owner_{nullptr};
+  std::atomic<const detail::deferred_continuations*> owner_{nullptr};
   std::atomic<std::uint32_t> wanted_{0};    // threads in `take_role`
   std::atomic<std::uint32_t> sleepers_{0};  // waiters that sleep without the role
   std::atomic<bool> prompt_{false};         // continuations wait; until nothing is in flight
@@ -238,7 +245,9 @@ class reactor final : public completion_driver {
   std::uint64_t worker_ = 0;
   std::uint64_t cursor_ = 0;  // next ticket to walk
   std::uint64_t in_flight_count_ = 0;
-  std::uint64_t evasions_ = 0;
+  wire::request_stamps ended_;  // of the request that is being answered, where requests are traced
+  std::chrono::steady_clock::time_point ended_seen_;
+  std::uint64_t skipped_reruns_ = 0;
   std::uint32_t busy_lanes_ = 0;
   std::uint32_t epoch_ = 0;
   const std::uint64_t lane_ring_mask_;

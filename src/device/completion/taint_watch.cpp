@@ -15,7 +15,10 @@ bool is_watched(const detail::buffer_ref& b) noexcept {
 
 std::string explain(const std::string& culprit) {
   if (culprit.empty()) return {};
-  return fmt::format("reads what is undefined since {} was lost with its worker", culprit);
+  return fmt::format(
+      "an operand is tainted: {} was lost with its worker before it finished writing it; overwrite "
+      "all of the operand to clear the taint",
+      culprit);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 // Of a thread without work, before it sleeps. When it has staged the last bytes of a copy into the
 // device, the link still has some MiB to take, for 100 or 200 us, before a next copy can begin.
-constexpr auto patience = std::chrono::microseconds(300);
+constexpr auto timeout = std::chrono::microseconds(300);
 
 }  // namespace
 
@@ -68,7 +68,7 @@ class copy_pool::board final : public std::enable_shared_from_this<board> {
 // One that slept for the mutex would come too late.
 std::unique_lock<std::mutex> copy_pool::board::hold() {
   std::unique_lock lock(mutex_, std::defer_lock);
-  detail::spin_wait spin(patience, 1);
+  detail::spin_wait spin(timeout, 1);
   while (!lock.try_lock()) {
     if (spin.step()) continue;
     lock.lock();
@@ -124,7 +124,7 @@ void copy_pool::board::do_claimed_part() {
     }
   }
   what->do_part(part);
-  detail::thread_duties& duties = detail::thread_duties::mine();
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   if (duties.has_put_off()) continuations_(duties.take_put_off());
 }
 
@@ -135,9 +135,9 @@ bool copy_pool::board::is_ending() {
 
 void copy_pool::board::run() {
   ::prctl(PR_SET_NAME, "troupe-copy");
-  const detail::thread_duties::holding continuations;
+  const detail::deferred_continuations::holding continuations;
   for (;;) {
-    detail::spin_wait spin(patience, 1);
+    detail::spin_wait spin(timeout, 1);
     bool has_part = claim_part();
     while (!has_part && spin.step())
       has_part = claim_part();

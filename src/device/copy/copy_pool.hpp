@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 
 #include <troupe/base/unique_function.hpp>
 

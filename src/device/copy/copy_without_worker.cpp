@@ -31,9 +31,11 @@ std::optional<error> unreadable(device_core& core, const any_tensor& t) {
       {.device = &core.memory()}, *buffer.get(), static_cast<std::uint64_t>(first + reach.begin),
       static_cast<std::uint64_t>(first + reach.end));
   if (culprit.empty()) return std::nullopt;
-  return error{
-      .code = errc::tainted_buffer,
-      .message = fmt::format("from is undefined since {} was lost with its worker", culprit)};
+  return error{.code = errc::tainted_buffer,
+               .message = fmt::format(
+                   "from is tainted: {} was lost with its worker before it finished writing "
+                   "it; overwrite all of it to clear the taint",
+                   culprit)};
 }
 
 // Precondition: of equal extents and type, at least one element.

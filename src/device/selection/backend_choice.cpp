@@ -131,7 +131,10 @@ result<opened_device> open_chosen(const provider& from, std::int32_t ordinal,
     case gpu_choice::kind::any:
       return open_any(from, in_use);
   }
-  return error{.code = errc::invalid_argument, .message = "device_config::gpu is no choice"};
+  return error{.code = errc::invalid_argument,
+               .message = fmt::format(
+                   "device_config::gpu must have one of the kinds of gpu_choice; its kind is {}",
+                   static_cast<int>(choice.what))};
 }
 
 result<chosen_backend> open_in(const std::string& plugin, std::int32_t ordinal,

@@ -5,6 +5,7 @@
 #include <troupe/base/export.hpp>
 #include <troupe/base/result.hpp>
 #include <troupe/device/config.hpp>
+#include <troupe/device/device_description.hpp>
 
 #include <memory>
 #include <span>

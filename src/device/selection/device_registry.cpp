@@ -21,7 +21,7 @@ constexpr std::int32_t largest_ordinal = 63;
 // What a cache line holds: host tensors lie beside each other without sharing one.
 constexpr std::uint64_t host_granule_bytes = 64;
 // How long a system that shuts down lets its devices finish what they have, all together.
-constexpr auto drain_patience = std::chrono::seconds(5);
+constexpr auto drain_timeout = std::chrono::seconds(5);
 
 error has_shut_down() {
   return {.code = errc::device_stopped, .message = "the system has shut down"};
@@ -89,9 +89,9 @@ result<std::shared_ptr<device_core>> device_registry::make(std::int32_t ordinal,
                                                            const device_config& config,
                                                            system& owner, if_there there) {
   if (ordinal < 0 || ordinal > largest_ordinal) {
-    return error{
-        .code = errc::invalid_argument,
-        .message = fmt::format("device {} is not within 0 and {}", ordinal, largest_ordinal)};
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("device ordinal must be 0 to {}; it is {}", largest_ordinal,
+                                        ordinal)};
   }
   if (auto why = not_a_worker()) return *std::move(why);
   // Goes last, when whoever waits has the new one: its thread may be among them.
@@ -158,14 +158,14 @@ void device_registry::stop() noexcept {
     made_.wait(lock, [this] { return in_the_making_.empty(); });
     devices.swap(devices_);
   }
-  const auto until = std::chrono::steady_clock::now() + drain_patience;
+  const auto until = std::chrono::steady_clock::now() + drain_timeout;
   for (auto& [ordinal, core] : devices) {
     class device one(core);
     one.drain(std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero()));
     core->watch().end({.code = errc::device_stopped, .message = "its system has shut down"});
   }
   devices.clear();
-  ends_->await_none(drain_patience);  // bounded, because one of them may have called this
+  ends_->await_none(drain_timeout);  // bounded, because one of them may have called this
 }
 
 troupe::device system::device(std::int32_t ordinal) {

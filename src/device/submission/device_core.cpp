@@ -38,7 +38,8 @@ result<std::string> absolute_path(std::string_view setting, const std::string& p
   const std::filesystem::path whole = std::filesystem::absolute(path, failed).lexically_normal();
   if (path.empty() || failed || path.find('\0') != std::string::npos) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("{}: \"{}\" is no path", setting, path)};
+                 .message = fmt::format("device_config::{} must be a valid path; it is \"{}\"",
+                                        setting, path)};
   }
   return whole.string();
 }
@@ -53,8 +54,10 @@ result<std::vector<std::string>> absolute_paths(const std::vector<std::string>& 
   wire::configure_message message;
   if (wire::list_paths(paths, message.plugins)) return paths;
   return error{.code = errc::invalid_argument,
-               .message = fmt::format("plugins: the paths of {} take more than {} bytes",
-                                      paths.size(), sizeof(message.plugins))};
+               .message = fmt::format(
+                   "device_config::plugins: all paths together must take at most {} bytes; "
+                   "the {} paths take more",
+                   sizeof(message.plugins), paths.size())};
 }
 
 }  // namespace
@@ -85,27 +88,27 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   device_config config = asked;
   if (config.mailbox_capacity < 1 || config.mailbox_capacity > largest_capacity) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("mailbox_capacity {} is not within 1 and {}",
-                                        config.mailbox_capacity, largest_capacity),
+                 .message = fmt::format("device_config::mailbox_capacity must be 1 to {}; it is {}",
+                                        largest_capacity, config.mailbox_capacity),
                  .device = ordinal};
   }
   if (config.mailbox_bytes > largest_mailbox_bytes) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("mailbox_bytes {} is more than {}", config.mailbox_bytes,
-                                        largest_mailbox_bytes),
+                 .message = fmt::format("device_config::mailbox_bytes must be at most {}; it is {}",
+                                        largest_mailbox_bytes, config.mailbox_bytes),
                  .device = ordinal};
   }
   if (config.lane_threads < 0 || config.lane_threads > static_cast<int>(wire::most_lane_threads)) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("lane_threads {} is not within 0 and {}",
-                                        config.lane_threads, wire::most_lane_threads),
+                 .message = fmt::format("device_config::lane_threads must be 0 to {}; it is {}",
+                                        wire::most_lane_threads, config.lane_threads),
                  .device = ordinal};
   }
   if (config.run_limit <= std::chrono::nanoseconds::zero()) {
-    return error{
-        .code = errc::invalid_argument,
-        .message = fmt::format("run_limit {} ns is not above zero", config.run_limit.count()),
-        .device = ordinal};
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("device_config::run_limit must be positive; it is {} ns",
+                                        config.run_limit.count()),
+                 .device = ordinal};
   }
   const auto of_device = [ordinal](error why) {
     why.device = ordinal;
@@ -124,12 +127,12 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
-                     surroundings::real());
+                     supervisor_environment::real());
 }
 
 result<std::shared_ptr<device_core>> device_core::create_with(
     chosen_backend backend, std::int32_t ordinal, const device_config& asked,
-    std::shared_ptr<memory_pool> host_memory, surroundings& around) {
+    std::shared_ptr<memory_pool> host_memory, supervisor_environment& around) {
   device_config config = asked;
   // A second process would be refused its context again and again.
   if (backend.description.one_process) config.standby = false;
@@ -171,6 +174,7 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
   core->requests_ = *std::move(requests);
+  if (core->config_.tracer) core->requests_->set_traced();
   auto event = os::create_event();
   if (!event) return std::move(event).error();
   auto wakes = std::make_shared<os::unique_fd>(*std::move(event));
@@ -222,14 +226,14 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   void* at = room.data();
   std::size_t left = room.size();
   at = std::align(r.type->alignment, r.type->bytes, at, left);
-  r.type->construct(at);
+  r.type->construct(r.type->context, at);
   const wire::address_ranges ranges{
       wire::address_range{device_memory_->base(), device_memory_->bytes()},
       wire::address_range{host_memory_->base(), host_memory_->bytes()}};
   std::vector<wire::operand> operands;
   const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
   failure.request = decoded ? print(*r.type, at) : std::string(r.type->name);
-  r.type->destroy(at);
+  r.type->destroy(r.type->context, at);
 }
 
 // From the stop token's thread: hands over to the device thread, which may look at the record.
@@ -240,7 +244,8 @@ void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
     const record& r = completions_->at(slot);
     if (r.in_flight && r.ticket == ticket && !r.answered &&
         completions_->started(r.lane) < r.place) {
-      completions_->answer_early(slot, {.code = errc::cancelled, .message = "before it was run"});
+      completions_->answer_early(
+          slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
     }
     completions_->leave_role();
   });
@@ -299,24 +304,25 @@ std::shared_ptr<detail::lane_group> device_core::new_lanes(int n) {
 std::shared_ptr<detail::lane_group> device_core::lanes_from(std::uint32_t first, int n) {
   std::vector<std::uint8_t> lanes(static_cast<std::size_t>(std::clamp(n, 1, wire::max_lanes)));
   for (std::uint8_t& lane : lanes)
-    lane = static_cast<std::uint8_t>(first++ % (wire::max_lanes - lease_lanes));
+    lane = static_cast<std::uint8_t>(first++ % (wire::max_lanes - mapping_lanes));
   return std::make_shared<detail::lane_group>(std::move(lanes));
 }
 
-std::optional<std::uint8_t> device_core::take_lease_lane() noexcept {
-  std::uint32_t taken = lent_lanes_.load(std::memory_order_relaxed);
+std::optional<std::uint8_t> device_core::take_mapping_lane() noexcept {
+  std::uint32_t taken = used_mapping_lanes_.load(std::memory_order_relaxed);
   for (;;) {
     const int free = std::countr_one(taken);
-    if (free >= lease_lanes) return std::nullopt;
-    if (lent_lanes_.compare_exchange_weak(taken, taken | 1u << free, std::memory_order_relaxed)) {
-      return static_cast<std::uint8_t>(wire::max_lanes - lease_lanes + free);
+    if (free >= mapping_lanes) return std::nullopt;
+    if (used_mapping_lanes_.compare_exchange_weak(taken, taken | 1u << free,
+                                                  std::memory_order_relaxed)) {
+      return static_cast<std::uint8_t>(wire::max_lanes - mapping_lanes + free);
     }
   }
 }
 
-void device_core::leave_lease_lane(std::uint8_t lane) noexcept {
-  lent_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - lease_lanes))),
-                        std::memory_order_relaxed);
+void device_core::leave_mapping_lane(std::uint8_t lane) noexcept {
+  used_mapping_lanes_.fetch_and(~(1u << (lane - (wire::max_lanes - mapping_lanes))),
+                                std::memory_order_relaxed);
 }
 
 result<detail::buffer_ref> device_core::allocate(memory_space space, std::uint64_t bytes,

@@ -10,6 +10,7 @@
 
 #include <troupe/core/actor_ref.hpp>
 #include <troupe/device/config.hpp>
+#include <troupe/device/device_description.hpp>
 #include <troupe/device/health.hpp>
 #include <troupe/device/request_options.hpp>
 
@@ -37,9 +38,9 @@ class ending_devices {
     count_ += n;
     changed_.notify_all();
   }
-  void await_none(std::chrono::nanoseconds patience) {
+  void await_none(std::chrono::nanoseconds timeout) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return count_ == 0; });
+    changed_.wait_for(lock, timeout, [this] { return count_ == 0; });
   }
 
  private:
@@ -55,10 +56,11 @@ class device_core {
   [[nodiscard]] static result<std::shared_ptr<device_core>> create(
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
       std::span<const std::string> uuids_in_use = {});
-  /// The same with a backend that was chosen, and among surroundings that may not be the real ones.
+  /// The same with a backend that was chosen, and among supervisor_environment that may not be the
+  /// real ones.
   [[nodiscard]] static result<std::shared_ptr<device_core>> create_with(
       chosen_backend backend, std::int32_t ordinal, const device_config& config,
-      std::shared_ptr<memory_pool> host_memory, surroundings& around);
+      std::shared_ptr<memory_pool> host_memory, supervisor_environment& around);
   ~device_core();
 
   /// What becomes of a request that finds the mailbox full.
@@ -102,11 +104,11 @@ class device_core {
   /// `n` of its own.
   [[nodiscard]] library_lanes new_lanes_of(std::string_view library, int n);
 
-  /// What is lent has lanes that no request gets, because whatever follows it there would wait.
-  static constexpr int lease_lanes = 8;
-  /// One for another tensor to be lent, if there is one; until `leave_lease_lane`.
-  [[nodiscard]] std::optional<std::uint8_t> take_lease_lane() noexcept;
-  void leave_lease_lane(std::uint8_t lane) noexcept;
+  /// Mapped tensors use reserved lanes, so requests never queue behind them.
+  static constexpr int mapping_lanes = 8;
+  /// One for another tensor, if there is one; until `leave_mapping_lane`.
+  [[nodiscard]] std::optional<std::uint8_t> take_mapping_lane() noexcept;
+  void leave_mapping_lane(std::uint8_t lane) noexcept;
   /// Has it look at what the program has written where a request waits for that.
   void wake_worker() noexcept { requests_->wake_worker(); }
 
@@ -176,8 +178,9 @@ class device_core {
   std::shared_ptr<detail::lane_group> common_lane_;  // where all libraries are in one
   // Of the libraries that were asked for first, more than there are lanes.
   std::unordered_map<std::string, library_lanes> lanes_;
-  std::atomic<std::uint32_t> next_lane_{0};   // relaxed: only spreads
-  std::atomic<std::uint32_t> lent_lanes_{0};  // a bit each; relaxed: nothing goes with a lane
+  std::atomic<std::uint32_t> next_lane_{0};  // relaxed: only spreads
+  std::atomic<std::uint32_t> used_mapping_lanes_{
+      0};  // a bit each; relaxed: nothing goes with a lane
 
   // Last: its thread uses everything above and ends first.
   std::unique_ptr<supervisor> supervisor_;

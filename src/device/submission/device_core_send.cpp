@@ -1,9 +1,10 @@
 // The way of a request into the mailbox.
 
 #include "base/spin_wait.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "device/submission/device_core.hpp"
 #include "device/submission/operands.hpp"
+#include "device/submission/request_trace.hpp"
 #include "request/description_text.hpp"
 #include "wire/codec.hpp"
 
@@ -56,11 +57,15 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
                                              const request_options& options, std::uint8_t lane,
                                              completion&& done, no_room full, next_in_lane next,
                                              wire::hold held) {
+  std::optional<request_trace> trace;
+  if (config_.tracer) [[unlikely]]
+    trace.emplace(config_.tracer, type, ordinal_, supervisor_->generation(), lane);
   const auto refuse = [&](error why) -> result<std::uint16_t> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
     if (why.request.empty()) why.request = print(type, request);
     refused_.fetch_add(1, std::memory_order_relaxed);
+    if (trace) trace->refused(why);
     if (done) {
       error copy = why;
       done(nullptr, &copy);
@@ -76,7 +81,8 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   if (options.run_limit && *options.run_limit <= std::chrono::nanoseconds::zero()) [[unlikely]] {
     return refuse(
         {.code = errc::invalid_argument,
-         .message = fmt::format("run_limit {} ns is not above zero", options.run_limit->count())});
+         .message = fmt::format("request_options::run_limit must be positive; it is {} ns",
+                                options.run_limit->count())});
   }
   deadline until;
   if (options.deadline) {
@@ -109,6 +115,8 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   r.withdrawn = false;
   r.kills = 0;
   r.outside_kills = 0;
+  if (trace) [[unlikely]]
+    done = std::move(*trace).sent(*completions_, std::move(done));
   requests_->header(slot).mark =
       mark_for(static_cast<bool>(done), options.run_limit.has_value(), next);
   r.done = std::move(done);
@@ -138,7 +146,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   }
   // Not below another look, as in a continuation: it would find more, and theirs would look again,
   // and so whoever runs them would never come to an end.
-  if (ticket % requests_per_look == 0 && !detail::thread_duties::mine().is_busy()) {
+  if (ticket % requests_per_look == 0 && !detail::deferred_continuations::mine().is_busy()) {
     completions_->try_poll();
   }
   // The device may have ended since the look above; what was published after its end is nobody's
@@ -184,15 +192,18 @@ auto device_core::await_room(deadline until, Take&& take, no_room full)
         continue;
       }
       return error{.code = errc::mailbox_full,
-                   .message = fmt::format("{} requests are waiting or running, its capacity",
+                   .message = fmt::format("the mailbox is full: {} requests are waiting or running "
+                                          "(device_config::mailbox_capacity)",
                                           requests_->capacity())};
     }
     if (until && supervisor_->current_time() >= *until) {
-      return error{.code = errc::deadline_exceeded, .message = "while waiting for room"};
+      return error{
+          .code = errc::deadline_exceeded,
+          .message = "the deadline passed while the request waited for room in the mailbox"};
     }
     if (spin.step()) continue;
-    detail::thread_duties::mine().pause_until(std::chrono::steady_clock::now() +
-                                              std::chrono::microseconds(50));
+    detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() +
+                                                       std::chrono::microseconds(50));
   }
 }
 
@@ -225,8 +236,9 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   if (*bytes > wire::slot_payload_bytes) {
     if (*bytes > requests_->heap_bytes()) {
       return error{.code = errc::size_overflow,
-                   .message = fmt::format("the request takes {} bytes, mailbox_bytes is {}", *bytes,
-                                          requests_->heap_bytes())};
+                   .message = fmt::format(
+                       "the request needs {} bytes, but device_config::mailbox_bytes is {}", *bytes,
+                       requests_->heap_bytes())};
     }
     // Nobody has to wait for one that waits for room: its operands are checked anew below.
     r.on_its_way.store(false, std::memory_order_release);
@@ -236,8 +248,9 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
       if (!room) {
         error why = std::move(room).error();
         if (why.code == errc::mailbox_full) {
-          why.message = fmt::format("no room for {} bytes within mailbox_bytes {}", *bytes,
-                                    requests_->heap_bytes());
+          why.message = fmt::format(
+              "the mailbox is full: the request needs {} bytes, and mailbox_bytes ({}) is in use",
+              *bytes, requests_->heap_bytes());
         }
         return why;
       }
@@ -265,7 +278,7 @@ result<void> device_core::fill(std::uint16_t slot, const request_type& type, con
   if (operands.watched()) [[unlikely]]
     completions_->taints().announce(slot);
   const bool is_first =
-      supervisor_->next_on_trial() && !is_lease(type) && supervisor_->take_trial();
+      supervisor_->next_on_trial() && !is_mapping(type) && supervisor_->take_trial();
   const bool alone = r.on_trial || is_first;
   header.alone.store(alone ? 1 : 0, std::memory_order_relaxed);
   return {};

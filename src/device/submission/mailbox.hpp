@@ -37,6 +37,9 @@ class mailbox {
                                                                std::uint64_t heap_bytes);
 
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+  /// Has workers leave `wire::request_stamps`. To be called before the first one starts.
+  void set_traced() noexcept { shared_->traced = 1; }
+  [[nodiscard]] bool traced() const noexcept { return shared_->traced != 0; }
   [[nodiscard]] std::optional<std::uint16_t> take_slot() noexcept;
   void give_back_slot(std::uint16_t slot) noexcept { give_back_slots({&slot, 1}); }
   /// Several at once, for the price of one. The first is the first to be taken again.

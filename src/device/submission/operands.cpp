@@ -96,7 +96,8 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
     return refusal(errc::stale_buffer, field, "is stale: it was released");
   }
   if ((flags & buffer_frozen) != 0 && operand.role != access::read) {
-    return refusal(errc::frozen_buffer, field, "is frozen and would be written");
+    return refusal(errc::frozen_buffer, field,
+                   "is written by this request but is frozen; call device::thaw first");
   }
   if ((flags & buffer_watched) == 0) return {};
   watched_ = true;
@@ -104,8 +105,11 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
   const std::string culprit = pool_of(operand).taints().undefined_for(
       {.device = &device_memory_}, *operand.buffer.get(), operand.where.begin, operand.where.end);
   if (culprit.empty()) return {};
-  return refusal(errc::tainted_buffer, field,
-                 fmt::format("is undefined since {} was lost with its worker", culprit));
+  return refusal(
+      errc::tainted_buffer, field,
+      fmt::format("is tainted: {} was lost with its worker before it finished writing it; "
+                  "overwrite all of it to clear the taint",
+                  culprit));
 }
 
 bool safe_to_repeat(const operand_list& operands) {

@@ -4,7 +4,7 @@
 #include "memory/taint_book.hpp"
 
 #include <troupe/device/library_actor.hpp>
-#include <troupe/lane/lend.hpp>
+#include <troupe/lane/map.hpp>
 #include <troupe/request/request.hpp>
 #include <troupe/tensor/buffer.hpp>
 
@@ -23,10 +23,10 @@ namespace troupe {
 
 using detail::completion;
 
-/// A tensor that is lent runs nothing: its request only holds its place, for as long as the program
+/// A mapped tensor runs nothing: its request only holds its place, for as long as the program
 /// likes.
-[[nodiscard]] inline bool is_lease(const request_type& type) noexcept {
-  return type.id == request_type_of<lane::lend>().id;
+[[nodiscard]] inline bool is_mapping(const request_type& type) noexcept {
+  return type.id == request_type_of<lane::map>().id;
 }
 
 /// A tensor of a request in flight, kept alive by it.

@@ -81,7 +81,7 @@ result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen)
   if (!backend) return std::move(backend).error();
   missing_ = (*backend)->missing();
   report_ = std::make_shared<thread_report>();
-  auto started = worker::host::start(
+  auto started = worker::worker_runtime::start(
       {.mailbox = plan_.requests->shared(),
        .mailbox_bytes = plan_.requests->total_bytes(),
        .segment_bytes = segment_.bytes(),
@@ -102,7 +102,7 @@ result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen)
            }},
       *std::move(backend));
   if (!started) return std::move(started).error();
-  host_ = *std::move(started);
+  runtime_ = *std::move(started);
   configured_ = true;
   if (auto given = give_memory(); !given) return given;
   for (const frozen_range& one : frozen)
@@ -142,12 +142,12 @@ void incarnation::fail(error why) {
 }
 
 os::exit_report incarnation::end() noexcept {
-  if (host_ != nullptr) {
-    host_->stop();
+  if (runtime_ != nullptr) {
+    runtime_->stop();
     // A process takes its rights with it; the program's mapping stays.
     for (const frozen_range& one : frozen_)
-      (void)host_->backend().protect(one.offset, one.bytes, false);
-    host_.reset();
+      (void)runtime_->backend().protect(one.offset, one.bytes, false);
+    runtime_.reset();
   }
   control_.reset();
   process_.kill();
@@ -155,7 +155,7 @@ os::exit_report incarnation::end() noexcept {
 }
 
 void incarnation::abandon() noexcept {
-  [[maybe_unused]] const worker::host* left_behind = host_.release();
+  [[maybe_unused]] const worker::worker_runtime* left_behind = runtime_.release();
   segment_.release();
 }
 

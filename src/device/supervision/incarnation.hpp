@@ -5,7 +5,7 @@
 #include "os/shared_memory.hpp"
 #include "wire/codec.hpp"
 #include "wire/control.hpp"
-#include "worker/process/host.hpp"
+#include "worker/process/worker_runtime.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/device/config.hpp>
@@ -98,7 +98,7 @@ class incarnation {
     return reinterpret_cast<wire::worker_header*>(segment_.address());
   }
 
-  [[nodiscard]] bool is_process() const noexcept { return host_ == nullptr; }
+  [[nodiscard]] bool is_process() const noexcept { return runtime_ == nullptr; }
   [[nodiscard]] virtual pid_t pid() const noexcept { return process_.pid(); }
   /// A descriptor that is readable once the process has ended.
   [[nodiscard]] int ending() const noexcept { return process_.ending(); }
@@ -118,8 +118,9 @@ class incarnation {
   }
   /// A ready worker that has not answered, or not read, for as long as this says something; a
   /// worker that is starting has its own time limit.
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> owes_since() const noexcept {
-    return stage_ == stage::ready ? owes_since_ : std::nullopt;
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> unanswered_since()
+      const noexcept {
+    return stage_ == stage::ready ? unanswered_since_ : std::nullopt;
   }
   /// Takes up what the threads of a worker in this program have reported.
   void hear_threads();
@@ -173,7 +174,7 @@ class incarnation {
   [[nodiscard]] result<void> start_threads(const std::vector<frozen_range>& frozen);
   [[nodiscard]] int lane_threads() const;
   [[nodiscard]] std::string enabled_libraries() const;
-  [[nodiscard]] result<void> heed(const wire::any_message& message);
+  [[nodiscard]] result<void> handle(const wire::any_message& message);
   [[nodiscard]] result<void> on_hello(const wire::hello_message& hello);
   [[nodiscard]] result<void> on_missing(const wire::missing_message& told);
   [[nodiscard]] result<void> on_protect_done(const wire::plain_message& done);
@@ -207,7 +208,7 @@ class incarnation {
   os::unique_fd wakes_;
   os::unique_fd control_;
   os::child_process process_;
-  std::unique_ptr<worker::host> host_;
+  std::unique_ptr<worker::worker_runtime> runtime_;
   struct thread_report {
     std::mutex mutex;
     std::optional<error> lost;
@@ -215,7 +216,7 @@ class incarnation {
   std::shared_ptr<thread_report> report_;  // shared with threads that may be left behind
 
   std::deque<unsent_message> unsent_;
-  std::optional<std::chrono::steady_clock::time_point> owes_since_;
+  std::optional<std::chrono::steady_clock::time_point> unanswered_since_;
   std::uint64_t protects_sent_ = 0;
   std::uint64_t protects_acknowledged_ = 0;
   std::vector<refused_protect> refused_protects_;

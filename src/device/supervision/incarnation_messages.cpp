@@ -36,7 +36,7 @@ void incarnation::on_control() {
   for (;;) {
     wire::any_message message;
     auto received = os::receive_message(control_, std::as_writable_bytes(std::span(&message, 1)),
-                                        os::patience::never_waits);
+                                        os::wait_mode::non_blocking);
     if (!received && received.error().vendor_code == EAGAIN) return;
     // It closed without having read all; what it sent before comes next.
     if (!received && received.error().vendor_code == ECONNRESET) continue;
@@ -51,12 +51,12 @@ void incarnation::on_control() {
     if (auto whole = wire::check_whole(message, received->bytes); !whole) {
       return fail(std::move(whole).error());
     }
-    if (auto heeded = heed(message); !heeded) return fail(std::move(heeded).error());
+    if (auto handled = handle(message); !handled) return fail(std::move(handled).error());
   }
 }
 
 // An error ends the worker.
-result<void> incarnation::heed(const wire::any_message& message) {
+result<void> incarnation::handle(const wire::any_message& message) {
   switch (message.kind) {
     case wire::control::hello:
       return on_hello(message.hello);
@@ -132,10 +132,13 @@ result<void> incarnation::configure() {
       libraries.size() >= sizeof(message.libraries) ||
       !wire::list_paths(plan_.config->plugins, message.plugins)) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("a path of {}, a list of libraries of {} characters, or {} "
-                                        "plugins",
-                                        plan_.plugin.size(), libraries.size(),
-                                        plan_.config->plugins.size())};
+                 .message = fmt::format(
+                     "the configuration must fit a message to the worker: "
+                     "device_config::backend_path below {} bytes, it is {}; "
+                     "device_config::libraries below {} bytes, they are {}; the paths in "
+                     "device_config::plugins at most {} bytes, there are {} paths",
+                     sizeof(message.plugin), plan_.plugin.size(), sizeof(message.libraries),
+                     libraries.size(), sizeof(message.plugins), plan_.config->plugins.size())};
   }
   plan_.plugin.copy(message.plugin, sizeof(message.plugin) - 1);
   libraries.copy(message.libraries, sizeof(message.libraries) - 1);
@@ -196,7 +199,7 @@ void incarnation::change_memory(const memory_change& change) {
     if (auto sent = send(message, descriptors, piece.keep); !sent) fail(std::move(sent).error());
     return;
   }
-  worker::engine& backend = host_->backend();
+  worker::engine& backend = runtime_->backend();
   result<void> changed;
   switch (change.kind) {
     case wire::control::map: {
@@ -222,7 +225,7 @@ void incarnation::protect(const frozen_range& range, bool read_only) {
   };
   if (!is_process()) {
     // The program's own mapping is the worker's, too.
-    auto changed = host_->backend().protect(range.offset, range.bytes, read_only);
+    auto changed = runtime_->backend().protect(range.offset, range.bytes, read_only);
     protects_acknowledged_ = ++protects_sent_;
     if (changed) return note();
     if (changed.error().code != errc::out_of_memory) return fail(std::move(changed).error());
@@ -263,7 +266,8 @@ result<void> incarnation::send_unsent() {
   bool sent_some = false;
   for (; !unsent_.empty(); unsent_.pop_front(), sent_some = true) {
     const unsent_message& next = unsent_.front();
-    auto sent = os::send_message(control_, next.bytes, next.descriptors, os::patience::never_waits);
+    auto sent =
+        os::send_message(control_, next.bytes, next.descriptors, os::wait_mode::non_blocking);
     if (sent) continue;
     const auto code = sent.error().vendor_code;
     if (code == EAGAIN) break;
@@ -277,9 +281,9 @@ result<void> incarnation::send_unsent() {
 void incarnation::note_debt(bool was_paid_some) noexcept {
   const bool owes = has_unsent() || protects_acknowledged_ < protects_sent_;
   if (!owes) {
-    owes_since_.reset();
-  } else if (was_paid_some || !owes_since_) {
-    owes_since_ = std::chrono::steady_clock::now();
+    unanswered_since_.reset();
+  } else if (was_paid_some || !unanswered_since_) {
+    unanswered_since_ = std::chrono::steady_clock::now();
   }
 }
 

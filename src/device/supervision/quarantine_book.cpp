@@ -57,12 +57,13 @@ result<void> quarantine_book::admit(record& r, time_point now) {
     return {};
   }
   const std::string when =
-      is_over ? "it is being tried again"
+      is_over ? "while it is being tried again"
               : fmt::format("for another {} s",
                             std::chrono::ceil<std::chrono::seconds>(found->what.until - now) / 1s);
   return error{.code = errc::poisonous,
                .message = fmt::format(
-                   "in quarantine, {}: the same request, reading the same, has ended {} workers",
+                   "in quarantine {}: the same request with the same input has ended {} workers "
+                   "(device::forgive lifts it)",
                    when, found->what.faults)};
 }
 

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-bool is_suspect(const bereaved_request& r) noexcept { return r.started || r.called; }
+bool is_suspect(const request_at_loss& r) noexcept { return r.started || r.called; }
 
 }  // namespace
 
@@ -14,9 +14,9 @@ bool is_permanent(errc code) noexcept {
          code == errc::library_missing || code == errc::invalid_argument;
 }
 
-std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> requests) {
+std::vector<verdict> judge(const loss& what, std::span<const request_at_loss> requests) {
   const auto named = std::ranges::find_if(
-      requests, [&](const bereaved_request& r) { return r.ticket == what.culprit_ticket; });
+      requests, [&](const request_at_loss& r) { return r.ticket == what.culprit_ticket; });
   std::optional<std::uint64_t> culprit;
   if (named != requests.end()) {
     culprit = named->ticket;
@@ -28,7 +28,7 @@ std::vector<verdict> judge(const loss& what, std::span<const bereaved_request> r
 
   std::vector<verdict> verdicts;
   verdicts.reserve(requests.size());
-  for (const bereaved_request& r : requests) {
+  for (const request_at_loss& r : requests) {
     if (r.ticket == culprit) {
       verdicts.push_back(verdict::culprit);
     } else if (!r.started && r.answered) {
@@ -54,7 +54,7 @@ bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept 
 }
 
 std::optional<std::vector<std::uint64_t>> suspects_of(const loss& what,
-                                                      std::span<const bereaved_request> requests,
+                                                      std::span<const request_at_loss> requests,
                                                       std::span<const verdict> verdicts) {
   if (what.culprit_known) return std::nullopt;
   std::vector<std::uint64_t> suspects;

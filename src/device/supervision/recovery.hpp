@@ -50,7 +50,7 @@ struct sign_of_loss {
 [[nodiscard]] bool is_permanent(errc code) noexcept;
 
 /// What is known of a request that was in flight when its worker was lost.
-struct bereaved_request {
+struct request_at_loss {
   std::uint64_t ticket = 0;
   bool started = false;     ///< begun and not completed
   bool called = false;      ///< begun or not, its executor may have ended the process
@@ -73,13 +73,12 @@ enum class verdict : std::uint8_t {
 /// is `replay` and that had started, or was called, has one more kill to its name if no culprit
 /// could be named and nobody outside has done it. Pure: nothing but its arguments decides.
 [[nodiscard]] std::vector<verdict> judge(const loss& what,
-                                         std::span<const bereaved_request> requests);
+                                         std::span<const request_at_loss> requests);
 
 /// The tickets of those that are run again because one of them may have caused the loss. Nothing
 /// where the cause is known, or is taken to be: a request was ended that may have been it.
 [[nodiscard]] std::optional<std::vector<std::uint64_t>> suspects_of(
-    const loss& what, std::span<const bereaved_request> requests,
-    std::span<const verdict> verdicts);
+    const loss& what, std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
 
 /// True where a request is named for the loss, or somebody else: it costs no budget.
 [[nodiscard]] bool is_explained(const loss& what, std::span<const verdict> verdicts) noexcept;

@@ -45,7 +45,7 @@ supervisor::supervisor(parts p)
     picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
       change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
     });
-    heed_faults();
+    handle_faults();
     // So that the first host tensors and staged copies find theirs ready.
     picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
   }
@@ -98,7 +98,7 @@ void supervisor::stop(error reason) {
     told.set_value();
   });
   if (!has_begun_) {
-    const detail::thread_duties::holding here;
+    const detail::deferred_continuations::holding here;
     run_commands();
   }
   if (must_not_wait()) return;
@@ -114,7 +114,7 @@ void supervisor::end(error reason) {
     ending_ = true;
   });
   if (!has_begun_ && !ended_) {
-    const detail::thread_duties::holding here;
+    const detail::deferred_continuations::holding here;
     run_commands();
     end_all();
     hand_over_continuations();
@@ -143,7 +143,7 @@ result<void> supervisor::restart() {
                  .generation = generation()};
   }
   if (!has_begun_) {
-    const detail::thread_duties::holding here;
+    const detail::deferred_continuations::holding here;
     run_commands();
   }
   return restarted.get_result();
@@ -274,11 +274,10 @@ error supervisor::why_unknown(const request_type& type) const {
     return error{
         .code = errc::unsupported,
         .message = fmt::format(
-            "this worker does not know the operation: none of the {} plugins of the device "
-            "brings it, nor does the program; where one was built from other sources, its fields "
-            "may "
-            "be others",
-            parts_.config.plugins.size())};
+            "no executor for {}: neither the program nor any of the {} plugins in "
+            "device_config::plugins provides it, or it was built with a different description of "
+            "the request",
+            type.name, parts_.config.plugins.size())};
   }
   // A device's libraries have plugins of their own.
   namespace fs = std::filesystem;
@@ -294,7 +293,8 @@ error supervisor::why_unknown(const request_type& type) const {
                                         library, plugin.string()),
                  .library = library};
   }
-  return error{.code = errc::unsupported, .message = "this worker does not know the operation"};
+  return error{.code = errc::unsupported,
+               .message = "this worker has no executor for the operation"};
 }
 
 }  // namespace troupe

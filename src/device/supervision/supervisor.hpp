@@ -4,11 +4,11 @@
 #include "device/completion/reactor.hpp"
 #include "device/selection/backend_choice.hpp"
 #include "device/submission/mailbox.hpp"
-#include "device/supervision/dying_worker.hpp"
+#include "device/supervision/draining_worker.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss_history.hpp"
 #include "device/supervision/recovery.hpp"
-#include "device/supervision/surroundings.hpp"
+#include "device/supervision/supervisor_environment.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/future.hpp>
@@ -51,7 +51,7 @@ class supervisor final {
     memory_pool& host_memory;
     chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
-    surroundings* around = &surroundings::real();
+    supervisor_environment* around = &supervisor_environment::real();
   };
 
   explicit supervisor(parts p);
@@ -82,7 +82,7 @@ class supervisor final {
   /// be waited for. Preconditions: `has_thread()`; nobody else uses this.
   [[nodiscard]] bool end_unawaited(unique_function<void()> last);
 
-  /// What the device thread does between two sleeps. Where `surroundings` has none.
+  /// What the device thread does between two sleeps. Where `supervisor_environment` has none.
   void take_turn();
   /// When it has something to do although nothing happens until then.
   [[nodiscard]] clock::time_point next_turn() const;
@@ -200,8 +200,8 @@ class supervisor final {
   void drive();
   void hand_over_continuations();
   void sleep();
-  void heed(surroundings::signs of_active, surroundings::signs of_next, bool dying_has_ended);
-  void hear(std::unique_ptr<incarnation>& worker, surroundings::signs what);
+  void handle(worker_events of_active, worker_events of_next, bool draining_has_ended);
+  void hear(std::unique_ptr<incarnation>& worker, worker_events what);
   void tick();
 
   // Notices that a worker is lost: supervisor_watch.cpp.
@@ -214,13 +214,13 @@ class supervisor final {
   void check_progress(clock::time_point now);
   [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
   void end_debtors(clock::time_point now);
-  [[nodiscard]] bool lose_liar();
+  [[nodiscard]] bool on_protocol_violation();
   void on_alarm();
 
   // Memory: supervisor_memory.cpp.
   void change_memory(wire::control kind, memory_piece piece);
   void have_protected(pending_protect& change, bool read_only);
-  void heed_refused_protects();
+  void handle_refused_protects();
   void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
   [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
   [[nodiscard]] clock::time_point standby_is_left_out() const;
@@ -246,19 +246,19 @@ class supervisor final {
   [[nodiscard]] bool settle(const loss& what, const error& why);
   void note_fault(std::uint16_t slot);
   void seek_cause(const loss& what, const error& why, const std::string& ended_before,
-                  std::span<const bereaved_request> requests, std::span<const verdict> verdicts);
+                  std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
   void look_for_cause();
 
-  // A lost worker is not reaped yet: supervisor_burial.cpp.
+  // A lost worker is not reaped yet: supervisor_settlement.cpp.
   void hold_back(const sign_of_loss& sign);
   void forget_ended();
-  void bury();
+  void reap_and_settle();
   void note_begun();
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
   void serve_again();
-  void heed_faults();
+  void handle_faults();
   void condemn(error why);
   void leave_behind();
   void fail_everything(const error& why);
@@ -300,21 +300,21 @@ class supervisor final {
   news_of_life life_;
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
-  std::optional<dying_worker> dying_;
-  clock::time_point buried_at_{};
+  std::optional<draining_worker> draining_;
+  clock::time_point reaped_at_{};
   // A fault of the device whose cause is being sought: what may have been it runs again.
-  struct unsolved_fault {
+  struct unattributed_fault {
     error why;
     std::string ended_before;
     std::vector<std::uint64_t> suspects;
-    std::uint64_t evasions = 0;  // `reactor::evasions` before they were to run again
+    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before they were to run again
   };
-  std::optional<unsolved_fault> unsolved_;
+  std::optional<unattributed_fault> unattributed_;
   std::uint64_t last_number_ = 0;
   std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();
-  bool after_burial_ = false;  // a burial brings `next_start_` forward
+  bool after_reaping_ = false;  // a reaping brings `next_start_` forward
   clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();
   loss_history losses_;

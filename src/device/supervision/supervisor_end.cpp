@@ -38,17 +38,17 @@ void supervisor::give_up(error why, bool by_request) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
   if (active_) active_->end();
-  if (dying_) dying_->worker->end();
+  if (draining_) draining_->worker->end();
   parts_.completions.take_role();
   parts_.completions.poll();
   note_begun();
-  dying_.reset();
+  draining_.reset();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
-  unsolved_.reset();
+  unattributed_.reset();
   std::vector<pending_protect> unanswered = std::move(protects_);
   for (pending_protect& one : unanswered)
     one.done->set_error(reason);
@@ -72,7 +72,7 @@ void supervisor::serve_again() {
   failed_standbys_.clear();
   lost_at_ = current_time();
   activate_after_ = lost_at_;
-  heed_faults();
+  handle_faults();
   if (life_.is_restarted) life_.is_restarted();
   // What is sent from here on waits for the worker.
   parts_.device_memory.reopen();
@@ -81,7 +81,7 @@ void supervisor::serve_again() {
   start_next();
 }
 
-void supervisor::heed_faults() {
+void supervisor::handle_faults() {
   if (!parts_.device_memory.on_device()) return;
   parts_.backend.source->on_fault([this] { execute([this] { on_alarm(); }); });
 }
@@ -151,7 +151,7 @@ void supervisor::fail_latecomers() {
 void supervisor::end_all() {
   active_.reset();
   next_.reset();
-  dying_.reset();
+  draining_.reset();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());

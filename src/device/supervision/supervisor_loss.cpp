@@ -49,7 +49,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     sign.what.culprit_known = false;
   }
   state_.store(device_state::recovering, std::memory_order_release);
-  if (dying_) bury();
+  if (draining_) reap_and_settle();
   // What has completed since is answered: whether anything has since the last loss counts.
   parts_.completions.take_role();
   parts_.completions.poll();
@@ -75,19 +75,19 @@ void supervisor::lose_active(sign_of_loss sign) {
   bool explained = is_explained(sign.what, {});
   if (sign.ended) {
     explained = settle(sign.what, sign.why);
-    dying_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
-    bury();  // it has been reaped, and nothing will tell of its end again
+    draining_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
+    reap_and_settle();  // it has been reaped, and nothing will tell of its end again
   } else if (sign.stands_still) {
     explained = settle(sign.what, sign.why);
-    dying_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
+    draining_ = {.worker = std::move(active_), .sign = sign, .held = {}, .ended_before = {}};
   } else {
     hold_back(sign);
   }
   pid_.store(-1, std::memory_order_release);
-  // Until it is reaped it may turn out to be explained; see `bury`.
+  // Until it is reaped it may turn out to be explained; see `reap_and_settle`.
   using enum loss_history::cost;
   if (!note_loss(sign.at, explained ? none : one)) return give_up(std::move(sign.why));
-  if (dying_) dying_->costs_budget = !explained;
+  if (draining_) draining_->costs_budget = !explained;
 
   failed_standbys_.clear();
   if (!next_) {
@@ -99,17 +99,18 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
 }
 
-// Whoever seems to be the only one that runs may be a tensor that is lent, and never did anything.
+// Whoever seems to be the only one that runs may be a tensor that is mapped, and never did
+// anything.
 bool supervisor::is_lent(std::optional<std::uint64_t> ticket) const {
   if (!ticket) return false;
   reactor& completions = parts_.completions;
   completions.take_role();
-  const bool lent = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
+  const bool mapped = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
     const record& r = completions.at(slot);
-    return r.ticket == ticket && is_lease(*r.type);
+    return r.ticket == ticket && is_mapping(*r.type);
   });
   completions.leave_role();
-  return lent;
+  return mapped;
 }
 
 std::pair<loss, error> supervisor::explain(const incarnation& worker,
@@ -173,7 +174,8 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const los
       // What it reads may have become undefined by this very loss.
       if (std::string undefined = parts_.completions.taints().screen(slot); !undefined.empty()) {
         end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
-        if (r.started) unsolved_.reset();  // it is not run again, so whether it was it stays open
+        if (r.started)
+          unattributed_.reset();  // it is not run again, so whether it was it stays open
         break;
       }
       if ((r.started || r.called) && !culprit_named && !what.from_outside) {
@@ -189,23 +191,23 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const los
       end = why;
       break;
     case verdict::abort:
-      end = error{.code = errc::aborted,
-                  .message = fmt::format(
-                      "its worker was lost while it ran ({}), and {}, so it is not safe to run "
-                      "again",
-                      why.message,
-                      safe_to_repeat(r.operands) ? "nobody knows which of its lane's requests ran"
-                                                 : "it updates in place")};
+      end = error{
+          .code = errc::aborted,
+          .message = fmt::format(
+              "its worker was lost while it ran ({}); {}, so it cannot be run again", why.message,
+              safe_to_repeat(r.operands) ? "it is unknown which request of the lane was running"
+                                         : "it reads what it writes")};
       break;
     case verdict::too_often:
-      end = error{.code = errc::aborted,
-                  .message = fmt::format("it was running in {} workers that were killed from "
-                                         "outside, the last one so: {}",
-                                         r.outside_kills + 1, why.message)};
+      end = error{
+          .code = errc::aborted,
+          .message = fmt::format("{} workers were killed from outside while it ran; the last: {}",
+                                 r.outside_kills + 1, why.message)};
       break;
     case verdict::poisonous:
-      end = error{.code = errc::poisonous,
-                  .message = fmt::format("it was running in {} lost workers", r.kills + 1)};
+      end = error{
+          .code = errc::poisonous,
+          .message = fmt::format("quarantined: {} workers were lost while it ran", r.kills + 1)};
       break;
   }
   parts_.completions.taints().taint_outputs(slot);
@@ -234,18 +236,18 @@ bool supervisor::settle(const loss& what, const error& why) {
   completions.take_role();
   completions.poll();  // what was completed before the end stays completed
   const std::vector<std::uint16_t> slots = completions.in_flight();
-  std::vector<bereaved_request> requests;
-  lent_tensors lent;
+  std::vector<request_at_loss> requests;
+  mapped_tensors_in_flight mapped;
   for (const std::uint16_t slot : slots) {
     record& r = completions.at(slot);
     // Where a lane's mark cannot be, what it was given may have run, and what came after it, too:
     // nothing of it is run again, because it might read what has been overwritten since.
     const bool known = completions.mark_can_be(r.lane);
     const std::uint64_t begun = known ? completions.started(r.lane) : completions.given(r.lane);
-    r.started = !lent.hold_back(r) && !r.withdrawn && begun >= r.place;
+    r.started = !mapped.hold_back(r) && !r.withdrawn && begun >= r.place;
     r.called = may_have_ended(what, *active_->segment(), r);
     r.interrupted = r.interrupted || r.started;
-    requests.push_back(bereaved(r, known));
+    requests.push_back(at_loss(r, known));
   }
   const std::vector<verdict> verdicts = judge(what, requests);
   seek_cause(what, why, completions.last_ended(), requests, verdicts);
@@ -272,16 +274,16 @@ bool supervisor::settle(const loss& what, const error& why) {
 
 // Whoever is run again and ends well has not done it; see `look_for_cause`.
 void supervisor::seek_cause(const loss& what, const error& why, const std::string& ended_before,
-                            std::span<const bereaved_request> requests,
+                            std::span<const request_at_loss> requests,
                             std::span<const verdict> verdicts) {
   auto suspects = suspects_of(what, requests, verdicts);
   if (!suspects) {
-    unsolved_.reset();
+    unattributed_.reset();
   } else if (what.of_device) {
-    unsolved_ = {.why = why,
-                 .ended_before = ended_before,
-                 .suspects = *std::move(suspects),
-                 .evasions = parts_.completions.evasions()};
+    unattributed_ = {.why = why,
+                     .ended_before = ended_before,
+                     .suspects = *std::move(suspects),
+                     .skipped_reruns = parts_.completions.skipped_reruns()};
   }
 }
 

@@ -38,7 +38,7 @@ void supervisor::change_memory(wire::control kind, memory_piece piece) {
 future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {
   auto done = std::make_shared<promise<void>>();
   future<void> answer = done->get_future();
-  parts_.completions.note_owed(done);
+  parts_.completions.track_promise(done);
   pending_protect asked{
       .done = std::move(done), .buffer = std::move(buffer), .read_only = read_only};
   const bool taken = execute([this, change = std::move(asked)]() mutable {
@@ -61,7 +61,7 @@ void supervisor::have_protected(pending_protect& change, bool read_only) {
   }
 }
 
-void supervisor::heed_refused_protects() {
+void supervisor::handle_refused_protects() {
   for (incarnation* worker : {active_.get(), next_.get()}) {
     if (worker == nullptr) continue;
     for (incarnation::refused_protect& one : worker->take_refused_protects())
@@ -102,13 +102,13 @@ bool supervisor::changes_since(std::size_t index, const detail::buffer& of) cons
 
 // A standby that keeps silent for so long is not waited for: it has to answer before it takes over.
 supervisor::clock::time_point supervisor::standby_is_left_out() const {
-  constexpr auto patience = std::chrono::milliseconds(100);
-  const auto since = active_ && next_ ? next_->owes_since() : std::nullopt;
-  return since ? *since + patience : clock::time_point::max();
+  constexpr auto timeout = std::chrono::milliseconds(100);
+  const auto since = active_ && next_ ? next_->unanswered_since() : std::nullopt;
+  return since ? *since + timeout : clock::time_point::max();
 }
 
 void supervisor::finish_protects() {
-  heed_refused_protects();
+  handle_refused_protects();
   const bool without_standby = current_time() >= standby_is_left_out();
   const auto acknowledged = [&](const std::pair<std::uint64_t, std::uint64_t>& awaited) {
     for (const incarnation* worker : {active_.get(), next_.get()}) {

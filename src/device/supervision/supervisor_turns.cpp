@@ -1,6 +1,6 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "base/spin_wait.hpp"
-#include "core/dispatch/thread_duties.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "os/event.hpp"
 
@@ -29,7 +29,7 @@ constexpr auto longest_drive = 1ms;
 
 void supervisor::run() {
   ::prctl(PR_SET_NAME, "troupe-device");
-  detail::thread_duties& duties = detail::thread_duties::mine();
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   duties.hold();
   start_next();
   while (!ending_) {
@@ -45,13 +45,13 @@ void supervisor::run() {
 
 void supervisor::take_turn() {
   if (ending_) return;
-  detail::thread_duties& duties = detail::thread_duties::mine();
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   duties.hold();
   drive();
   const auto ask = [this](const incarnation* worker) {
-    return worker != nullptr ? parts_.around->signs_of(*worker) : surroundings::signs{};
+    return worker != nullptr ? parts_.around->events_of(*worker) : worker_events{};
   };
-  heed(ask(active_.get()), ask(next_.get()), dying_ && ask(dying_->worker.get()).ended);
+  handle(ask(active_.get()), ask(next_.get()), draining_ && ask(draining_->worker.get()).ended);
   run_commands();
   tick();
   duties.release();
@@ -69,7 +69,7 @@ void supervisor::run_commands() {
 
 void supervisor::drive() {
   reactor& completions = parts_.completions;
-  detail::thread_duties& duties = detail::thread_duties::mine();
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   const clock::time_point until = current_time() + longest_drive;
   for (bool again = true; again;) {
     if (completions.try_take_role()) {
@@ -81,7 +81,7 @@ void supervisor::drive() {
           break;
         }
       }
-      if (!lose_liar()) completions.leave_role();
+      if (!on_protocol_violation()) completions.leave_role();
     }
     again = duties.has_put_off();
     hand_over_continuations();
@@ -93,13 +93,13 @@ void supervisor::run_soon(detail::continuation_queue continuations) {
   if (program_) {
     program_->run_soon(std::move(continuations));
   } else {
-    detail::thread_duties::mine().run(std::move(continuations));
+    detail::deferred_continuations::mine().run(std::move(continuations));
   }
 }
 
 // Whoever gives the turns here runs them, too: nothing is half done.
 void supervisor::hand_over_continuations() {
-  detail::thread_duties& duties = detail::thread_duties::mine();
+  detail::deferred_continuations& duties = detail::deferred_continuations::mine();
   if (program_) return program_->run_soon(duties.take_put_off());
   duties.release();
   duties.hold();
@@ -148,21 +148,21 @@ void supervisor::sleep() {
   };
   add(1, active_.get());
   add(4, next_.get());
-  if (dying_) entries[7].fd = dying_->worker->ending();
+  if (draining_) entries[7].fd = draining_->worker->ending();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
     if (!parts_.completions.announce_sleep()) until = current_time();
     parts_.completions.leave_role();
   }
-  timespec patience{};
+  timespec timeout{};
   timespec* limit = nullptr;
   if (until != clock::time_point::max()) {
     const clock::time_point now = current_time();
     const auto left = until > now ? until - now : clock::duration::zero();
-    patience.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
-    patience.tv_nsec = (left % 1s).count();
-    limit = &patience;
+    timeout.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+    timeout.tv_nsec = (left % 1s).count();
+    limit = &timeout;
   }
   if (::ppoll(entries, std::size(entries), limit, nullptr) <= 0) return;
   if (entries[0].revents != 0) {
@@ -171,20 +171,19 @@ void supervisor::sleep() {
   }
   if (entries[3].revents != 0) os::take_event(active_->wakes());
   if (entries[6].revents != 0) os::take_event(next_->wakes());
-  heed({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
-       {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
-       entries[7].revents != 0);
+  handle({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
+         {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
+         entries[7].revents != 0);
 }
 
-void supervisor::heed(surroundings::signs of_active, surroundings::signs of_next,
-                      bool dying_has_ended) {
-  if (dying_has_ended) bury();
+void supervisor::handle(worker_events of_active, worker_events of_next, bool draining_has_ended) {
+  if (draining_has_ended) reap_and_settle();
   if (active_) active_->hear_threads();
   hear(next_, of_next);
   hear(active_, of_active);
 }
 
-void supervisor::hear(std::unique_ptr<incarnation>& worker, surroundings::signs what) {
+void supervisor::hear(std::unique_ptr<incarnation>& worker, worker_events what) {
   if (!worker) return;
   // Also when its process has ended: its last message says why.
   if ((what.has_spoken || what.ended) && worker->control() >= 0) worker->on_control();
@@ -257,7 +256,7 @@ void supervisor::tick() {
   if (watching_.load() || next_look_ns_.load() <= now.time_since_epoch() / 1ns) {
     parts_.completions.take_role();
     parts_.completions.poll();
-    if (!lose_liar()) check_limits(now);
+    if (!on_protocol_violation()) check_limits(now);
     if (parts_.completions.has_role()) check_progress(now);
     if (parts_.completions.has_role()) parts_.completions.leave_role();
   }

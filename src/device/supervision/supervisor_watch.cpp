@@ -68,10 +68,11 @@ void supervisor::expire(std::uint16_t slot) {
   reactor& completions = parts_.completions;
   const record& r = completions.at(slot);
   const bool is_given = active_ && completions.given(r.lane) >= r.place;
-  completions.answer_early(slot,
-                           {.code = errc::deadline_exceeded,
-                            .message = is_given ? "its worker has it already, so it runs to its end"
-                                                : "before it was run"});
+  completions.answer_early(
+      slot, {.code = errc::deadline_exceeded,
+             .message = is_given ? "the deadline passed; the worker already has the request, "
+                                   "which runs to its end"
+                                 : "the deadline passed before the request was run"});
 }
 
 // With the role: how many share the mark that shows the end of the first of a lane. They may all
@@ -109,20 +110,20 @@ std::optional<supervisor::clock::time_point> supervisor::end_of_run(
 // With the role. Once all that may have caused a fault of the device have run again, and no worker
 // was lost again, it was none of them. Where one was cancelled or expired instead, nobody knows.
 void supervisor::look_for_cause() {
-  if (!unsolved_) return;
+  if (!unattributed_) return;
   reactor& completions = parts_.completions;
-  if (completions.evasions() != unsolved_->evasions) return unsolved_.reset();
+  if (completions.skipped_reruns() != unattributed_->skipped_reruns) return unattributed_.reset();
   const bool still_sought = std::ranges::any_of(completions.in_flight(), [&](std::uint16_t slot) {
     const std::uint64_t ticket = completions.at(slot).ticket;
-    return std::ranges::find(unsolved_->suspects, ticket) != unsolved_->suspects.end();
+    return std::ranges::find(unattributed_->suspects, ticket) != unattributed_->suspects.end();
   });
   if (still_sought) return;
-  error why = std::move(unsolved_->why);
+  error why = std::move(unattributed_->why);
   why.message += fmt::format(
-      "; no request in flight was the cause, so one may have been that the device had reported as "
-      "done, and what that wrote be wrong; those that ended last: {}",
-      unsolved_->ended_before.empty() ? "none" : unsolved_->ended_before);
-  unsolved_.reset();
+      "; no request in flight caused it. A request that the device had reported as done may have, "
+      "and its results may be wrong. Requests that ended last: {}",
+      unattributed_->ended_before.empty() ? "none" : unattributed_->ended_before);
+  unattributed_.reset();
   const std::lock_guard lock(mutex_);
   ++health_.unexplained_faults;
   if (health_.last_fault && health_.last_fault->generation == why.generation) {
@@ -172,12 +173,12 @@ void supervisor::check_progress(clock::time_point now) {
 // A worker that does not answer, or does not read, keeps others waiting no longer than one that
 // does not start. For one that is to take over now, all wait.
 supervisor::clock::time_point supervisor::debt_is_due(const incarnation& worker) const {
-  const auto since = worker.owes_since();
+  const auto since = worker.unanswered_since();
   const bool takes_over = !active_ && &worker == next_.get();
-  const auto patience = takes_over
-                            ? std::min(parts_.config.silence_timeout, parts_.config.start_timeout)
-                            : parts_.config.start_timeout;
-  return since ? detail::deadline_after(*since, patience) : clock::time_point::max();
+  const auto timeout = takes_over
+                           ? std::min(parts_.config.silence_timeout, parts_.config.start_timeout)
+                           : parts_.config.start_timeout;
+  return since ? detail::deadline_after(*since, timeout) : clock::time_point::max();
 }
 
 void supervisor::end_debtors(clock::time_point now) {
@@ -192,7 +193,7 @@ void supervisor::end_debtors(clock::time_point now) {
 }
 
 // With the role; without it if a worker was lost, because it wrote what cannot be.
-bool supervisor::lose_liar() {
+bool supervisor::on_protocol_violation() {
   auto violation = parts_.completions.take_violation();
   if (!violation || !active_) return false;
   parts_.completions.leave_role();
@@ -207,7 +208,7 @@ void supervisor::on_alarm() {
   // The end of a lost worker raises alarms of its own.
   constexpr auto aftermath = 20ms;
   constexpr auto standing_still = 1ms;
-  if (!active_ || !active_->is_process() || dying_ || current_time() - buried_at_ < aftermath)
+  if (!active_ || !active_->is_process() || draining_ || current_time() - reaped_at_ < aftermath)
     return;
   reactor& completions = parts_.completions;
   const auto look = [&] {

@@ -12,21 +12,22 @@ using namespace std::chrono_literals;
 
 // A GPU tells of a fault the later the more contexts come before the one that faulted, and a new
 // one takes the lowest place that is free: a third one while a lost worker still has its own
-// (docs/results/2026-11-23-h200-2.md). So a standby is started once that is gone, or after so long.
-constexpr auto longest_burial = 1s;
+// (ADR 24). So a standby is started once that is gone, or after so long.
+constexpr auto longest_reaping = 1s;
 
 }  // namespace
 
 void supervisor::start_next() {
   next_start_ = clock::time_point::min();
-  after_burial_ = false;
+  after_reaping_ = false;
   // A standby that shares the doorbells of the worker in service would be woken in its place.
   const auto shares_bells = [this](const incarnation* other) {
     return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
   };
   do {
     ++last_number_;
-  } while (shares_bells(active_.get()) || shares_bells(dying_ ? dying_->worker.get() : nullptr));
+  } while (shares_bells(active_.get()) ||
+           shares_bells(draining_ ? draining_->worker.get() : nullptr));
   // From the first one on, a worker that is there soon is worth more than a warm one: it may be
   // needed before it is, and warms up while it is not.
   plan_.warm_first = generation() == 0;
@@ -102,16 +103,16 @@ void supervisor::activate_next() {
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
-                           !dying_ || dying_->held.empty());
+                           !draining_ || draining_->held.empty());
   completions.leave_role();
 
   last_progress_at_ = now;
   pinged_ = false;
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
-  if (!dying_) return start_next();
-  after_burial_ = true;
-  next_start_ = now + longest_burial;
+  if (!draining_) return start_next();
+  after_reaping_ = true;
+  next_start_ = now + longest_reaping;
 }
 
 // False where there is to be no other worker.
@@ -140,7 +141,7 @@ void supervisor::put_on_trial(std::span<const std::uint16_t> replay) {
   if (losses_.spent(current_time()) < several) return;
   const auto first = std::ranges::find_if(replay, [this](std::uint16_t slot) {
     return parts_.requests.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none &&
-           !is_lease(*parts_.completions.at(slot).type);
+           !is_mapping(*parts_.completions.at(slot).type);
   });
   if (first == replay.end()) {
     next_on_trial_.store(true, std::memory_order_relaxed);

@@ -13,22 +13,22 @@
 // What a lost worker can have begun of the requests in flight.
 namespace troupe {
 
-/// A lease holds its place again in the next worker. Until the program gives it back nothing that
-/// comes after it can have begun either, even where a queue has it already.
-class lent_tensors {
+/// A mapped tensor holds its place again in the next worker. Until the program gives it back
+/// nothing that comes after it can have begun either, even where a queue has it already.
+class mapped_tensors_in_flight {
  public:
   /// Asked of the unfinished requests in the order sent: true for one that cannot have begun.
   [[nodiscard]] bool hold_back(const record& r) {
-    const bool held = is_lease(*r.type) ? !given_back(r) : follows_one(r);
+    const bool held = is_mapping(*r.type) ? !given_back(r) : follows_one(r);
     if (held) held_.push_back(&r);
-    return held || is_lease(*r.type);
+    return held || is_mapping(*r.type);
   }
 
  private:
   // Acquire: a flag that is not set now was not set when the worker ended.
-  static bool given_back(const record& lease) {
+  static bool given_back(const record& mapping) {
     std::uint32_t* flag = nullptr;  // the last operand
-    lease.operands.for_each([&](const kept_operand& o) {
+    mapping.operands.for_each([&](const kept_operand& o) {
       flag = reinterpret_cast<std::uint32_t*>(o.buffer->address + o.where.begin);
     });
     return flag == nullptr || std::atomic_ref(*flag).load(std::memory_order_acquire) != 0;
@@ -43,16 +43,16 @@ class lent_tensors {
 };
 
 /// Whether it may have ended its process although it need not have begun: one that ended by itself
-/// was calling its executor then. (A lease has none to speak of, and what was withdrawn is passed
-/// over.)
+/// was calling its executor then. (A mapped tensor has none to speak of, and what was withdrawn is
+/// passed over.)
 [[nodiscard]] inline bool may_have_ended(const loss& what, const wire::worker_header& ended,
                                          const record& r) noexcept {
-  return what.of_process && !r.withdrawn && !is_lease(*r.type) &&
+  return what.of_process && !r.withdrawn && !is_mapping(*r.type) &&
          ended.lanes[r.lane].calls.load(std::memory_order_relaxed) == r.ticket + 1;
 }
 
 /// For the judge. `known`: its lane's mark can be, so that what has run is known.
-[[nodiscard]] inline bereaved_request bereaved(const record& r, bool known) {
+[[nodiscard]] inline request_at_loss at_loss(const record& r, bool known) {
   return {.ticket = r.ticket,
           .started = r.started,
           .called = r.called,

@@ -31,12 +31,12 @@ class request_room {
       room_.reset(static_cast<std::byte*>(::operator new(type.bytes, alignment)));
       bytes_ = type.bytes;
     }
-    type.construct(room_.get());
+    type.construct(type.context, room_.get());
     type_ = &type;
     return room_.get();
   }
   void clear() noexcept {
-    if (type_ != nullptr) type_->destroy(room_.get());
+    if (type_ != nullptr) type_->destroy(type_->context, room_.get());
     type_ = nullptr;
   }
   [[nodiscard]] void* get() const noexcept { return room_.get(); }

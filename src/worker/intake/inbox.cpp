@@ -122,7 +122,8 @@ void inbox::read(std::uint64_t entry, const operation_table& operations,
   if (to.op == nullptr) {
     return refuse(
         // Why, the program may know.
-        {.code = errc::library_missing, .message = "this worker does not know the operation"});
+        {.code = errc::library_missing,
+         .message = "this worker has no executor for the operation"});
   }
   const bool spilled = bytes > wire::slot_payload_bytes;
   if (spilled && (spill > geometry_.heap_bytes || bytes > geometry_.heap_bytes - spill)) {

@@ -1,16 +1,72 @@
 #include "worker/intake/outbox.hpp"
 
+#include "wire/codec.hpp"
 #include "wire/reply.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <exception>
+
 namespace troupe::worker {
+namespace {
+
+class no_tensors final : public wire::operand_source {
+ public:
+  result<place> locate(std::string_view field, const any_tensor&, access) override {
+    return error{.code = errc::unsupported,
+                 .message = fmt::format("{}: a reply holds no tensors", field)};
+  }
+};
+
+}  // namespace
+
+result<void> outbox::put_reply(const job& j, const void* reply) {
+  const value_type& type = *j.op->type->described_reply;
+  wire::reply_slot& to = replies_[j.slot];
+  no_tensors none;
+  auto bytes = wire::encode(type, reply, to.bytes, none);
+  if (!bytes) return std::move(bytes).error();
+  to.heap_place = 0;
+  if (*bytes > sizeof(to.bytes)) {
+    const reply_heap::piece room = heap_.take(j.slot, *bytes);
+    if (room.bytes.empty()) {
+      const bool is_longer = *bytes > wire::reply_heap_bytes;
+      return error{.code = is_longer ? errc::size_overflow : errc::out_of_memory,
+                   .message = fmt::format("the reply takes {} bytes; {} bytes are there for {}",
+                                          *bytes, wire::reply_heap_bytes,
+                                          is_longer ? "one" : "all that are not answered yet")};
+    }
+    bytes = wire::encode(type, reply, room.bytes, none);
+    if (!bytes) return std::move(bytes).error();
+    to.heap_place = room.place;
+  } else {
+    heap_.release(j.slot);
+  }
+  to.reply_bytes = static_cast<std::uint32_t>(*bytes);
+  return {};
+}
+
+void outbox::write_failure(const job& j, const error& failure) noexcept {
+  wire::reply_slot& reply = replies_[j.slot];
+  heap_.release(j.slot);
+  if (const std::size_t bytes = wire::text_bytes(failure); bytes > sizeof(reply.bytes)) {
+    try {
+      const reply_heap::piece room = heap_.take(j.slot, bytes);
+      if (!room.bytes.empty())
+        return wire::write_failure(reply, j.ticket, failure, room.bytes, room.place);
+    } catch (const std::exception&) {
+      // Without memory even for that, it is cut.
+    }
+  }
+  wire::write_failure(reply, j.ticket, failure);
+}
 
 void outbox::prepare_reply(const job& j) noexcept {
   wire::reply_slot& reply = replies_[j.slot];
   reply = wire::reply_slot{};
   reply.ticket = j.ticket;
-  reply.reply_bytes = static_cast<std::uint16_t>(j.op->type->reply_bytes);
+  reply.reply_bytes = static_cast<std::uint32_t>(j.op->type->reply_bytes);
   segment_->lanes[j.lane].replied.store(j.place, std::memory_order_relaxed);
 }
 
@@ -18,14 +74,22 @@ void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   wire::reply_slot& reply = replies_[j.slot];
   if (!outcome) {
-    wire::write_failure(reply, j.ticket, const_cast<result<void>&>(outcome).error());
-    mark.replied.store(j.place, std::memory_order_relaxed);
-  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0 && !j.op->fails_late) {
+    write_failure(j, const_cast<result<void>&>(outcome).error());
+  } else if (j.op->type->described_reply != nullptr) {
+    reply.ticket = j.ticket;  // the rest is there, see `put_reply`
+    reply.code = 0;
+  } else if (j.op->fails_late) {
+    return;  // what may become of it is there, see `prepare_reply`
+  } else if (const std::size_t bytes = j.op->type->reply_bytes; bytes != 0) {
     reply.ticket = j.ticket;
     reply.code = 0;
-    reply.reply_bytes = static_cast<std::uint16_t>(bytes);
-    mark.replied.store(j.place, std::memory_order_relaxed);
+    reply.reply_bytes = static_cast<std::uint32_t>(bytes);
+    reply.heap_place = 0;
+    heap_.release(j.slot);
+  } else {
+    return heap_.release(j.slot);
   }
+  mark.replied.store(j.place, std::memory_order_relaxed);
 }
 
 void outbox::complete(job& j, const result<void>& outcome) noexcept {

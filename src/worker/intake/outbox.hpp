@@ -3,6 +3,7 @@
 #include "os/futex.hpp"
 #include "wire/layout.hpp"
 #include "worker/intake/job.hpp"
+#include "worker/intake/reply_heap.hpp"
 
 #include <troupe/base/result.hpp>
 
@@ -21,7 +22,11 @@ class outbox {
         replies_(reinterpret_cast<wire::reply_slot*>(segment + 1)),
         mailbox_(mailbox),
         bells_(bells),
-        program_wakes_(program_wakes) {}
+        program_wakes_(program_wakes),
+        traced_(mailbox->traced != 0),
+        heap_(reinterpret_cast<std::byte*>(segment) +
+                  wire::reply_heap_offset(mailbox->geometry.capacity),
+              mailbox) {}
 
   /// Relaxed, see `wire::lane_mark`. The request may have been revoked just now: the program's look
   /// at this and its word cross, and a fence for each request would cost more than all else here.
@@ -42,8 +47,21 @@ class outbox {
     segment_->lanes[lane].unmarked.store(places, std::memory_order_relaxed);
   }
 
-  /// Where the executor writes the reply of a job.
+  /// Where the executor writes the plain reply of a job.
   [[nodiscard]] std::byte* reply_room(const job& j) noexcept { return replies_[j.slot].bytes; }
+  /// Leaves the described reply of a job, before its outcome is written.
+  /// \errors `size_overflow` for one that is longer than the heap; `out_of_memory` where others
+  /// have it
+  [[nodiscard]] result<void> put_reply(const job& j, const void* reply);
+
+  /// The stamps of a job, empty and its own, where the program traces requests; else null.
+  [[nodiscard]] wire::request_stamps* stamps_for(const job& j) noexcept {
+    if (!traced_) [[likely]]
+      return nullptr;
+    auto& stamps = wire::stamps_of(segment_, mailbox_->geometry.capacity, j.slot);
+    stamps = {.ticket = j.ticket};
+    return &stamps;
+  }
 
   /// Publishes the outcome: the reply first, then the mark. A program that looks sees it; one that
   /// sleeps is woken at once if it was seen to sleep, else by the next `completions_seen`. From the
@@ -76,6 +94,7 @@ class outbox {
   void idle() noexcept;
 
  private:
+  void write_failure(const job& j, const error& failure) noexcept;
   void wake_sleepers() noexcept {
     const std::uint32_t waits = mailbox_->waits.load(std::memory_order_relaxed);
     if ((waits & (wire::wait_thread | wire::wait_prompt)) != 0) wake(waits);
@@ -88,6 +107,8 @@ class outbox {
   const wire::mailbox_header* mailbox_;
   wire::doorbells* bells_;
   int program_wakes_;  // eventfd of the program's device thread
+  const bool traced_;
+  reply_heap heap_;
   // The last `waits` values that were answered with a wake. Relaxed: whoever changes it wakes, and
   // what is waited for was stored before; see `completions_seen`.
   std::atomic<std::uint32_t> woken_{0};

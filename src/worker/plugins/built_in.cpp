@@ -7,7 +7,7 @@
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/lane/launch.hpp>
-#include <troupe/lane/lend.hpp>
+#include <troupe/lane/map.hpp>
 #include <troupe/lane/marker.hpp>
 
 #include <fmt/format.h>
@@ -42,18 +42,18 @@ void spin(std::int64_t at_most_ns, Ended ended) {
 }
 // Says that it has begun each time that it is asked.
 bool given_back(const void* request) {
-  const auto& r = *static_cast<const lane::lend*>(request);
+  const auto& r = *static_cast<const lane::map*>(request);
   // Release: whoever sees it sees what the requests before it wrote.
   std::atomic_ref(*r.begun.data<std::uint32_t>()).store(1, std::memory_order_release);
   return std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_acquire) != 0;
 }
 
 // Success says that the program may have written it.
-result<void> lent(const void* request) {
-  const auto& r = *static_cast<const lane::lend*>(request);
+result<void> mapped(const void* request) {
+  const auto& r = *static_cast<const lane::map*>(request);
   const std::uint32_t how =
       std::atomic_ref(*r.ended.data<std::uint32_t>()).load(std::memory_order_relaxed);
-  if (how != lane::lend::withdrawn) return {};
+  if (how != lane::map::withdrawn) return {};
   return error{.code = errc::cancelled, .message = "nobody waited for it any more"};
 }
 
@@ -118,9 +118,10 @@ result<void> run_spin_until(const fault::spin_until& r, lane_context&) {
 void add_built_in(operation_table& operations, bool fault_injection) {
   operations.add(&mark, effort::by_size);
   operations.add(&launch_nothing, effort::by_size);
-  operations.insert({.type = &request_type_of<lane::lend>(),
-                     .run = [](void*, const void* r, lane_context&, std::byte*) { return lent(r); },
-                     .ready = &given_back});
+  operations.insert(
+      {.type = &request_type_of<lane::map>(),
+       .run = [](void*, const void* r, lane_context&, std::byte*) { return mapped(r); },
+       .ready = &given_back});
   if (!fault_injection) return;
   operations.add(&inject);
   operations.add(&run_spin_until);

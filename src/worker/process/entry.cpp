@@ -8,8 +8,8 @@
 #include "wire/reply.hpp"
 #include "worker/process/crash.hpp"
 #include "worker/process/engine.hpp"
-#include "worker/process/host.hpp"
 #include "worker/process/worker_argument.hpp"
+#include "worker/process/worker_runtime.hpp"
 
 #include <troupe/core/future.hpp>
 #include <troupe/plugin/worker_entry.hpp>
@@ -152,7 +152,7 @@ class worker_process {
       heard_message one;
       auto received =
           os::receive_message(control_, std::as_writable_bytes(std::span(&one.message, 1)),
-                              os::patience::waits, wire::configure_descriptors);
+                              os::wait_mode::blocking, wire::configure_descriptors);
       if (!received) {
         heard_.put(std::move(received).error());
         return;
@@ -252,7 +252,7 @@ class worker_process {
   result<void> begin(std::uint64_t id) {
     if (!backend_) return out_of_turn(wire::control::begin);
     auto* bells = reinterpret_cast<wire::doorbells*>(bells_.address());
-    auto started = worker::host::start(
+    auto started = worker::worker_runtime::start(
         {.mailbox = reinterpret_cast<const wire::mailbox_header*>(mailbox_.address()),
          .mailbox_bytes = mailbox_.bytes(),
          .segment_bytes = segment_.bytes(),
@@ -274,12 +274,12 @@ class worker_process {
          .warm = [this] { (void)send(wire::plain_message{.kind = wire::control::warm}); }},
         std::move(backend_));
     if (!started) return std::move(started).error();
-    host_ = *std::move(started);
+    runtime_ = *std::move(started);
     return send(wire::plain_message{.kind = wire::control::ready, .id = id});
   }
 
   [[nodiscard]] worker::engine* backend() const noexcept {
-    return host_ ? &host_->backend() : backend_.get();
+    return runtime_ ? &runtime_->backend() : backend_.get();
   }
 
   result<void> change_memory(const wire::memory_message& message,
@@ -332,7 +332,7 @@ class worker_process {
   os::mapping segment_;
   os::unique_fd program_wakes_;
   std::unique_ptr<worker::engine> backend_;  // until `begin`
-  std::unique_ptr<worker::host> host_;
+  std::unique_ptr<worker::worker_runtime> runtime_;
 };
 
 }  // namespace

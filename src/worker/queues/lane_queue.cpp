@@ -97,7 +97,17 @@ void lane_queue::set_unmarked(std::uint64_t place, bool unmarked) noexcept {
 result<void> lane_queue::enqueue(job& j) {
   if (auto may = may_run(j, requests_); !may) return may;
   if (j.op->fails_late) answers_.prepare_reply(j);
-  return call_executor(j, *queue_, answers_);
+  wire::request_stamps* const stamps = answers_.stamps_for(j);
+  if (stamps != nullptr) [[unlikely]] {
+    if (auto stamped = queue_->stamp(&stamps->device_begin); !stamped) return stamped;
+  }
+  queue_->begin_range(j.op->type->name);
+  auto outcome = call_executor(j, *queue_, answers_, stamps);
+  queue_->end_range();
+  if (stamps != nullptr && outcome) [[unlikely]] {
+    if (auto stamped = queue_->stamp(&stamps->device_end); !stamped) return stamped;
+  }
+  return outcome;
 }
 
 }  // namespace troupe::worker

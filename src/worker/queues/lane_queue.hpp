@@ -31,7 +31,7 @@ namespace troupe::worker {
 class lane_queue {
  public:
   /// Whoever has a queue without its last mark waits so long for more that may share it.
-  static constexpr std::chrono::microseconds mark_patience{10};
+  static constexpr std::chrono::microseconds longest_unmarked{10};
 
   lane_queue(std::size_t number, std::unique_ptr<accelerator_lane> queue, inbox& requests,
              outbox& answers) noexcept

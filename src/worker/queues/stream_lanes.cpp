@@ -141,7 +141,7 @@ result<bool> stream_lanes::take_up() {
   }
   if (any) {
     if (unmarked_lanes_ != 0) submitted_at_ = clock::now();
-  } else if (unmarked_lanes_ != 0 && clock::now() - submitted_at_ > lane_queue::mark_patience) {
+  } else if (unmarked_lanes_ != 0 && clock::now() - submitted_at_ > lane_queue::longest_unmarked) {
     // Nothing comes that could share a mark with what is in the queues.
     if (auto marked = mark_all(); !marked) return std::move(marked).error();
   }

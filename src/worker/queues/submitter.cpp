@@ -71,7 +71,8 @@ result<void> submitter::serve() {
     if (head_ == tail_.load(std::memory_order_acquire)) {
       // The last step may take any time on a busy machine: nothing sleeps unmarked.
       const bool patient = spin.step();
-      if (!unmarked_.empty() && (!patient || clock::now() - worked > lane_queue::mark_patience)) {
+      if (!unmarked_.empty() &&
+          (!patient || clock::now() - worked > lane_queue::longest_unmarked)) {
         if (auto marked = mark_all(!patient); !marked) return marked;
       }
       if (!patient) sleep();

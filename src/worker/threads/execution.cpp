@@ -2,6 +2,8 @@
 
 #include "worker/process/crash.hpp"
 
+#include <troupe/request/any_request.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -22,22 +24,34 @@ std::int64_t now_ns() noexcept {
 result<void> may_run(job& j, const inbox& requests) {
   if (j.refused) return std::move(*j.refused);
   if (requests.revoked(j.slot)) {
-    return error{.code = errc::cancelled, .message = "before it was run"};
+    return error{.code = errc::cancelled, .message = "cancelled before it was run"};
   }
   if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
-    return error{.code = errc::deadline_exceeded, .message = "before it was run"};
+    return error{.code = errc::deadline_exceeded,
+                 .message = "the deadline passed before the request was run"};
   }
   return {};
 }
 
-result<void> call_executor(const job& j, lane_context& lane, outbox& answers) {
+result<void> call_executor(const job& j, lane_context& lane, outbox& answers,
+                           wire::request_stamps* stamps) {
   crash::running_request& running = crash::of_this_thread();
   running.ticket = j.ticket;
   running.active = true;
   answers.calls(j);
+  if (stamps != nullptr) [[unlikely]]
+    stamps->called = now_ns();
   result<void> outcome;
   try {
-    outcome = j.op->run(j.op->executor, j.what().request.get(), lane, answers.reply_room(j));
+    const operation& op = *j.op;
+    const void* const request = j.what().request.get();
+    if (op.type->described_reply == nullptr) [[likely]] {
+      outcome = op.run(op.executor, request, lane, answers.reply_room(j));
+    } else {
+      any_value reply(*op.type->described_reply);
+      outcome = op.run(op.executor, request, lane, static_cast<std::byte*>(reply.data()));
+      if (outcome) outcome = answers.put_reply(j, reply.data());
+    }
   } catch (const std::bad_alloc& none) {
     outcome = error{.code = errc::out_of_memory,
                     .message = std::string("in the executor: ") + none.what()};
@@ -47,6 +61,8 @@ result<void> call_executor(const job& j, lane_context& lane, outbox& answers) {
     outcome = error{.code = errc::handler_failed, .message = "an exception of unknown type"};
   }
   answers.returned(j);
+  if (stamps != nullptr) [[unlikely]]
+    stamps->returned = now_ns();
   running.active = false;
   return outcome;
 }

@@ -11,8 +11,9 @@ namespace troupe::worker {
 [[nodiscard]] result<void> may_run(job& j, const inbox& requests);
 
 /// Calls the job's executor, which writes its reply where `answers` says; should the process end
-/// meanwhile, its crash report or the lane's mark names the job. \errors the executor's; what it
-/// throws becomes `out_of_memory` or `handler_failed`
-[[nodiscard]] result<void> call_executor(const job& j, lane_context& lane, outbox& answers);
+/// meanwhile, its crash report or the lane's mark names the job. \errors the executor's, those of
+/// `outbox::put_reply`; what it throws becomes `out_of_memory` or `handler_failed`
+[[nodiscard]] result<void> call_executor(const job& j, lane_context& lane, outbox& answers,
+                                         wire::request_stamps* stamps);
 
 }  // namespace troupe::worker

@@ -191,7 +191,7 @@ TEST(BlasFactor, RefuseWhatTheyCannotDo) {
           .a = a, .pivots = s.tensor(dtype::i32, {2, 3}, {4, 1}).view, .info = info},
       errc::layout_unsupported, "pivots must be packed");
   s.refuse(blas::getrs_batched{.a = a, .pivots = pivots, .b = batch(f32, 4, 2)},
-           errc::shape_mismatch, "b has 4 rows, but n is 3 because a is [2, 3, 3]");
+           errc::shape_mismatch, "b must have 3 rows (n) because a is [2, 3, 3]");
   s.refuse(
       blas::getrs_batched{
           .a = a, .pivots = pivots, .b = batch(f32, 3, 2), .op_a = blas::storage_op::conjugate},

@@ -273,14 +273,14 @@ TEST(BlasBatched, AmongThousandsThatShareOneAWhatIsWrittenAndReadIsNamed) {
     return verdict ? std::string() : verdict.error().message;
   };
   EXPECT_EQ(refusal(40'000, at(count)),
-            "blas.gemm_batched: c[40000] is written and shares elements with a[0]");
+            "blas.gemm_batched: c[40000] is written and must not overlap a[0]");
   EXPECT_EQ(refusal(7, at(count + 2)),
-            "blas.gemm_batched: c[7] is written and shares elements with b[1]");
+            "blas.gemm_batched: c[7] is written and must not overlap b[1]");
   EXPECT_EQ(refusal(7, r.c[30'000]),
-            "blas.gemm_batched: c[7] is written and shares elements with c[30000]");
+            "blas.gemm_batched: c[7] is written and must not overlap c[30000]");
   r.a[50'000] = r.c[123];
   EXPECT_EQ(refusal(0, r.c[0]),
-            "blas.gemm_batched: c[123] is written and shares elements with a[50000]");
+            "blas.gemm_batched: c[123] is written and must not overlap a[50000]");
 }
 
 TEST(BlasBatched, RefuseWhatTheyCannotDo) {
@@ -296,21 +296,23 @@ TEST(BlasBatched, RefuseWhatTheyCannotDo) {
   const auto b = batch(f32, 2, 4, 5);
   const auto c = batch(f32, 2, 3, 5);
   s.refuse(blas::gemm_strided_batched{.a = a, .b = batch(f32, 3, 4, 5), .c = c},
-           errc::shape_mismatch, "with 3 in dimension 0, but batch is 2 because a is [2, 3, 4]");
+           errc::shape_mismatch,
+           "b must have extent 2 in dimension 0 (batch) because a is [2, 3, 4]");
   s.refuse(blas::gemm_strided_batched{.a = a, .b = b, .c = batch(dtype::f64, 2, 3, 5)},
-           errc::type_mismatch, "c is f64");
+           errc::type_mismatch, "c must be f32 because a is f32 and b is f32; it is f64");
 
   const auto one_a = tensor(f32, 3, 4);
   const auto one_b = tensor(f32, 4, 5);
   const auto one_c = tensor(f32, 3, 5);
   s.refuse(blas::gemm_batched{.a = {one_a}, .b = {one_b}, .c = {}}, errc::shape_mismatch,
-           "a has 1, b has 1, c has 0");
+           "a, b and c must be lists of equal length; a has 1, b has 1, c has 0");
   s.refuse(blas::gemm_batched{.a = {one_a, tensor(f32, 3, 4, layout::column)},
                               .b = {one_b, one_b},
                               .c = {one_c, tensor(f32, 3, 5)}},
-           errc::layout_unsupported, "a[1] is");
+           errc::layout_unsupported,
+           "a[1] must have the type, extents and strides of a[0]; a[1] is");
   s.refuse(blas::gemm_batched{.a = {one_a, one_a}, .b = {one_b, one_b}, .c = {one_c, one_c}},
-           errc::aliasing, "is written and shares elements with c");
+           errc::aliasing, "is written and must not overlap c");
   s.refuse(
       blas::gemm_batched{
           .a = {one_a, any_tensor()}, .b = {one_b, one_b}, .c = {one_c, tensor(f32, 3, 5)}},
@@ -322,7 +324,7 @@ TEST(BlasBatched, RefuseWhatTheyCannotDo) {
                               .c = {one_c, tensor(dtype::f64, 2, 2)}},
            errc::type_mismatch, "a[1] is f64 but a[0] is f32");
   s.refuse(blas::gemm_grouped{.a = {one_a}, .b = {one_a}, .c = {one_c}}, errc::shape_mismatch,
-           "b[0] is [3, 4]");
+           "b[0] must have 4 rows because a[0] is [3, 4]; it is [3, 4]");
   s.refuse(blas::gemm_grouped{.a = {one_a}, .b = {one_b}, .c = {one_c}, .beta = {number(0, 1)}},
            errc::invalid_argument, "beta has an imaginary part");
 
@@ -332,7 +334,7 @@ TEST(BlasBatched, RefuseWhatTheyCannotDo) {
   s.refuse(blas::trsm_batched{.a = batch(f32, 2, 3, 3), .b = batch(f32, 2, 4, 3)},
            errc::shape_mismatch, "a is [2, 3, 3]");
   s.refuse(blas::trsm_batched{.a = a, .b = batch(f32, 2, 3, 4)}, errc::shape_mismatch,
-           "a has 4 columns, but m is 3");
+           "a must have 3 columns (m)");
 }
 
 }  // namespace

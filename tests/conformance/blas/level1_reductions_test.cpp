@@ -258,13 +258,13 @@ TEST(BlasReductions, RefuseWhatTheyCannotDo) {
   const auto vector = [&](dtype type, std::int64_t n) { return s.vector(type, n).view; };
   const auto x = vector(dtype::f32, 5);
   s.refuse(blas::dotu{.x = vector(dtype::c64, 5), .y = vector(dtype::c128, 5)}, errc::type_mismatch,
-           "y is c128");
+           "; it is c128");
   s.refuse(blas::dot{.x = x, .y = vector(dtype::f32, 6)}, errc::shape_mismatch,
-           "y has 6 elements, but n is 5 because x is [5]");
+           "y must have 5 elements (n) because x is [5]");
   s.refuse(blas::dot{.x = x, .y = x, .result = vector(dtype::f64, 1)}, errc::type_mismatch,
-           "result is f64");
+           "; it is f64");
   s.refuse(blas::sdsdot{.x = x, .y = x, .alpha = number(0, 1)}, errc::invalid_argument,
-           "alpha is 0+1i, but x is f32: it must be real");
+           "alpha must be real because x is f32; it is 0+1i");
 }
 
 }  // namespace

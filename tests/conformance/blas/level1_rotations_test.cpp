@@ -253,18 +253,18 @@ TEST(BlasRotations, RefuseWhatTheyCannotDo) {
   s.refuse(blas::rot{.x = x, .y = y, .c = number(1, 1)}, errc::invalid_argument, "c must be real");
   s.refuse(blas::rot{.x = x, .y = y, .s = number(1, 1)}, errc::invalid_argument, "s has an");
   s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f32, 1)}, errc::invalid_argument,
-           "s_at is not given, but c_at is given");
+           "s_at must be given because c_at is given");
   s.refuse(blas::rot{.x = x, .y = y, .c_at = vector(dtype::f64, 1), .s_at = vector(dtype::f32, 1)},
-           errc::type_mismatch, "c_at is f64");
+           errc::type_mismatch, "; it is f64");
   const auto one = [&](dtype type = dtype::f32) { return vector(type, 1); };
   s.refuse(blas::rotg{.a = x, .b = one(), .c = one(), .s = one()}, errc::shape_mismatch,
-           "a has 5 elements, it must have 1");
+           "a must have 1 element; it has 5");
   s.refuse(blas::rotmg{.d1 = one(),
                        .d2 = one(),
                        .x1 = one(),
                        .y1 = one(dtype::f64),
                        .param = vector(dtype::f32, 5)},
-           errc::type_mismatch, "y1 is f64");
+           errc::type_mismatch, "; it is f64");
 }
 
 }  // namespace

@@ -161,13 +161,15 @@ TEST(BlasLevel1, RefusesWhatItCannotDo) {
   const auto x = vector(dtype::f32, 5);
   s.refuse(blas::axpy{.x = x}, errc::invalid_argument, "y is not given");
   s.refuse(blas::axpy{.x = x, .y = vector(dtype::f32, 4)}, errc::shape_mismatch,
-           "y has 4 elements, but n is 5 because x is [5]");
-  s.refuse(blas::axpy{.x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch, "y is f64");
+           "y must have 5 elements (n) because x is [5]");
+  s.refuse(blas::axpy{.x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch,
+           "y must be f32 because x is f32; it is f64");
   s.refuse(blas::axpy{.x = x, .y = vector(dtype::f32, 5), .alpha = number(0, 1)},
-           errc::invalid_argument, "alpha is 0+1i, but x is f32: it must be real");
+           errc::invalid_argument, "alpha must be real because x is f32; it is 0+1i");
   s.refuse(blas::axpy{.x = vector(dtype::f32, 5, 0), .y = x}, errc::layout_unsupported,
            "x must have a stride of at least 1");
-  s.refuse(blas::scal{.x = x, .alpha = number(1, 1)}, errc::invalid_argument, "alpha is 1+1i");
+  s.refuse(blas::scal{.x = x, .alpha = number(1, 1)}, errc::invalid_argument,
+           "alpha must be real because x is f32");
   s.refuse(blas::swap{.x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch);
   std::byte place{};
   const std::int64_t back[] = {-1};

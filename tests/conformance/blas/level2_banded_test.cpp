@@ -105,12 +105,13 @@ TEST(BlasBanded, RefuseWhatTheyCannotDo) {
   s.refuse(blas::gbmv{.ab = ab, .x = x, .y = y, .kl = INT64_MAX, .ku = INT64_MAX},
            errc::shape_mismatch, "kl is");
   s.refuse(blas::gbmv{.ab = ab, .x = vector(dtype::f32, 4), .y = y, .kl = 1, .ku = 1},
-           errc::shape_mismatch, "x has 4 elements, but n is 5 because ab is [3, 5]");
+           errc::shape_mismatch, "x must have 5 elements (n) because ab is [3, 5]");
   s.refuse(blas::gbmv{.ab = band(dtype::f32, 3, 5, layout::row), .x = x, .y = y, .kl = 1, .ku = 1},
            errc::layout_unsupported, "ab must be column-major");
   s.refuse(blas::sbmv{.ab = band(dtype::f32, 0, 5), .x = x, .y = y}, errc::shape_mismatch,
            "at least one diagonal");
-  s.refuse(blas::sbmv{.ab = ab, .x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch, "y is");
+  s.refuse(blas::sbmv{.ab = ab, .x = x, .y = vector(dtype::f64, 5)}, errc::type_mismatch,
+           "y must be f32");
 }
 
 }  // namespace

@@ -150,15 +150,15 @@ TEST(BlasPacked, RefuseWhatTheyCannotDo) {
   const auto x = vector(dtype::f32, 4);
   const auto y = vector(dtype::f32, 4);
   s.refuse(blas::spmv{.ap = vector(dtype::f32, 11), .x = x, .y = y}, errc::shape_mismatch,
-           "ap has 11 elements but a triangle of order 4");
+           "ap must have n(n+1)/2 = 10 elements for n = 4; it has 11");
   s.refuse(blas::spmv{.ap = vector(dtype::f32, 10, 2), .x = x, .y = y}, errc::layout_unsupported,
            "ap must be packed");
-  s.refuse(blas::spr{.x = vector(dtype::f32, 5), .ap = ap}, errc::shape_mismatch, "order 5");
+  s.refuse(blas::spr{.x = vector(dtype::f32, 5), .ap = ap}, errc::shape_mismatch, "n = 5");
   s.refuse(
       blas::hpr{.x = vector(dtype::c64, 4), .ap = vector(dtype::c64, 10), .alpha = number(1, 1)},
       errc::invalid_argument, "alpha is 1+1i, it must be real");
-  s.refuse(blas::tpmv{.ap = ap, .x = vector(dtype::f64, 4)}, errc::type_mismatch, "x is f64");
-  s.refuse(blas::tpsv{.ap = ap, .x = vector(dtype::f32, 5)}, errc::shape_mismatch, "order 5");
+  s.refuse(blas::tpmv{.ap = ap, .x = vector(dtype::f64, 4)}, errc::type_mismatch, "; it is f64");
+  s.refuse(blas::tpsv{.ap = ap, .x = vector(dtype::f32, 5)}, errc::shape_mismatch, "n = 5");
 }
 
 }  // namespace

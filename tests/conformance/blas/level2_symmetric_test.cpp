@@ -175,13 +175,13 @@ TEST(BlasLevel2, SymmetricOperationsRefuseWhatTheyCannotDo) {
   const auto x = vector(dtype::f32, 4);
   const auto y = vector(dtype::f32, 4);
   s.refuse(blas::symv{.a = tensor(dtype::f32, 4, 5), .x = x, .y = y}, errc::shape_mismatch,
-           "a has 5 columns, but n is 4 because a is [4, 5]");
-  s.refuse(blas::syr{.x = vector(dtype::f64, 4), .a = a}, errc::type_mismatch, "x is f64");
+           "a must have 4 columns (n) because a is [4, 5]");
+  s.refuse(blas::syr{.x = vector(dtype::f64, 4), .a = a}, errc::type_mismatch, "; it is f64");
   s.refuse(
       blas::her{.x = vector(dtype::c64, 4), .a = tensor(dtype::c64, 4, 4), .alpha = number(1, 1)},
       errc::invalid_argument, "alpha is 1+1i, it must be real");
   s.refuse(blas::syr2{.x = x, .y = y, .a = a, .alpha = number(1, 1)}, errc::invalid_argument,
-           "alpha is 1+1i, but a is f32: it must be real");
+           "alpha must be real because a is f32; it is 1+1i");
 }
 
 }  // namespace

@@ -137,14 +137,15 @@ TEST(BlasLevel2, RefusesWhatItCannotDo) {
   const auto a = tensor(dtype::f32, 3, 4);
   const auto x = vector(dtype::f32, 4);
   const auto y = vector(dtype::f32, 3);
-  s.refuse(blas::gemv{.a = a, .x = x, .y = vector(dtype::f64, 3)}, errc::type_mismatch, "y is f64");
+  s.refuse(blas::gemv{.a = a, .x = x, .y = vector(dtype::f64, 3)}, errc::type_mismatch,
+           "; it is f64");
   s.refuse(blas::gemv{.a = s.tensor(dtype::f32, {3, 4}, {9, 2}).view, .x = x, .y = y},
            errc::layout_unsupported, "strides [9, 2]");
   s.refuse(blas::gemv{.a = a, .x = x, .y = y, .beta = number(0, 1)}, errc::invalid_argument,
-           "beta is 0+1i, but a is f32: it must be real");
+           "beta must be real because a is f32; it is 0+1i");
   s.refuse(blas::ger{.x = y, .y = x, .a = tensor(dtype::f32, 4, 4)}, errc::shape_mismatch,
-           "a has 4 rows, but m is 3 because x is [3]");
-  s.refuse(blas::trsv{.a = tensor(dtype::f64, 4, 4), .x = x}, errc::type_mismatch, "x is f32");
+           "a must have 3 rows (m) because x is [3]");
+  s.refuse(blas::trsv{.a = tensor(dtype::f64, 4, 4), .x = x}, errc::type_mismatch, "; it is f32");
 }
 
 }  // namespace

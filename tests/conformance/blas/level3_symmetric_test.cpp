@@ -290,23 +290,25 @@ TEST(BlasSymmetric, RefuseWhatTheyCannotDo) {
   const auto b = tensor(f32, 3, 5);
   const auto c = tensor(f32, 3, 5);
   s.refuse(blas::symm{.a = tensor(f32, 5, 5), .b = b, .c = c}, errc::shape_mismatch,
-           "b has 3 rows, but m is 5 because a is [5, 5]");
+           "b must have 5 rows (m) because a is [5, 5]");
   s.refuse(blas::symm{.a = a, .b = b, .c = tensor(f32, 3, 5, layout::column)},
            errc::layout_unsupported, "b and c must both be row-major or both column-major");
   s.refuse(blas::symm{.a = tensor(f32, 3, 4), .b = b, .c = c}, errc::shape_mismatch,
-           "a has 4 columns, but m is 3");
+           "a must have 3 columns (m)");
   s.refuse(
       blas::hemm{
           .a = tensor(c64, 3, 3, layout::column), .b = tensor(c64, 3, 5), .c = tensor(c64, 3, 5)},
       errc::layout_unsupported, "a and b must both");
   s.refuse(blas::syrk{.a = b, .c = a, .beta = number(0, 1)}, errc::invalid_argument,
-           "beta is 0+1i, but c is f32: it must be real");
+           "beta must be real because c is f32; it is 0+1i");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5), .c = tensor(c64, 3, 3), .alpha = number(1, 1)},
            errc::invalid_argument, "alpha is 1+1i, it must be real");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5, layout::column), .c = tensor(c64, 3, 3)},
-           errc::layout_unsupported, "a must be in the same order as c");
+           errc::layout_unsupported,
+           "a must have the order of c because op_a is none; a is column-major, c is row-major");
   s.refuse(blas::herk{.a = tensor(c64, 3, 5), .c = tensor(c64, 3, 3), .op_a = blas::op::conjugate},
-           errc::layout_unsupported, "a must be in the other order than c");
+           errc::layout_unsupported,
+           "a must have the order opposite to that of c because op_a is conjugate");
   s.refuse(blas::syr2k{.a = b, .b = tensor(f32, 3, 5, layout::column), .c = a},
            errc::layout_unsupported, "b and a must both");
   s.refuse(blas::her2k{.a = tensor(c64, 3, 5),

@@ -264,15 +264,17 @@ TEST(BlasGeamAndDgmm, RefuseWhatTheyCannotDo) {
   const auto a = tensor(dtype::f32, 4, 4);
   const auto b = tensor(dtype::f32, 4, 4);
   s.refuse(blas::geam{.a = a, .b = b, .c = a.transpose()}, errc::aliasing, "c is written");
-  s.refuse(blas::geam{.a = a, .b = tensor(dtype::f64, 4, 4), .c = b}, errc::type_mismatch, "b is");
+  s.refuse(blas::geam{.a = a, .b = tensor(dtype::f64, 4, 4), .c = b}, errc::type_mismatch,
+           "b must be f32");
   s.refuse(blas::geam{.a = a, .b = a, .c = b, .beta = number(0, 1)}, errc::invalid_argument,
-           "beta is 0+1i, but a is f32: it must be real");
+           "beta must be real because a is f32; it is 0+1i");
   const auto x = s.vector(dtype::f32, 4).view;
   s.refuse(blas::dgmm{.a = a, .x = s.vector(dtype::f32, 3).view, .c = b}, errc::shape_mismatch,
-           "x has 3 elements, but n is 4 because a is [4, 4]");
+           "x must have 4 elements (n) because a is [4, 4]");
   s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f32, 4, 4, layout::column)},
            errc::layout_unsupported, "c and a must both be row-major or both column-major");
-  s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f64, 4, 4)}, errc::type_mismatch, "c is");
+  s.refuse(blas::dgmm{.a = a, .x = x, .c = tensor(dtype::f64, 4, 4)}, errc::type_mismatch,
+           "c must be f32");
 }
 
 TEST(BlasGemm, RefusesWhatItCannotDo) {
@@ -284,15 +286,15 @@ TEST(BlasGemm, RefusesWhatItCannotDo) {
   const auto b = tensor(dtype::f32, 4, 5);
   const auto c = tensor(dtype::f32, 3, 5);
   s.refuse(blas::gemm{.a = a, .b = b, .c = tensor(dtype::f32, 3, 4)}, errc::shape_mismatch,
-           "c has 4 columns, but n is 5 because b is [4, 5]");
+           "c must have 5 columns (n) because b is [4, 5]");
   s.refuse(blas::gemm{.a = a, .b = tensor(dtype::f64, 4, 5), .c = c}, errc::type_mismatch,
-           "b is f64, but must be f32 where a is f32");
+           "b must be f32 because a is f32; it is f64");
   s.refuse(blas::gemm{.a = tensor(dtype::f16, 3, 4),
                       .b = tensor(dtype::f16, 4, 5),
                       .c = tensor(dtype::f64, 3, 5)},
-           errc::type_mismatch, "c is f64");
+           errc::type_mismatch, "; it is f64");
   s.refuse(blas::gemm{.a = a, .b = b, .c = c, .alpha = number(1, 2)}, errc::invalid_argument,
-           "alpha is 1+2i, but c is f32: it must be real");
+           "alpha must be real because c is f32; it is 1+2i");
   s.refuse(blas::gemm{.a = tensor(dtype::i8, 3, 4),
                       .b = tensor(dtype::i8, 4, 5),
                       .c = tensor(dtype::i32, 3, 5),

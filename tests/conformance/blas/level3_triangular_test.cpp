@@ -194,13 +194,13 @@ TEST(BlasTriangular, RefuseWhatTheyCannotDo) {
   const auto a = tensor(dtype::f32, 3, 3);
   const auto b = tensor(dtype::f32, 3, 5);
   s.refuse(blas::trmm{.a = a, .b = b, .side = blas::side::right}, errc::shape_mismatch,
-           "b has 5 columns, but n is 3 because a is [3, 3]");
-  s.refuse(blas::trsm{.a = b, .b = b}, errc::shape_mismatch, "a has 5 columns, but m is 3");
-  s.refuse(blas::trsm{.a = a, .b = tensor(dtype::f64, 3, 5)}, errc::type_mismatch, "b is f64");
+           "b must have 3 columns (n) because a is [3, 3]");
+  s.refuse(blas::trsm{.a = b, .b = b}, errc::shape_mismatch, "a must have 3 columns (m)");
+  s.refuse(blas::trsm{.a = a, .b = tensor(dtype::f64, 3, 5)}, errc::type_mismatch, "; it is f64");
   s.refuse(blas::trsm{.a = a, .b = b, .alpha = number(0, 1)}, errc::invalid_argument,
-           "alpha is 0+1i, but a is f32: it must be real");
+           "alpha must be real because a is f32; it is 0+1i");
   s.refuse(blas::gemmt{.a = b, .b = tensor(dtype::f32, 5, 3), .c = tensor(dtype::f64, 3, 3)},
-           errc::type_mismatch, "c is f64");
+           errc::type_mismatch, "; it is f64");
   s.refuse(blas::trsm{.a = a, .b = s.tensor(dtype::f32, {3, 5}, {20, 2}).view},
            errc::layout_unsupported, "strides [20, 2]");
 }

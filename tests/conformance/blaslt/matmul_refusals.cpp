@@ -35,11 +35,12 @@ TEST(BlasltRefusals, ShapesThatDoNotFit) {
     refuse({.types = f32_all, .c = added::another}, spoil, errc::shape_mismatch, text);
   };
   refuse_shape([](matmul& r, scene& s) { r.a = s.matrix_of(f32, 31, 64, layout::row).view; },
-               "m is 31 because a is [31, 64]");
+               "must have 31 rows (m) because a is [31, 64]");
   refuse_shape([](matmul& r, scene& s) { r.c = s.matrix_of(f32, 32, 47, layout::row).view; },
-               "c has 47 columns, but n is 48 because b is [64, 48]");
-  refuse_shape([](matmul& r, scene& s) { r.a = s.batch(f32, 2, 32, 64, layout::row).view; },
-               "b is [64, 48], but batch is [2] because a is [2, 32, 64]");
+               "c must have 48 columns (n) because b is [64, 48]");
+  refuse_shape(
+      [](matmul& r, scene& s) { r.a = s.batch(f32, 2, 32, 64, layout::row).view; },
+      "b must have the leading extents [2] (batch) because a is [2, 32, 64]; b is [64, 48]");
 }
 
 TEST(BlasltRefusals, AProductOfNothing) {
@@ -63,16 +64,18 @@ TEST(BlasltRefusals, TypesThatTheLibraryDoesNotMultiply) {
                     .d = s.matrix_of(d, 16, 16, layout::row).view},
              errc::type_mismatch, text);
   };
-  refuse_types(f32, f64, f64, "b is f64, but must be f32 where a is f32");
-  refuse_types(f16, bf16, f32, "b is bf16, but must be f16 where a is f16");
-  refuse_types(f16, f16, bf16, "d is bf16, but must be one of f16, f32 where a is f16, b is f16");
-  refuse_types(e5m2, e5m2, f16, "b is e5m2, but must be e4m3");
-  refuse_types(e4m3, e4m3, e5m2, "d is e5m2, but must be one of bf16, f16, f32, e4m3");
-  refuse_types(i8, i8, f16, "d is f16, but must be one of i32, i8, f32");
+  refuse_types(f32, f64, f64, "b must be f32 because a is f32; it is f64");
+  refuse_types(f16, bf16, f32, "b must be f16 because a is f16; it is bf16");
+  refuse_types(f16, f16, bf16,
+               "d must be one of f16, f32 because a is f16 and b is f16; it is bf16");
+  refuse_types(e5m2, e5m2, f16, "b must be e4m3");
+  refuse_types(e4m3, e4m3, e5m2, "d must be one of bf16, f16, f32, e4m3");
+  refuse_types(i8, i8, f16, "d must be one of i32, i8, f32");
   refuse(
       {.types = fp8_to_bf16, .c = added::another},
       [](matmul& r, scene& s) { r.c = s.matrix_of(f16, 32, 48, layout::row).view; },
-      errc::type_mismatch, "c is f16, but must be bf16 where a is e4m3, b is e4m3, d is bf16");
+      errc::type_mismatch,
+      "c must be bf16 because a is e4m3 and b is e4m3 and d is bf16; it is f16");
 }
 
 TEST(BlasltRefusals, FactorsAndModesThatDoNotFit) {
@@ -82,23 +85,23 @@ TEST(BlasltRefusals, FactorsAndModesThatDoNotFit) {
   };
   refuse_factor(
       f32_all, [](matmul& r, scene&) { r.alpha = number(1, 2); },
-      "alpha is 1+2i, but d is f32: it must be real");
+      "alpha must be real because d is f32; it is 1+2i");
   refuse_factor(
       types(i8, i8, i32, i32), [](matmul& r, scene&) { r.beta = 0.5; },
       "beta is 0.5, it must be a 32-bit integer where d is i32");
   refuse_factor(
       fp8_to_bf16, [](matmul& r, scene&) { r.math = blas::math_mode::tf32; },
-      "math is tf32, but it must be strict unless a is f32 or c64; it is e4m3");
+      "math is tf32, but it must be strict unless a is f32 or c64; a is e4m3");
   refuse_factor(
       f32_all, [](matmul& r, scene&) { r.fast_accumulation = true; },
-      "fast_accumulation is true, but it must be false unless a is e4m3 or e5m2; it is f32");
+      "fast_accumulation is true, but it must be false unless a is e4m3 or e5m2; a is f32");
   refuse_factor(
       f32_all, [](matmul& r, scene&) { r.candidates = 65; },
       "candidates is 65, it must be 1 to 64");
   refuse_factor(
-      f32_all, [](matmul& r, scene&) { r.beta = 0; },
-      "c is given, but it has a use only where beta is not 0");
-  refuse_factor(f32_all, [](matmul& r, scene&) { r.c = {}; }, "c is not given, but beta is not 0");
+      f32_all, [](matmul& r, scene&) { r.beta = 0; }, "c must not be given unless beta is not 0");
+  refuse_factor(
+      f32_all, [](matmul& r, scene&) { r.c = {}; }, "c must be given because beta is not 0");
 }
 
 TEST(BlasltRefusals, ConjugationWithoutTransposition) {
@@ -114,7 +117,7 @@ TEST(BlasltRefusals, LayoutsThatNoMatrixHas) {
     refuse({.types = f32_all, .c = added::another}, spoil, errc::layout_unsupported, text);
   };
   refuse_layout([](matmul& r, scene& s) { r.a = s.tensor(f32, {32, 64}, {128, 2}).view; },
-                "a must have unit stride in one of its last two dimensions");
+                "a must be a row-major or column-major matrix");
   refuse_layout([](matmul& r, scene& s) { r.c = s.matrix_of(f32, 32, 48, layout::column).view; },
                 "c and d must both be row-major or both column-major");
   refuse(
@@ -133,27 +136,28 @@ TEST(BlasltRefusals, OperandsOfTheEpilogueThatAreMissingOrTooMany) {
   };
   refuse_operand(
       epilogue::relu_bias, [](matmul& r, scene&) { r.bias = {}; }, errc::invalid_argument,
-      "bias is not given, but epilogue is relu_bias");
+      "bias must be given because epilogue is relu_bias");
   refuse_operand(
       epilogue::relu, [](matmul& r, scene& s) { r.bias = s.vector(f32, 48).view; },
       errc::invalid_argument,
-      "bias is given, but it has a use only where epilogue is bias, relu_bias, gelu_bias, "
-      "relu_aux_bias or gelu_aux_bias; it is relu");
+      "bias must not be given unless epilogue is bias, relu_bias, gelu_bias, "
+      "relu_aux_bias or gelu_aux_bias; epilogue is relu");
   refuse_operand(
       epilogue::dgelu, [](matmul& r, scene&) { r.aux = {}; }, errc::invalid_argument,
-      "aux is not given, but epilogue is dgelu");
+      "aux must be given because epilogue is dgelu");
   refuse_operand(
       epilogue::dgelu_bgrad, [](matmul& r, scene&) { r.bgrad = {}; }, errc::invalid_argument,
-      "bgrad is not given, but epilogue is dgelu_bgrad");
+      "bgrad must be given because epilogue is dgelu_bgrad");
   refuse_operand(
       epilogue::bias, [](matmul& r, scene& s) { r.bias = s.vector(f32, 32).view; },
-      errc::shape_mismatch, "bias has 32 elements, but n is 48 because b is [64, 48]");
+      errc::shape_mismatch, "bias must have 48 elements (n) because b is [64, 48]");
   refuse_operand(
       epilogue::bias, [](matmul& r, scene& s) { r.bias = s.vector(f32, 48, 2).view; },
       errc::layout_unsupported, "bias must be contiguous");
   refuse_operand(
       epilogue::bias, [](matmul& r, scene& s) { r.bias = s.vector(f16, 48).view; },
-      errc::type_mismatch, "bias is f16, but must be f32 where a is f32, b is f32, d is f32");
+      errc::type_mismatch,
+      "bias must be f32 because a is f32 and b is f32 and d is f32; it is f16");
   refuse_operand(
       epilogue::bgrad_a, [](matmul& r, scene& s) { r.bgrad = s.vector(f32, 32).view; },
       errc::layout_unsupported, "epilogue bgrad_a needs a column-major");
@@ -280,20 +284,19 @@ TEST(BlasltRefusals, ScalesThatDoNotFit) {
   const auto one = [](scene& s) { return s.vector(f32, 1).view; };
   refuse(
       {.types = f32_all}, [&](matmul& r, scene& s) { r.scale_a = one(s); }, errc::invalid_argument,
-      "scale_a is given, but it has a use only where a is e4m3 or e5m2; it is f32");
+      "scale_a must not be given unless a is e4m3 or e5m2; a is f32");
   refuse(
       {.types = f32_all}, [&](matmul& r, scene& s) { r.amax_d = one(s); }, errc::invalid_argument,
-      "amax_d is given, but it has a use only where d is e4m3 or e5m2; it is f32");
+      "amax_d must not be given unless d is e4m3 or e5m2; d is f32");
   refuse(
       {.types = fp8_to_bf16}, [&](matmul& r, scene& s) { r.scale_d = one(s); },
-      errc::invalid_argument,
-      "scale_d is given, but it has a use only where d is e4m3 or e5m2; it is bf16");
+      errc::invalid_argument, "scale_d must not be given unless d is e4m3 or e5m2; d is bf16");
   refuse(
       {.types = fp8_to_bf16}, [&](matmul& r, scene& s) { r.scale_c = one(s); },
-      errc::invalid_argument, "scale_c is given, but it has a use only where c is given");
+      errc::invalid_argument, "scale_c must not be given unless c is given");
   refuse(
       {.types = fp8_to_bf16}, [](matmul& r, scene& s) { r.scale_a = s.vector(f16, 1).view; },
-      errc::type_mismatch, "scale_a is f16");
+      errc::type_mismatch, "scale_a must be f32; it is f16");
   refuse(
       {.types = fp8_to_bf16}, [](matmul& r, scene&) { r.scaling_a = scaling::outer_vector; },
       errc::unsupported, "cuBLASLt does not scale a by outer_vector and b by tensor");
@@ -317,7 +320,7 @@ TEST(BlasltRefusals, ScalesThatDoNotFit) {
       {.types = fp8_to_bf16, .scaling_a = scaling::block_128, .scaling_b = scaling::block_128},
       [](matmul& r, scene& s) { r.scale_b = s.tensor(f32, {1, 47}, {47, 1}).view; },
       errc::shape_mismatch,
-      "scale_b is [1, 47], with 47 in dimension 1, but n is 48 because b is [64, 48]");
+      "scale_b must have extent 48 in dimension 1 (n) because b is [64, 48]; scale_b is [1, 47]");
   refuse(
       {.types = fp8_to_bf16,
        .k = 256,
@@ -331,7 +334,7 @@ TEST(BlasltRefusals, AuxThatSharesElements) {
   for (const epilogue e : {epilogue::gelu_aux, epilogue::dgelu}) {
     refuse(
         {.types = f32_all, .epilogue = e}, [](matmul& r, scene&) { r.aux = r.d; }, errc::aliasing,
-        "d is written and shares elements with aux");
+        "d is written and must not overlap aux");
   }
 }
 

@@ -227,13 +227,13 @@ TEST(FftComplexTransforms, RefuseWhatTheyCannotDo) {
   s.refuse(fft::c2c{.in = x, .out = y, .rank = 3}, errc::shape_mismatch,
            "3 dimensions are transformed, in is <c64>[4, 6]");
   s.refuse(fft::c2c{.in = x, .out = c64({4, 5})}, errc::shape_mismatch,
-           "out is [4, 5], but it must be as in, which is [4, 6]");
+           "out must have the extents of in, [4, 6]; it is [4, 5]");
   s.refuse(fft::c2c{.in = c64({4, 0}), .out = c64({4, 0})}, errc::shape_mismatch,
            "dimension 1 of in is transformed and has no elements");
   s.refuse(fft::c2c{.in = x, .out = numbers(s, dtype::f64, true, {4, 6}).view}, errc::type_mismatch,
-           "out is c128, but must be c64 where in is c64");
+           "out must be c64 because in is c64; it is c128");
   s.refuse(fft::c2c{.in = x.slice(0, 0, 3).value(), .out = x.slice(0, 1, 4).value()},
-           errc::aliasing, "out is written and shares elements with in");
+           errc::aliasing, "out is written and must not overlap in");
   s.refuse(fft::c2c{.in = x,
                     .out = any_tensor::unowned(y.address(), dtype::c64, {4, 6},
                                                std::vector<std::int64_t>{6, -1})},

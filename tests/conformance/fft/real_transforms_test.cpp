@@ -247,11 +247,11 @@ TEST(FftRealTransforms, RefuseWhatTheyCannotDo) {
     return numbers(s, dtype::f32, true, size).view;
   };
   s.refuse(fft::r2c{.in = real({4, 6}), .out = complex({4, 6})}, errc::shape_mismatch,
-           "with 6 in dimension 1, but n/2 + 1 is 4: n is 6 because in is [4, 6]");
+           "must have extent 4 in dimension 1 (n/2 + 1, n = 6) because in is [4, 6]");
   s.refuse(fft::c2r{.in = complex({4, 6}), .out = real({4, 6})}, errc::shape_mismatch,
-           "with 6 in dimension 1, but n/2 + 1 is 4: n is 6 because out is [4, 6]");
+           "must have extent 4 in dimension 1 (n/2 + 1, n = 6) because out is [4, 6]");
   s.refuse(fft::r2c{.in = real({4, 6}), .out = numbers(s, dtype::f64, true, {4, 4}).view},
-           errc::type_mismatch, "out is c128, but must be c64 where in is f32");
+           errc::type_mismatch, "out must be c64 because in is f32; it is c128");
   s.refuse(fft::r2c{.in = real({4, 0}), .out = complex({4, 1})}, errc::shape_mismatch,
            "has no elements");
   s.refuse(fft::r2c{.in = numbers(s, dtype::bf16, false, {6}).view,
@@ -262,17 +262,17 @@ TEST(FftRealTransforms, RefuseWhatTheyCannotDo) {
   const any_tensor rows = complex({4, 4});
   const any_tensor on_it = fft::real_rows(rows, 6).value();
   s.refuse(fft::r2c{.in = on_it.slice(0, 0, 3).value(), .out = rows.slice(0, 1, 4).value()},
-           errc::aliasing, "out is written and shares elements with in");
+           errc::aliasing, "out is written and must not overlap in");
   s.refuse(fft::c2r{.in = rows,
                     .out = on_it.as_strided({4, 6}, std::vector<std::int64_t>{6, 1}).value()},
-           errc::aliasing, "out is written and shares elements with in");
+           errc::aliasing, "out is written and must not overlap in");
 
   // In place but for its complex rows, which lie on each other.
   const any_tensor pairs = complex({2, 2});
   const any_tensor real_pairs = fft::real_rows(pairs, 2).value();
   s.refuse(fft::c2r{.in = pairs.as_strided({2, 2}, std::vector<std::int64_t>{1, 1}).value(),
                     .out = real_pairs.as_strided({2, 2}, std::vector<std::int64_t>{2, 1}).value()},
-           errc::aliasing, "in is written, but some of its indices name the same element");
+           errc::aliasing, "in is written, so no two of its indices may refer to the same element");
 
   EXPECT_EQ(fft::real_rows(rows, 8).error().code, errc::shape_mismatch);
   EXPECT_EQ(fft::real_rows(real({4, 4}), 6).error().code, errc::type_mismatch);

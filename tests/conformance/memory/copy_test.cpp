@@ -107,12 +107,12 @@ TEST(MemoryCopy, RefusesWhatItCannotDo) {
   scene s;
   const auto t = s.matrix_of(dtype::f32, 4, 4, layout::row).view;
   s.refuse(memory::copy{.from = t, .to = s.matrix_of(dtype::f32, 4, 5, layout::row).view},
-           errc::shape_mismatch, "to is [4, 5], but it must be as from, which is [4, 4]");
+           errc::shape_mismatch, "to must have the extents of from, [4, 4]; it is [4, 5]");
   s.refuse(memory::copy{.from = t, .to = s.matrix_of(dtype::i32, 4, 4, layout::row).view},
-           errc::type_mismatch, "to is i32, but must be f32 where from is f32");
+           errc::type_mismatch, "to must be f32 because from is f32; it is i32");
   s.refuse(memory::copy{.from = t, .to = t.transpose()}, errc::aliasing, "to is written");
   s.refuse(memory::copy{.from = t.slice(0, 0, 3).value(), .to = t.slice(0, 1, 4).value()},
-           errc::aliasing, "shares elements with from");
+           errc::aliasing, "must not overlap from");
 }
 
 }  // namespace

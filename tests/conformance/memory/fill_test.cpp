@@ -85,7 +85,7 @@ TEST(MemoryFill, RefusesWhatItCannotDo) {
       memory::fill{.to = vector(dtype::u64), .value = std::numeric_limits<double>::quiet_NaN()},
       errc::invalid_argument, "u64");
   s.refuse(memory::fill{.to = vector(dtype::f32), .value = number(1, 1)}, errc::invalid_argument,
-           "value is 1+1i, but to is f32: it must be real");
+           "value must be real because to is f32; it is 1+1i");
   s.refuse(memory::set_bytes{.to = vector(dtype::f32), .byte = 256}, errc::invalid_argument,
            "byte is 256, it must be 0 to 255");
   s.refuse(memory::set_bytes{.to = vector(dtype::boolean), .byte = 2}, errc::invalid_argument,

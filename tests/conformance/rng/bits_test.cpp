@@ -164,16 +164,17 @@ TEST(RngBits, RefuseWhatTheyCannotDo) {
   scene s;
   const auto to = s.vector(dtype::u32, 4).view;
   s.refuse(rng::bits{.to = to, .from = {.offset = std::int64_t{1} << 62}}, errc::size_overflow,
-           "4 elements from offset 4611686018427387904");
-  s.refuse(
-      rng::bits{.to = to, .from = {.type = generator_type::mt19937, .subsequence = 3}},
-      errc::invalid_argument,
-      "from.subsequence is 3, but it must be 0 unless from.type is philox4x32_10; it is mt19937");
+           "from.offset is 4611686018427387904, to has 4 elements");
+  s.refuse(rng::bits{.to = to, .from = {.type = generator_type::mt19937, .subsequence = 3}},
+           errc::invalid_argument,
+           "from.subsequence is 3, but it must be 0 unless from.type is philox4x32_10; from.type "
+           "is mt19937");
   s.refuse(rng::bits{.to = s.vector(dtype::u64, 4).view, .from = {.type = generator_type::sobol32}},
            errc::type_mismatch, "to is u64, but sobol32 has 32 bits");
   s.refuse(rng::bits{.to = s.tensor(dtype::u32, {1, 3668}, {3668, 1}).view,
                      .from = {.type = generator_type::sobol64}},
-           errc::invalid_argument, "points of 3668 dimensions; sobol64 has 3667 at most");
+           errc::invalid_argument,
+           "to must hold points of at most 3667 dimensions for sobol64; they have 3668");
   s.refuse(
       rng::bits{.to = to, .from = {.type = generator_type::sobol32, .offset = (1LL << 32) - 3}},
       errc::size_overflow, "sobol32");

@@ -220,14 +220,15 @@ TEST(RngContinuous, RefuseWhatTheyCannotDo) {
   const auto wide = s.vector(dtype::f64, 4).view;
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1}, errc::invalid_argument, "low is 1");
   s.refuse(rng::uniform{.to = to, .low = 1, .high = 1 + 1e-12}, errc::invalid_argument, "as f32");
-  s.refuse(rng::uniform{.to = to, .high = 1e39}, errc::invalid_argument, "wider than f32");
+  s.refuse(rng::uniform{.to = to, .high = 1e39}, errc::invalid_argument, "must be numbers of f32");
   s.refuse(rng::uniform{.to = to, .low = -3e38, .high = 3e38}, errc::invalid_argument,
-           "-3e+38 … 3e+38 is wider than f32");
-  s.refuse(rng::uniform{.to = wide, .low = -1e308, .high = 1e308}, errc::invalid_argument, "wider");
+           "must be numbers of f32; low is -3e+38, high is 3e+38");
+  s.refuse(rng::uniform{.to = wide, .low = -1e308, .high = 1e308}, errc::invalid_argument,
+           "must be numbers of f64");
   s.refuse(rng::gamma{.to = to, .from = {.type = generator_type::sobol32}}, errc::invalid_argument,
-           "sobol32 is quasirandom");
+           "from.type must be a pseudorandom generator; it is sobol32");
   s.refuse(rng::beta{.to = to, .from = {.type = generator_type::sobol64}}, errc::invalid_argument,
-           "quasirandom");
+           "must be a pseudorandom generator; it is sobol64");
 }
 
 }  // namespace

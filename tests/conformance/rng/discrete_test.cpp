@@ -197,11 +197,12 @@ TEST(RngDiscrete, RefuseWhatTheyCannotDo) {
   const auto to = s.vector(dtype::i32, 4).view;
   s.refuse(rng::integers{.to = to, .low = 3, .high = 2}, errc::invalid_argument,
            "low is 3, more than high, 2");
-  s.refuse(rng::integers{.to = to, .high = 1.5}, errc::invalid_argument, "high is 1.5");
+  s.refuse(rng::integers{.to = to, .high = 1.5}, errc::invalid_argument,
+           "high must be an integer of i32; it is 1.5");
   s.refuse(rng::integers{.to = s.vector(dtype::u8, 4).view, .high = 256}, errc::invalid_argument,
-           "high is 256, which is no integer of u8");
+           "high must be an integer of u8; it is 256");
   s.refuse(rng::poisson{.to = to, .from = {.type = generator_type::sobol32}, .mean = 30},
-           errc::invalid_argument, "sobol32 is quasirandom");
+           errc::invalid_argument, "from.type must be a pseudorandom generator; it is sobol32");
   s.refuse(rng::discrete{.to = to, .weights = s.vector(dtype::f32, 0).view}, errc::shape_mismatch,
            "weights has 0 elements, it must have 1 to 2147483647");
 }

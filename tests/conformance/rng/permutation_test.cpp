@@ -81,7 +81,7 @@ TEST(RngPermutation, RefusesWhatItCannotDo) {
   scene s;
   s.refuse(rng::permutation{.to = s.vector(dtype::i32, 4).view,
                             .from = {.type = generator_type::sobol32}},
-           errc::invalid_argument, "sobol32 is quasirandom");
+           errc::invalid_argument, "from.type must be a pseudorandom generator; it is sobol32");
 }
 
 }  // namespace

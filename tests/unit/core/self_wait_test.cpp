@@ -78,8 +78,8 @@ class narcissus final : public actor {
 };
 
 const std::string refused =
-    "no_reply: the actor /narcissus waits, in its own turn, for what it can answer only in a later "
-    "one";
+    "no_reply: the actor /narcissus waits in its own turn for a reply that it can give only in a "
+    "later turn";
 
 struct way_to_run {
   const char* name;

@@ -114,7 +114,9 @@ TEST(CopyPool, HandsOnWhatTheProgramContinuesWith) {
   copy_pool pool(1, [&](detail::continuation_queue continuations) {
     handed_on.fetch_add(1);
     EXPECT_EQ(continued.load(), 0);
-    std::thread([&] { detail::thread_duties::mine().run(std::move(continuations)); }).join();
+    std::thread([&] {
+      detail::deferred_continuations::mine().run(std::move(continuations));
+    }).join();
   });
   pool.add(job([&](std::uint32_t) { source.set_value(); }), 1);
   done.wait();

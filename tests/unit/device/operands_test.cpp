@@ -130,7 +130,8 @@ TEST_F(OutgoingOperands, ATaintIsNamedAndConcernsItsBytesOnly) {
   any_tensor t = make(*device_);
   taint(t, 0, 32);
   EXPECT_EQ(refusal(t, access::read)->message,
-            "x is undefined since blas.scal #7 was lost with its worker");
+            "x is tainted: blas.scal #7 was lost with its worker before it finished writing it; "
+            "overwrite all of it to clear the taint");
   EXPECT_FALSE(refusal(*t.slice(0, 1, 8), access::read));
 }
 

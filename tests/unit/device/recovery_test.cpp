@@ -12,7 +12,7 @@ namespace {
 struct rule {
   std::string claim;
   loss what;
-  std::vector<bereaved_request> requests;
+  std::vector<request_at_loss> requests;
   std::vector<verdict> expected;
 };
 
@@ -20,8 +20,8 @@ constexpr bool started = true;
 constexpr bool answered = true;
 constexpr bool safe = true;
 
-bereaved_request request(std::uint64_t ticket, bool has_started, bool is_safe,
-                         bool was_answered = false, int kills = 0) {
+request_at_loss request(std::uint64_t ticket, bool has_started, bool is_safe,
+                        bool was_answered = false, int kills = 0) {
   return {.ticket = ticket,
           .started = has_started,
           .answered = was_answered,
@@ -29,7 +29,7 @@ bereaved_request request(std::uint64_t ticket, bool has_started, bool is_safe,
           .kills = kills};
 }
 
-bereaved_request called(std::uint64_t ticket, bool was_answered = false, int kills = 0) {
+request_at_loss called(std::uint64_t ticket, bool was_answered = false, int kills = 0) {
   return {.ticket = ticket, .called = true, .answered = was_answered, .kills = kills};
 }
 
@@ -95,9 +95,9 @@ std::vector<rule> rules() {
        {replay}},
       {"but one that ran in the sixteenth worker killed so is not run again",
        outside,
-       {bereaved_request{.ticket = 1, .started = true, .retry_safe = true, .outside_kills = 15},
-        bereaved_request{.ticket = 2, .started = true, .retry_safe = true, .outside_kills = 14},
-        bereaved_request{.ticket = 3, .outside_kills = 15}},
+       {request_at_loss{.ticket = 1, .started = true, .retry_safe = true, .outside_kills = 15},
+        request_at_loss{.ticket = 2, .started = true, .retry_safe = true, .outside_kills = 14},
+        request_at_loss{.ticket = 3, .outside_kills = 15}},
        {too_often, replay, replay}},
       {"one that ran alone as a worker fell silent need not have done it",
        silence,
@@ -135,7 +135,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
   std::mt19937 random(17);
   const auto coin = [&] { return random() % 2 == 0; };
   for (int round = 0; round < 50'000; ++round) {
-    std::vector<bereaved_request> requests;
+    std::vector<request_at_loss> requests;
     const auto count = random() % 8;
     requests.reserve(count);
     for (std::uint64_t ticket = 0; ticket < count; ++ticket) {
@@ -151,7 +151,7 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
     ASSERT_LE(std::ranges::count(verdicts, verdict::culprit), 1);
     ASSERT_EQ(judge(what, requests), verdicts) << "nothing but the arguments decides";
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      const bereaved_request& r = requests[i];
+      const request_at_loss& r = requests[i];
       if (r.started && !r.retry_safe) {
         ASSERT_NE(verdicts[i], verdict::replay);
       }
@@ -171,13 +171,13 @@ TEST(Judge, KeepsItsPromisesWhateverWasInFlight) {
 
 TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
   // Whatever safe request runs whenever workers are lost, without ever being named.
-  std::vector<bereaved_request> requests{request(1, started, safe), request(2, started, safe)};
+  std::vector<request_at_loss> requests{request(1, started, safe), request(2, started, safe)};
   int lost = 0;
   while (!requests.empty()) {
     ++lost;
     ASSERT_LE(lost, poisonous_kills);
     const std::vector<verdict> verdicts = judge({}, requests);
-    std::vector<bereaved_request> left;
+    std::vector<request_at_loss> left;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (verdicts[i] != verdict::replay) continue;
       left.push_back(requests[i]);
@@ -189,7 +189,7 @@ TEST(Judge, NoRequestEndsMoreThanTwoWorkers) {
 }
 
 TEST(Loss, IsExplainedWhereSomebodyIsNamedForIt) {
-  const auto explained = [](const loss& what, const std::vector<bereaved_request>& requests) {
+  const auto explained = [](const loss& what, const std::vector<request_at_loss>& requests) {
     return is_explained(what, judge(what, requests));
   };
   EXPECT_FALSE(explained({}, {}));
@@ -203,7 +203,7 @@ TEST(Loss, IsExplainedWhereSomebodyIsNamedForIt) {
 
 TEST(Suspects, AreThoseThatRunAgainUnlessTheCauseIsKnownOrTakenToBe) {
   using tickets = std::optional<std::vector<std::uint64_t>>;
-  const auto suspects = [](const loss& what, const std::vector<bereaved_request>& requests) {
+  const auto suspects = [](const loss& what, const std::vector<request_at_loss>& requests) {
     return suspects_of(what, requests, judge(what, requests));
   };
   const loss fault{.of_device = true};

@@ -155,7 +155,7 @@ TEST_F(JitArguments, ALaunchIsRefusedThatCannotBe) {
                  errc::invalid_argument, "cooperative");
   launch r = valid();
   give_kernel(r, spaces_.tensor(0, dtype::u8, {100}));
-  expect_refused(r, errc::invalid_argument, "image lies in device memory");
+  expect_refused(r, errc::invalid_argument, "image must be a host_tensor; it is in device memory");
 }
 
 TEST_F(JitArguments, ATileIsRefusedThatNoTensorMapDescribes) {

@@ -88,9 +88,9 @@ TEST(MemoryPool, ALimitThatNoAddressesAreFreeForNamesTheGreatestThatFits) {
   const error refused = refusal(60'000 * gib);
   EXPECT_EQ(refused.code, errc::out_of_memory);
   EXPECT_EQ(refused.device, 3);
-  const std::size_t number = refused.message.find("; ");
+  const std::size_t number = refused.message.find("at most ");
   ASSERT_NE(number, std::string::npos) << refused.message;
-  const std::uint64_t greatest = std::stoull(refused.message.substr(number + 2));
+  const std::uint64_t greatest = std::stoull(refused.message.substr(number + 8));
   EXPECT_EQ(refusal(greatest + 1).code, errc::out_of_memory);
   EXPECT_EQ(refusal(~std::uint64_t{0}).code, errc::invalid_argument);
   EXPECT_TRUE(make_pool(greatest));
@@ -108,7 +108,8 @@ TEST(MemoryPool, OutOfMemoryNamesAskedFreeLargestAndLimit) {
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
   EXPECT_EQ(refused.error().device, 3);
   EXPECT_EQ(refused.error().message,
-            "8192 bytes asked, 8192 free, largest piece 4096, limit 16384");
+            "out of device memory: 8192 bytes requested, 8192 bytes free, largest free piece 4096 "
+            "bytes, memory_limit_bytes 16384");
 }
 
 TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
@@ -118,8 +119,10 @@ TEST(MemoryPool, OutOfMemoryCountsWhatWasGivenBackAsOne) {
   }
   const auto refused = pool->allocate(5 * granule, 1);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "20480 bytes asked, 16384 free, largest piece 16384, limit 16384");
+  EXPECT_EQ(
+      refused.error().message,
+      "out of device memory: 20480 bytes requested, 16384 bytes free, largest free piece 16384 "
+      "bytes, memory_limit_bytes 16384");
 }
 
 // Whoever gets a buffer anew sees nobody at it any more, whichever thread was the last.

@@ -24,7 +24,7 @@ int open_descriptors() {
   return count;
 }
 
-using enum os::patience;
+using enum os::wait_mode;
 
 class MessageSocket : public testing::Test {
  protected:
@@ -44,9 +44,9 @@ TEST_F(MessageSocket, KeepsMessagesApart) {
   ASSERT_TRUE(os::send_message(here_, bytes_of("one")));
   ASSERT_TRUE(os::send_message(here_, bytes_of("three")));
   std::array<std::byte, 64> room;
-  EXPECT_EQ(os::receive_message(there_, room, waits)->bytes, 3u);
-  EXPECT_EQ(os::receive_message(there_, room, waits)->bytes, 5u);
-  auto none = os::receive_message(there_, room, never_waits);
+  EXPECT_EQ(os::receive_message(there_, room, blocking)->bytes, 3u);
+  EXPECT_EQ(os::receive_message(there_, room, blocking)->bytes, 5u);
+  auto none = os::receive_message(there_, room, non_blocking);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().vendor_code, EAGAIN);
 }
@@ -57,7 +57,7 @@ TEST_F(MessageSocket, CarriesDescriptorsInOrder) {
   const std::array<int, 2> descriptors{one.get(), two.get()};
   ASSERT_TRUE(os::send_message(here_, bytes_of("x"), descriptors));
   std::array<std::byte, 8> room;
-  const auto got = os::receive_message(there_, room, waits, 2);
+  const auto got = os::receive_message(there_, room, blocking, 2);
   ASSERT_TRUE(got);
   ASSERT_EQ(got->descriptors.size(), 2u);
   EXPECT_EQ(::lseek(got->descriptors[0].get(), 0, SEEK_END), 4096);
@@ -72,11 +72,11 @@ TEST_F(MessageSocket, RefusesAMessageThatIsTooLargeAndKeepsNoDescriptorOfIt) {
   ASSERT_TRUE(os::send_message(here_, bytes_of("too long for it"), descriptors));
   ASSERT_TRUE(os::send_message(here_, bytes_of("fits")));
   std::array<std::byte, 8> room;
-  auto got = os::receive_message(there_, room, waits);
+  auto got = os::receive_message(there_, room, blocking);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::protocol_violation);
   EXPECT_EQ(open_descriptors(), before);
-  EXPECT_EQ(os::receive_message(there_, room, waits)->bytes, 4u) << "the next one is whole";
+  EXPECT_EQ(os::receive_message(there_, room, blocking)->bytes, 4u) << "the next one is whole";
 }
 
 TEST_F(MessageSocket, RefusesMoreDescriptorsThanAMessageCarries) {
@@ -94,7 +94,7 @@ TEST_F(MessageSocket, TakesNoMoreDescriptorsThanItIsToAndKeepsNone) {
   for (const std::size_t most : {0u, 1u, 2u, 4u, 62u}) {
     for (const std::size_t sent : {most + 1, most + 2, std::size_t{64}}) {
       ASSERT_TRUE(os::send_message(here_, bytes_of("x"), std::span(descriptors).first(sent)));
-      auto got = os::receive_message(there_, room, waits, most);
+      auto got = os::receive_message(there_, room, blocking, most);
       ASSERT_FALSE(got) << sent << " where " << most << " are to be taken";
       EXPECT_EQ(got.error().code, errc::protocol_violation);
       EXPECT_EQ(open_descriptors(), before) << sent << " where " << most << " are to be taken";
@@ -114,7 +114,7 @@ TEST_F(MessageSocket, WithoutRoomForDescriptorsIsAViolationAndKeepsNone) {
   one_more.rlim_cur = static_cast<rlim_t>(next.get()) + 2;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
   std::array<std::byte, 8> room;
-  auto got = os::receive_message(there_, room, waits, 2);
+  auto got = os::receive_message(there_, room, blocking, 2);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &all), 0);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::protocol_violation);
@@ -125,18 +125,18 @@ TEST_F(MessageSocket, ASenderThatIsNotToWaitIsNotHeldUpByWhoDoesNotRead) {
   result<void> sent;
   int taken = 0;
   for (; sent && taken < 100'000; ++taken)
-    sent = os::send_message(here_, bytes_of("unread"), {}, never_waits);
+    sent = os::send_message(here_, bytes_of("unread"), {}, non_blocking);
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().vendor_code, EAGAIN);
   std::array<std::byte, 8> room;
-  ASSERT_TRUE(os::receive_message(there_, room, waits));
-  EXPECT_TRUE(os::send_message(here_, bytes_of("room"), {}, never_waits));
+  ASSERT_TRUE(os::receive_message(there_, room, blocking));
+  EXPECT_TRUE(os::send_message(here_, bytes_of("room"), {}, non_blocking));
 }
 
 TEST_F(MessageSocket, SaysWhenTheOtherSideIsGone) {
   there_.reset();
   std::array<std::byte, 8> room;
-  EXPECT_EQ(os::receive_message(here_, room, waits)->bytes, 0u);
+  EXPECT_EQ(os::receive_message(here_, room, blocking)->bytes, 0u);
   auto sent = os::send_message(here_, bytes_of("x"));
   ASSERT_FALSE(sent) << "and no SIGPIPE has ended this program";
   EXPECT_EQ(sent.error().vendor_code, EPIPE);

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 // The process whose number a child has sent.
 os::unique_fd named_by(const os::unique_fd& socket) {
   std::array<std::byte, 16> room{};
-  const auto got = os::receive_message(socket, room, os::patience::waits).value();
+  const auto got = os::receive_message(socket, room, os::wait_mode::blocking).value();
   const std::string number(reinterpret_cast<const char*>(room.data()), got.bytes);
   return os::unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, std::stoi(number), 0)));
 }
@@ -115,7 +115,7 @@ TEST(ChildProcess, HasDescriptor3AndNoOtherOfOurs) {
   // The glob has one entry for each descriptor; the shell itself has none above 3 open then.
   os::child_process child = shell("set -- /proc/self/fd/*; echo hello >&3; exit $#", pair.second);
   std::array<std::byte, 16> room;
-  EXPECT_EQ(os::receive_message(pair.first, room, os::patience::waits)->bytes, 6u);
+  EXPECT_EQ(os::receive_message(pair.first, room, os::wait_mode::blocking)->bytes, 6u);
   const int entries = child.reap().code;
   EXPECT_GE(entries, 4);
   EXPECT_LE(entries, 5) << "0 to 3, and the folder that the shell lists";

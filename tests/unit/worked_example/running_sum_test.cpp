@@ -134,10 +134,10 @@ TEST_P(RunningSum, IsCheckedOnBothSides) {
 
 TEST_P(RunningSum, IsRunAgainWhereItsWorkerIsKilledInTheMiddleOfIt) {
   if (GetParam() == troupe::isolation::thread) GTEST_SKIP() << "there is no process to kill";
-  constexpr int patience = 20;
+  constexpr int timeout = 20;
   constexpr std::int64_t n = 8 << 20;  // takes some 20 ms
   troupe::device device = system_.device(0, {.isolation = GetParam(),
-                                             .restarts = {.restarts = patience},
+                                             .restarts = {.restarts = timeout},
                                              .own_operations = &add_operations_of_test});
   const bool on_gpu = !device.description().uuid.empty();
   auto x = device.host_tensor<float>({n}).value();
@@ -146,7 +146,7 @@ TEST_P(RunningSum, IsRunAgainWhereItsWorkerIsKilledInTheMiddleOfIt) {
     element = 1.0f;
   ASSERT_TRUE(device.wait_until_ready());
   // Until the kill came before the end: what has completed is not run again.
-  for (int tries = 0; device.statistics().replayed == 0 && tries < patience; ++tries) {
+  for (int tries = 0; device.statistics().replayed == 0 && tries < timeout; ++tries) {
     std::atomic_ref first(y[0]);
     first = 0.0f;
     const std::uint64_t generation = device.generation();

@@ -27,7 +27,7 @@
 namespace troupe {
 namespace {
 
-constexpr int patience_ms = 60'000;
+constexpr int timeout_ms = 60'000;
 constexpr std::uint64_t space_bytes = std::uint64_t{1} << 20;
 
 class HostileProgram : public testing::Test {
@@ -48,9 +48,9 @@ class HostileProgram : public testing::Test {
   /// The kind of the worker's next message, or none when it has ended.
   std::optional<wire::control> next() {
     pollfd entry{.fd = control_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&entry, 1, patience_ms) != 1) return std::nullopt;
+    if (::poll(&entry, 1, timeout_ms) != 1) return std::nullopt;
     auto got = os::receive_message(control_, std::as_writable_bytes(std::span(&heard_, 1)),
-                                   os::patience::never_waits);
+                                   os::wait_mode::non_blocking);
     // It closed without having read all; what it sent before comes next.
     if (!got && got.error().vendor_code == ECONNRESET) return next();
     if (!got || got->bytes == 0) return std::nullopt;

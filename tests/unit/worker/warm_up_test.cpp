@@ -1,5 +1,5 @@
 #include "stage.hpp"
-#include "worker/process/host.hpp"
+#include "worker/process/worker_runtime.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@ using namespace testing_worker;
 /// A worker on the backend of warm_backend.cpp.
 class WorkerWarmUp : public testing::Test {
  protected:
-  result<std::unique_ptr<worker::host>> start() {
+  result<std::unique_ptr<worker::worker_runtime>> start() {
     auto backend = worker::engine::bring_up({.plugin = WARM_BACKEND, .in_process = false});
     if (!backend) return std::move(backend).error();
-    return worker::host::start(
+    return worker::worker_runtime::start(
         {.mailbox = stage_.requests->shared(),
          .mailbox_bytes = stage_.requests->total_bytes(),
          .segment_bytes = wire::worker_segment_bytes(stage_.requests->capacity()),

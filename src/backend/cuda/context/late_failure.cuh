@@ -57,8 +57,8 @@ __device__ void late_failure::write(errc code, const Parts&... parts) const {
   slot_->library_bytes = 0;
   slot_->call_bytes = 0;
   slot_->code_name_bytes = 0;
-  slot_->message_bytes = message.bytes();
-  slot_->reply_bytes = 0;
+  slot_->reply_bytes = message.bytes();
+  slot_->heap_place = 0;
 }
 
 }  // namespace troupe::cuda

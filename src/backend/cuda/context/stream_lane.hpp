@@ -22,6 +22,9 @@ class stream_lane final : public lane {
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
+  [[nodiscard]] result<void> stamp(std::uint64_t* where) override;
+  void begin_range(std::string_view request) noexcept override;
+  void end_range() noexcept override;
   [[nodiscard]] result<void> check() override;
   [[nodiscard]] result<void> finish() override;
 

@@ -3,6 +3,8 @@
 #include "backend/cuda/driver.hpp"
 #include "memory/device_source.hpp"
 
+#include <troupe/device/device_description.hpp>
+
 #include <string>
 #include <string_view>
 

@@ -159,7 +159,7 @@ result<std::unique_ptr<slab_view>> memory_source::view(const memory_slab& slab, 
                                                        std::byte* wanted, bool writable) {
   const auto refuse = [&](std::string what) {
     return error{.code = errc::invalid_argument,
-                 .message = fmt::format("{}: call cudaSetDevice({}) in the thread that lends", what,
+                 .message = fmt::format("{}: call cudaSetDevice({}) in the thread that maps", what,
                                         description_.ordinal),
                  .library = "cuda"};
   };

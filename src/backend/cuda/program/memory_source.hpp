@@ -4,6 +4,8 @@
 #include "backend/cuda/program/nvml.hpp"
 #include "memory/device_source.hpp"
 
+#include <troupe/device/device_description.hpp>
+
 #include <condition_variable>
 #include <memory>
 #include <mutex>

@@ -93,15 +93,15 @@ nvml_device::~nvml_device() {
   if (events_ != nullptr) (void)nvml().events_free(events_);
 }
 
-std::optional<std::uint64_t> nvml_device::wait_for_xid(std::chrono::milliseconds patience) {
+std::optional<std::uint64_t> nvml_device::wait_for_xid(std::chrono::milliseconds timeout) {
   if (events_ == nullptr) {
-    std::this_thread::sleep_for(patience);
+    std::this_thread::sleep_for(timeout);
     return std::nullopt;
   }
   event_data event{};
-  const int code = nvml().events_wait(events_, &event, static_cast<unsigned>(patience.count()));
+  const int code = nvml().events_wait(events_, &event, static_cast<unsigned>(timeout.count()));
   // Of a device that has gone, say, it answers at once: whoever waits in a loop must not spin.
-  if (code != success && code != timed_out) std::this_thread::sleep_for(patience);
+  if (code != success && code != timed_out) std::this_thread::sleep_for(timeout);
   if (code != success || event.type != event_xid_critical) return std::nullopt;
   return event.data;
 }

@@ -19,8 +19,8 @@ class nvml_device {
   nvml_device(const nvml_device&) = delete;
   nvml_device& operator=(const nvml_device&) = delete;
 
-  /// Waits for a critical Xid event of the device; its number, or nothing after `patience`.
-  [[nodiscard]] std::optional<std::uint64_t> wait_for_xid(std::chrono::milliseconds patience);
+  /// Waits for a critical Xid event of the device; its number, or nothing after `timeout`.
+  [[nodiscard]] std::optional<std::uint64_t> wait_for_xid(std::chrono::milliseconds timeout);
   /// The processes with a context on the device; nothing when it cannot tell.
   [[nodiscard]] std::optional<std::vector<std::int32_t>> processes();
   struct level {

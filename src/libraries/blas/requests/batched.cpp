@@ -3,6 +3,9 @@
 
 #include <troupe/blas/batched.hpp>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -18,7 +21,7 @@ std::string numbered(std::string_view list, std::size_t i) {
 /// The three lists have the same length.
 argument_checks& same_length(argument_checks& check, std::size_t a, std::size_t b, std::size_t c) {
   return check.rule(a == b && a == c, errc::shape_mismatch, [&] {
-    return "the lists must have the same length, a has " + std::to_string(a) + ", b has " +
+    return "a, b and c must be lists of equal length; a has " + std::to_string(a) + ", b has " +
            std::to_string(b) + ", c has " + std::to_string(c);
   });
 }
@@ -26,7 +29,11 @@ argument_checks& same_length(argument_checks& check, std::size_t a, std::size_t 
 argument_checks& listed_product(argument_checks& check, const operand& a, const operand& b,
                                 const operand& c) {
   check.matrix(a).matrix(b).matrix(c);
-  check.extents(b, {a.view.extent(1), b.view.extent(1)}, "what a leaves to multiply");
+  check.rule(b.view.extent(0) == a.view.extent(1), errc::shape_mismatch, [&] {
+    return fmt::format("{} must have {} rows because {} is [{}]; it is [{}]", b.name,
+                       a.view.extent(1), a.name, fmt::join(a.view.extents(), ", "),
+                       fmt::join(b.view.extents(), ", "));
+  });
   check.extents(c, {a.view.extent(0), b.view.extent(1)}, "a·b");
   return product_types(check, a, b, c);
 }
@@ -41,8 +48,12 @@ argument_checks& uniform(argument_checks& check, std::string_view name,
                       std::ranges::equal(one.extents(), list[0].extents()) &&
                       std::ranges::equal(one.strides(), list[0].strides());
     check.rule(same && !one.null(), errc::layout_unsupported, [&] {
-      return numbered(name, i) + " is " + one.to_string() + " but " + numbered(name, 0) + " is " +
-             list[0].to_string() + "; gemm_grouped takes different ones";
+      const std::string self = numbered(name, i);
+      const std::string first = numbered(name, 0);
+      return fmt::format(
+          "{} must have the type, extents and strides of {}; {} is {}, {} is {} (use "
+          "blas.gemm_grouped for different sizes)",
+          self, first, self, one.to_string(), first, list[0].to_string());
     });
   }
   return check;
@@ -89,7 +100,7 @@ argument_checks& all_apart(argument_checks& check, const std::vector<any_tensor>
       const member& right = members[j];
       check.rule(!share_elements(*left.view, *right.view), errc::aliasing, [&] {
         return numbered("c", is_c ? left.index : right.index) +
-               " is written and shares elements with " +
+               " is written and must not overlap " +
                (is_c ? numbered(right.list, right.index) : numbered(left.list, left.index));
       });
     }

@@ -2,6 +2,9 @@
 
 #include <troupe/blas/batched_factor.hpp>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -13,8 +16,10 @@ constexpr std::string_view small_matrices = "rows and columns are less than 2^31
 argument_checks& small(argument_checks& check, const operand& a) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
   return check.rule(
-      a.view.extent(1) <= limit && a.view.extent(2) <= limit, errc::size_overflow,
-      [&] { return std::string(a.name) + " has more than 2^31 − 1 rows or columns"; });
+      a.view.extent(1) <= limit && a.view.extent(2) <= limit, errc::size_overflow, [&] {
+        return fmt::format("{} may have at most 2^31 − 1 rows and columns; it is [{}]", a.name,
+                           fmt::join(a.view.extents(), ", "));
+      });
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <troupe/blas/level2_packed.hpp>
 
+#include <fmt/format.h>
+
 namespace troupe::blas {
 namespace {
 
@@ -10,8 +12,8 @@ argument_checks& holds_triangle(argument_checks& check, const operand& ap, std::
   const auto order = static_cast<__int128>(n);
   const auto needed = order * (order + 1) / 2;
   return check.rule(ap.view.extent(0) == needed, errc::shape_mismatch, [&] {
-    return std::string(ap.name) + " has " + std::to_string(ap.view.extent(0)) +
-           " elements but a triangle of order " + std::to_string(n) + " has n(n+1)/2";
+    return fmt::format("{} must have n(n+1)/2 = {} elements for n = {}; it has {}", ap.name, needed,
+                       n, ap.view.extent(0));
   });
 }
 

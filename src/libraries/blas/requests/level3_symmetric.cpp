@@ -2,6 +2,8 @@
 
 #include <troupe/blas/level3_symmetric.hpp>
 
+#include <fmt/format.h>
+
 namespace troupe::blas {
 namespace {
 
@@ -26,18 +28,20 @@ void describe_product(description<R>& d, std::initializer_list<dtype> types) {
 
 /// What herk and her2k take: a in the order of c as it is, in the other order conjugated.
 argument_checks& hermitian_order(argument_checks& check, const operand& c, const operand& a,
-                                 op applied) {
+                                 std::string_view name, op applied) {
   if (!check.good() || a.view.empty() || c.view.empty()) return check;
   for (const auto o : {order::column_major, order::row_major}) {
     const order of_a = applied == op::none ? o : other(o);
     if (leading_dimension(c.view, o) != 0 && leading_dimension(a.view, of_a) != 0) return check;
   }
   return check.rule(false, errc::layout_unsupported, [&] {
-    return std::string(a.name) + " must be in " +
-           (applied == op::none ? "the same order as c"
-                                : "the other order than c, to be conjugated") +
-           " (row- or column-major): " + std::string(a.name) + " is " + a.view.to_string() +
-           ", c is " + c.view.to_string();
+    const auto order_of = [](const operand& x) {
+      return leading_dimension(x.view, order::row_major) != 0 ? "row-major" : "column-major";
+    };
+    const bool as_it_is = applied == op::none;
+    return fmt::format("{} must have {} {} because {} is {}; {} is {}, {} is {}", a.name,
+                       as_it_is ? "the order of" : "the order opposite to that of", c.name, name,
+                       as_it_is ? "none" : "conjugate", a.name, order_of(a), c.name, order_of(c));
   });
 }
 
@@ -102,7 +106,7 @@ void herk::describe(description<herk>& d) {
   d.real({&herk::alpha, &herk::beta});
   d.rule("a has the order of c, or the other order where op_a is conjugate",
          [](argument_checks& check, const herk& r) {
-           hermitian_order(check, {"c", r.c}, {"a", r.a}, r.op_a);
+           hermitian_order(check, {"c", r.c}, {"a", r.a}, "op_a", r.op_a);
          });
 }
 
@@ -150,8 +154,8 @@ void her2k::describe(description<her2k>& d) {
          [](argument_checks& check, const her2k& r) { check.same_order({"b", r.b}, {"a", r.a}); });
   d.rule("a and b have the order of c, or the other order where op_ab is conjugate",
          [](argument_checks& check, const her2k& r) {
-           hermitian_order(check, {"c", r.c}, {"a", r.a}, r.op_ab);
-           hermitian_order(check, {"c", r.c}, {"b", r.b}, r.op_ab);
+           hermitian_order(check, {"c", r.c}, {"a", r.a}, "op_ab", r.op_ab);
+           hermitian_order(check, {"c", r.c}, {"b", r.b}, "op_ab", r.op_ab);
          });
 }
 

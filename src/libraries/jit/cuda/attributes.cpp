@@ -30,12 +30,12 @@ result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_a
   jit::kernel_attributes made{.most_threads = k->most_threads,
                               .static_shared_bytes = k->static_shared_bytes,
                               .most_dynamic_shared_bytes = k->most_dynamic_shared_bytes,
-                              .parameters = static_cast<std::int32_t>(k->parameters.size())};
+                              .parameters = static_cast<std::int64_t>(k->parameters.size())};
   if (!k->parameters.empty()) {
     const auto& last = k->parameters.back();
-    made.parameter_bytes = static_cast<std::int32_t>(last.offset + last.bytes);
+    made.parameter_bytes = static_cast<std::int64_t>(last.offset + last.bytes);
   }
-  const std::array<std::pair<CUfunction_attribute, std::int32_t*>, 8> asked{{
+  const std::array<std::pair<CUfunction_attribute, std::int64_t*>, 8> asked{{
       {CU_FUNC_ATTRIBUTE_NUM_REGS, &made.registers},
       {CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, &made.constant_bytes},
       {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &made.local_bytes},
@@ -46,10 +46,12 @@ result<void> ask_attributes(const jit::attributes& r, lane& where, jit::kernel_a
       {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &made.cluster_z},
   }};
   for (const auto& [what, to] : asked) {
-    if (auto got = check(d->cuFuncGetAttribute(to, what, k->function), "cuFuncGetAttribute");
+    int value = 0;
+    if (auto got = check(d->cuFuncGetAttribute(&value, what, k->function), "cuFuncGetAttribute");
         !got) {
       return got;
     }
+    *to = value;
   }
   *reply = made;
   return {};
@@ -63,35 +65,44 @@ result<void> ask_occupancy(const jit::occupancy& r, lane& where, jit::kernel_occ
   if (auto fits = fit_shape(*d, *k, shape); !fits) return fits;
   const auto threads = static_cast<int>(r.block.x * r.block.y * r.block.z);
   const auto shared = static_cast<std::size_t>(r.shared_bytes);
-  jit::kernel_occupancy made{.multiprocessors = where.multiprocessors()};
-  if (auto got = check(d->cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                           &made.blocks_per_multiprocessor, k->function, threads, shared),
-                       "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  int blocks = 0;
+  int best_block = 0;
+  int best_grid = 0;
+  int largest_cluster = 0;
+  int active_clusters = 0;
+  if (auto got = check(
+          d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k->function, threads, shared),
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
       !got) {
     return got;
   }
-  if (auto got = check(d->cuOccupancyMaxPotentialBlockSize(&made.best_grid, &made.best_block,
-                                                           k->function, nullptr, shared, 0),
+  if (auto got = check(d->cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, k->function,
+                                                           nullptr, shared, 0),
                        "cuOccupancyMaxPotentialBlockSize");
       !got) {
     return got;
   }
   launch_configuration how(r.cluster, shape, where.stream());
   const CUresult clusters =
-      d->cuOccupancyMaxPotentialClusterSize(&made.largest_cluster, k->function, &how.native());
+      d->cuOccupancyMaxPotentialClusterSize(&largest_cluster, k->function, &how.native());
   // A GPU before compute capability 9.0 has none.
   if (clusters != CUDA_ERROR_NOT_SUPPORTED) {
     if (auto got = check(clusters, "cuOccupancyMaxPotentialClusterSize"); !got) return got;
     if (r.cluster != jit::dims{}) {
       if (auto got =
-              check(d->cuOccupancyMaxActiveClusters(&made.clusters, k->function, &how.native()),
+              check(d->cuOccupancyMaxActiveClusters(&active_clusters, k->function, &how.native()),
                     "cuOccupancyMaxActiveClusters");
           !got) {
         return got;
       }
     }
   }
-  *reply = made;
+  *reply = {.blocks_per_multiprocessor = blocks,
+            .multiprocessors = where.multiprocessors(),
+            .best_block = best_block,
+            .best_grid = best_grid,
+            .largest_cluster = largest_cluster,
+            .clusters = active_clusters};
   return {};
 }
 

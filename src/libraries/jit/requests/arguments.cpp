@@ -77,7 +77,7 @@ void arguments_can_be(argument_checks& check, const arguments& given) {
     if (!one) break;
     if (one->tensor == nullptr) continue;
     check.rule(!one->tensor->null(), errc::invalid_argument,
-               [&] { return argument_name(i) + " is no tensor"; });
+               [&] { return argument_name(i) + " must not be a null tensor"; });
     if (!check.good() || one->what != argument::kind::tile) continue;
     const auto how = tile::read(one->tile);
     if (!how) break;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "libraries/memory/shared/strided_loops.hpp"
+#include "libraries/rng/cpu/engine_cache.hpp"
 #include "libraries/rng/cpu/sources.hpp"
-#include "libraries/rng/cpu/twister_shelf.hpp"
 #include "libraries/rng/requests/budget.hpp"
 #include "libraries/rng/shared/normal_table.hpp"
 
@@ -17,8 +17,8 @@ namespace troupe::cpu {
 
 /// The shelf of all lanes.
 template <class Engine>
-twister_shelf<Engine>& shelf_of() {
-  static twister_shelf<Engine> shelf;
+engine_cache<Engine>& cache_of() {
+  static engine_cache<Engine> shelf;
   return shelf;
 }
 
@@ -42,7 +42,7 @@ void draw_elements(const any_tensor& to, const Sampler& sampler, Source& source)
 
 template <class Engine, class Sampler>
 void draw_from_twister(const rng::position& from, const any_tensor& to, const Sampler& sampler) {
-  auto& shelf = shelf_of<Engine>();
+  auto& shelf = cache_of<Engine>();
   const auto offset = static_cast<std::uint64_t>(from.offset);
   engine_source<Engine> source(shelf.take(from.seed, offset));
   draw_elements(to, sampler, source);

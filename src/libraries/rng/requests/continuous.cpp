@@ -18,14 +18,17 @@ argument_checks& interval_fits(argument_checks& check, dtype type, double low, d
   const bool single = type == dtype::f32;
   const double most = single ? static_cast<double>(std::numeric_limits<float>::max())
                              : std::numeric_limits<double>::max();
-  check.rule(
-      std::abs(low) <= most && std::abs(high) <= most && high - low <= most, errc::invalid_argument,
-      [&] { return fmt::format("{} … {} is wider than {} can hold", low, high, to_string(type)); });
+  check.rule(std::abs(low) <= most && std::abs(high) <= most && high - low <= most,
+             errc::invalid_argument, [&] {
+               return fmt::format(
+                   "low, high and high − low must be numbers of {}; low is {}, high is {}",
+                   to_string(type), low, high);
+             });
   if (!check.good()) return check;
   const bool apart = single ? static_cast<float>(low) < static_cast<float>(high) : low < high;
   return check.rule(apart, errc::invalid_argument, [&] {
-    return fmt::format("low is {} and high is {}; low must be less, as {}", low, high,
-                       to_string(type));
+    return fmt::format("low must be less than high as {}; low is {}, high is {}", to_string(type),
+                       low, high);
   });
 }
 

@@ -21,8 +21,8 @@ void integer_of_type(argument_checks& check, std::string_view name, const scalar
                      dtype type) {
   check.rule(is_integer_kind(value) && integer_type_holds(type, value), errc::invalid_argument,
              [&] {
-               return fmt::format("{} is {}, which is no integer of {}", name, text_of(value),
-                                  to_string(type));
+               return fmt::format("{} must be an integer of {}; it is {}", name, to_string(type),
+                                  text_of(value));
              });
 }
 

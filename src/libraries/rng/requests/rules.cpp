@@ -55,22 +55,26 @@ void position::describe(description<position>& d) {
 
 argument_checks& stream_reaches(argument_checks& check, const any_tensor& to, const position& from,
                                 std::int64_t consumes) {
-  check.rule(!is_quasi(from.type) || dimensions_of(to) <= most_dimensions, errc::invalid_argument,
-             [&] {
-               return fmt::format("points of {} dimensions; {} has {} at most", dimensions_of(to),
-                                  to_string(from.type), most_dimensions);
-             });
-  const std::int64_t end = end_of_stream(from.type);
-  return check.rule(
-      to.count() <= max_elements && from.offset <= end - consumes, errc::size_overflow, [&] {
-        return fmt::format("{} elements from offset {} on go beyond the {} that {} has", to.count(),
-                           from.offset, end, to_string(from.type));
+  check.rule(
+      !is_quasi(from.type) || dimensions_of(to) <= most_dimensions, errc::invalid_argument, [&] {
+        return fmt::format("to must hold points of at most {} dimensions for {}; they have {}",
+                           most_dimensions, to_string(from.type), dimensions_of(to));
       });
+  const std::int64_t end = end_of_stream(from.type);
+  return check.rule(to.count() <= max_elements && from.offset <= end - consumes,
+                    errc::size_overflow, [&] {
+                      return fmt::format(
+                          "from.offset must leave room for to within the {} {} of {}; from.offset "
+                          "is {}, to has {} "
+                          "elements",
+                          end, is_quasi(from.type) ? "points" : "words", to_string(from.type),
+                          from.offset, to.count());
+                    });
 }
 
 argument_checks& is_pseudorandom(argument_checks& check, const position& from) {
   return check.rule(!is_quasi(from.type), errc::invalid_argument, [&] {
-    return fmt::format("{} is quasirandom; this needs a pseudorandom generator",
+    return fmt::format("from.type must be a pseudorandom generator; it is {}",
                        to_string(from.type));
   });
 }

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <troupe/base/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace troupe {
+
+/// A request as tracers see it.
+struct traced_request {
+  std::string_view name;  ///< `library.operation`; valid for good
+  std::int32_t device = 0;
+  std::uint64_t generation = 0;  ///< of the worker in service
+  std::uint64_t id = 0;          ///< the same for one request in all calls
+  int lane = 0;
+  std::chrono::steady_clock::time_point sent;
+};
+
+/// Where a request's time went. Zero where it is unknown: of one that failed before it was run, and
+/// of a worker that was lost.
+struct request_times {
+  std::chrono::nanoseconds queue{0};   ///< from sending until its executor was called
+  std::chrono::nanoseconds launch{0};  ///< in the executor: on a GPU enqueuing, on the CPU the work
+  std::chrono::nanoseconds device{0};  ///< from its beginning to its end on the device
+  /// Until its sender is answered: on the CPU from its end, on a GPU from when its end was seen.
+  std::chrono::nanoseconds wake{0};
+};
+
+/// Hears of each request of a device (`device_config::tracer`). A device without a tracer spends
+/// nothing on it; one with a tracer has its workers take times, and on a GPU enqueue two stamps
+/// beside each request.
+///
+/// Functions are called by senders and by whichever thread answers, at the same time for different
+/// requests, and must not block. Those of one request come in the order below. They must not send
+/// requests or wait for them.
+class request_tracer {
+ public:
+  virtual ~request_tracer() = default;
+
+  /// The request is about to be checked and put into the device's mailbox.
+  virtual void before_enqueue(const traced_request&) noexcept {}
+  /// It is in the mailbox, or was refused, with the error. Of one that was refused nothing follows.
+  virtual void after_enqueue(const traced_request&, const error* refused) noexcept {
+    (void)refused;
+  }
+  /// Its outcome is known.
+  virtual void before_completion(const traced_request&) noexcept {}
+  /// Its sender is answered as soon as this returns. `failure` is null for a success.
+  virtual void after_completion(const traced_request&, const request_times&,
+                                const error* failure) noexcept {
+    (void)failure;
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,60 @@
+#include "worker/intake/reply_heap.hpp"
+
+namespace troupe::worker {
+
+namespace {
+constexpr std::size_t all_units = wire::reply_heap_bytes / wire::heap_unit;
+}
+
+reply_heap::piece reply_heap::take(std::uint16_t slot, std::size_t bytes) {
+  release(slot);
+  if (bytes > wire::reply_heap_bytes) return {};
+  const std::size_t units = (bytes + wire::heap_unit - 1) / wire::heap_unit;
+  const std::scoped_lock lock(mutex_);
+  auto begin = gap_of(units);
+  if (!begin) {
+    free_copied();
+    begin = gap_of(units);
+  }
+  if (!begin) return {};
+  by_slot_.emplace(slot, *begin);
+  used_.emplace(*begin, *begin + units);
+  held_.store(by_slot_.size(), std::memory_order_relaxed);
+  return {.bytes = {base_ + *begin * wire::heap_unit, bytes},
+          .place = static_cast<std::uint32_t>(*begin + 1)};
+}
+
+std::optional<std::size_t> reply_heap::gap_of(std::size_t units) const noexcept {
+  std::size_t begin = 0;
+  for (const auto& [first, last] : used_) {
+    if (first - begin >= units) return begin;
+    begin = last;
+  }
+  if (all_units - begin < units) return std::nullopt;
+  return begin;
+}
+
+void reply_heap::free_copied() noexcept {
+  const auto* const slots =
+      reinterpret_cast<const std::byte*>(mailbox_) + mailbox_->geometry.slots_offset;
+  std::erase_if(by_slot_, [&](const auto& one) {
+    const auto& header =
+        *reinterpret_cast<const wire::slot_header*>(slots + one.first * wire::slot_bytes);
+    // Acquire: the program's copy is done before this room is written again.
+    if (header.held.load(std::memory_order_acquire) != wire::hold::reply_copied) return false;
+    used_.erase(one.second);
+    return true;
+  });
+  held_.store(by_slot_.size(), std::memory_order_relaxed);
+}
+
+void reply_heap::let_go(std::uint16_t slot) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_slot_.find(slot);
+  if (found == by_slot_.end()) return;
+  used_.erase(found->second);
+  by_slot_.erase(found);
+  held_.store(by_slot_.size(), std::memory_order_relaxed);
+}
+
+}  // namespace troupe::worker

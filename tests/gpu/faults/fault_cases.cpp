@@ -1,0 +1,190 @@
+#include "fault_cases.hpp"
+
+#include "gpu/card.hpp"
+
+#include <troupe/blas/level1.hpp>
+#include <troupe/blaslt/matmul.hpp>
+#include <troupe/fft/complex_transforms.hpp>
+#include <troupe/jit/compiler.hpp>
+#include <troupe/jit/launch.hpp>
+#include <troupe/rng/bits.hpp>
+#include <troupe/rng/continuous.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <vector>
+
+namespace troupe::gpu_test {
+namespace {
+
+using fault::kind;
+
+// Only where kernels run.
+constexpr fault_case of_kernels[] = {
+    {.name = "unmapped_address", .kind = kind::unmapped_address},
+    {.name = "misaligned_address", .kind = kind::misaligned_address, .may_pass_as_done = true},
+    {.name = "failed_assertion", .kind = kind::failed_assertion},
+    {.name = "invalid_launch",
+     .kind = kind::invalid_launch,
+     .ends_worker = false,
+     .code = errc::library_error},
+};
+
+constexpr fault_case of_all[] = {
+    // Of the worker's own code, which a library's is part of.
+    {.name = "segmentation_fault", .kind = kind::segmentation_fault},
+    {.name = "abort", .kind = kind::abort},
+    {.name = "exit", .kind = kind::exit},
+    {.name = "exception",
+     .kind = kind::exception,
+     .ends_worker = false,
+     .code = errc::handler_failed},
+    {.name = "write_frozen", .kind = kind::write_frozen},
+    {.name = "trap", .kind = kind::trap},
+    {.name = "stack_overflow", .kind = kind::stack_overflow},
+    {.name = "hang", .kind = kind::hang},
+    {.name = "out_of_memory",
+     .kind = kind::out_of_memory,
+     .ends_worker = false,
+     .code = errc::out_of_memory},
+    {.name = "killed_busy", .way = way::worker_signal, .signal = SIGKILL},
+    {.name = "killed_idle", .way = way::worker_signal, .signal = SIGKILL, .busy = false},
+    {.name = "crashed_busy", .way = way::worker_signal, .signal = SIGSEGV},
+    {.name = "crashed_idle", .way = way::worker_signal, .signal = SIGSEGV, .busy = false},
+    {.name = "stopped_busy", .way = way::worker_signal, .signal = SIGSTOP},
+    {.name = "stopped_idle", .way = way::worker_signal, .signal = SIGSTOP, .busy = false},
+    {.name = "standby_killed", .way = way::standby_signal, .signal = SIGKILL, .ends_worker = false},
+};
+
+// In the library's own code or kernels, which nothing here has a hand in.
+constexpr library_request scal{blas::scal::name, dtype::f32,
+                               [](device&, const library_actor& where, const any_tensor& operand) {
+                                 return where.ask(blas::scal{.x = operand, .alpha = 2});
+                               }};
+constexpr library_request c2c{fft::c2c::name, dtype::c64,
+                              [](device&, const library_actor& where, const any_tensor& operand) {
+                                return where.ask(fft::c2c{.in = operand, .out = operand});
+                              }};
+constexpr library_request uniform{
+    rng::uniform::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(rng::uniform{.to = operand});
+    }};
+constexpr library_request xorwow_bits{
+    rng::bits::name, dtype::u32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(rng::bits{.to = operand, .from = {.type = rng::generator_type::xorwow}});
+    }};
+
+constexpr library_request matmul{
+    blaslt::matmul::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      constexpr std::int64_t side = 64;
+      // Elsewhere for an operand of another length, so that it is another request.
+      const std::int64_t begin = operand.count() % 1024 * side;
+      const auto part = [&](std::int64_t i) {
+        return operand.slice(0, begin + i * side * side, begin + (i + 1) * side * side)
+            .value()
+            .reshape({side, side})
+            .value();
+      };
+      return where.ask(blaslt::matmul{.a = part(0), .b = part(1), .d = part(2)});
+    }};
+
+// A kernel of the user's own, whose pointer is the one that has gone bad.
+future<void> launch_own_kernel(device& gpu, const library_actor& where, const any_tensor& operand) {
+  static const jit::kernel add_one = [&] {
+    jit::compiler compiler({.disk_cache = false});
+    const auto made = compiler
+                          .compile({.text = "template <class T> __global__ void add_one(T* x) "
+                                            "{ x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }",
+                                    .names = {"add_one<float>"},
+                                    .architecture = jit::architecture_of(gpu).value()})
+                          .get();
+    return jit::load(gpu, made).value().kernel("add_one<float>").value();
+  }();
+  return where.ask(jit::launch{.kernel = add_one,
+                               .grid = {.x = 16},
+                               .block = {.x = 256},
+                               .arguments = {jit::updates(operand)}});
+}
+constexpr library_request own_kernel{jit::launch::name, dtype::f32, launch_own_kernel};
+
+constexpr fault_case in_own_kernel{.name = "in_jit", .way = way::library, .library = &own_kernel};
+
+constexpr fault_case of_libraries[] = {
+    {.name = "in_blas", .way = way::library, .library = &scal},
+    {.name = "in_blaslt", .way = way::library, .library = &matmul},
+    {.name = "in_fft", .way = way::library, .library = &c2c},
+    {.name = "in_rng", .way = way::library, .library = &uniform},
+    {.name = "in_rng_xorwow", .way = way::library, .library = &xorwow_bits},
+};
+
+// Made of a request whose kind depends on the backend.
+std::vector<fault_case> composed(kind usual) {
+  return {{.name = "during_recovery", .way = way::recovery, .kind = usual},
+          {.name = "poison", .way = way::poison, .kind = usual},
+          {.name = "two_tenants", .way = way::neighbour, .kind = usual}};
+}
+
+std::vector<fault_case> all_of(backend_kind backend) {
+  const bool has_kernels = backend == backend_kind::cuda;
+  std::vector<fault_case> all;
+  if (has_kernels) all.assign(std::begin(of_kernels), std::end(of_kernels));
+  all.insert(all.end(), std::begin(of_all), std::end(of_all));
+  // What stands in for a GPU has no libraries.
+  if (plugin_under_test().empty()) {
+    all.insert(all.end(), std::begin(of_libraries), std::end(of_libraries));
+    if (has_kernels) all.push_back(in_own_kernel);
+  }
+  const std::vector<fault_case> more =
+      composed(has_kernels ? kind::unmapped_address : kind::segmentation_fault);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+std::span<const fault_case> cases_of(backend_kind backend) {
+  static const std::vector<fault_case> cuda = all_of(backend_kind::cuda);
+  static const std::vector<fault_case> cpu = all_of(backend_kind::cpu);
+  return backend == backend_kind::cuda ? cuda : cpu;
+}
+
+const fault_case* find_case(backend_kind backend, std::string_view name) {
+  const std::span<const fault_case> all = cases_of(backend);
+  const auto found = std::ranges::find(all, name, &fault_case::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string plugin_under_test() {
+  const char* const path = std::getenv("TROUPE_TEST_PLUGIN");
+  return path != nullptr ? path : "";
+}
+
+backend_kind backend_under_test() {
+  if (!plugin_under_test().empty()) return backend_kind::cuda;
+  const char* const text = std::getenv("TROUPE_BACKEND");
+  const std::string_view wanted(text != nullptr ? text : "");
+  if (wanted == "cuda") return backend_kind::cuda;
+  if (wanted == "cpu") return backend_kind::cpu;
+  return read_card() ? backend_kind::cuda : backend_kind::cpu;
+}
+
+std::string_view name_of(backend_kind backend) {
+  if (!plugin_under_test().empty()) return "queues";
+  return backend == backend_kind::cuda ? "cuda" : "cpu";
+}
+
+fault::inject injection(fault::kind what, const any_tensor& frozen, const any_tensor& output) {
+  return {
+      .what = what, .target = what == kind::write_frozen ? frozen : any_tensor(), .output = output};
+}
+
+request_options options_of(fault::kind what) {
+  if (what == kind::hang) return {.run_limit = hang_limit};
+  return {};
+}
+
+}  // namespace troupe::gpu_test

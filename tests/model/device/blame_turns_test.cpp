@@ -1,0 +1,181 @@
+// Who is to blame for a lost worker, and what is undefined after it.
+#include "device_turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace troupe::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(DeviceTurns, WhatIsBehindAFaultInTheOnlyBusyLaneWaitsForNoFuneral) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0);
+  send(0);
+  have_it_begin({0, 0});
+  around_.serving()->loses_its_context();
+  turn();
+  EXPECT_EQ(answer_of(0), errc::device_fault);
+  have_next_serve();
+  ASSERT_NE(around_.draining(), nullptr);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  turn();
+  EXPECT_EQ(answer_of(0), errc{});
+}
+
+TEST_F(DeviceTurns, WhatAFaultyWorkerHadInOtherLanesWaitsUntilItIsGone) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  have_two_suspects();
+  while (around_.serving()->takes_up()) {
+  }
+  EXPECT_TRUE(around_.serving()->could_begin().empty());
+  reap_and_settle();
+  EXPECT_FALSE(around_.serving()->could_begin().empty());
+}
+
+TEST_F(DeviceTurns, AFaultThatNoneOfTheSuspectsHasCausedIsUnexplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(2);
+  have_it_begin({2});
+  around_.serving()->completes(2, errc{});
+  turn();
+  have_two_suspects();
+  reap_and_settle();
+  for (const int lane : {0, 1}) {
+    EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+    have_it_begin({lane});
+    around_.serving()->completes(lane, errc{});
+    around_.time += 200ms;
+    turn();
+  }
+  const device_health found = core_->watch().health();
+  EXPECT_EQ(found.unexplained_faults, 1U);
+  const std::string& message = found.last_fault->message;
+  EXPECT_NE(message.find("Requests that ended last: model.use #0"), std::string::npos) << message;
+}
+
+TEST_F(DeviceTurns, AFaultThatASuspectCausesAgainIsExplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  have_two_suspects();
+  reap_and_settle();
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  turn();
+  have_it_begin({1});
+  around_.serving()->loses_its_context();
+  turn();
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(1), errc::device_fault);
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
+TEST_F(DeviceTurns, AFaultStaysOpenWhereASuspectExpiredInsteadOfRunningAgain) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0);
+  send(1, {.deadline = 10ms});
+  have_it_begin({0, 1});
+  around_.serving()->loses_its_context();
+  turn();
+  have_next_serve();
+  reap_and_settle();
+  around_.time += 20ms;
+  turn();
+  ASSERT_EQ(answer_of(1), errc::deadline_exceeded);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  have_it_begin({1});  // passes it over
+  for (const int lane : around_.serving()->running())
+    around_.serving()->completes(lane, errc{});
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
+TEST_F(DeviceTurns, AFaultWithNothingInFlightIsUnexplained) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  around_.serving()->loses_its_context();
+  turn();
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 1U);
+}
+
+TEST_F(DeviceTurns, AWorkerThatIsKilledIsNoFaultOfTheDevice) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0);
+  have_it_begin({0});
+  kill_worker();
+  have_next_serve();
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  around_.time += 200ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(core_->watch().health().unexplained_faults, 0U);
+}
+
+TEST_F(DeviceTurns, WhatIsPassedOverIsNoSuspect) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0, {}, {.writes = {buffer_}});
+  send(1, {.run_limit = 10ms});
+  have_it_begin({0, 1});
+  turn();
+  around_.time += 10ms;
+  turn();
+  have_next_serve();
+  around_.draining()->completes(0, errc{});
+  reap_and_settle();
+  ASSERT_EQ(answer_of(0), errc{});
+  have_it_begin({0});  // it comes past what an earlier worker has completed
+  around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+  turn();
+  send(2, {}, {.reads = {buffer_}});
+  EXPECT_EQ(answer_of(2), std::nullopt) << "what it reads is as it was written";
+}
+
+TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
+  make({.standby = false}, true);
+  send(0, {.deadline = 10ms}, {.writes = {buffer_}});
+  have_it_begin({0});
+  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  turn();
+  around_.time += 10ms;
+  turn();
+  ASSERT_EQ(answer_of(0), errc::deadline_exceeded);
+  reap_and_settle();
+  send(1, {}, {.reads = {buffer_}});
+  EXPECT_EQ(answer_of(1), errc::tainted_buffer);
+}
+
+// Stopped between a worker's loss and its reaping: its marks still say what it had begun.
+TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) {
+  make({.standby = false}, true);
+  const auto of_host = [&] {
+    return any_tensor::owned(core_->allocate(memory_space::host, 4096).value(), dtype::u8, {4096});
+  };
+  const any_tensor begun = of_host();
+  const any_tensor behind = of_host();
+  send(0, {}, {.writes = {begun}});
+  send(0, {}, {.writes = {behind}});
+  have_it_begin({0, 0});  // both are in its queue
+  around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, false, true);
+  turn();
+  ASSERT_EQ(core_->watch().state(), device_state::recovering);
+  core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
+  EXPECT_NE(begun.buffer()->state & buffer_watched, 0U);
+  EXPECT_EQ(behind.buffer()->state & buffer_watched, 0U);
+}
+
+TEST_F(DeviceTurns, ADeviceThatIsGoneIsToldOfNoFaultsAnyMore) {
+  make({.standby = false, .restarts = {.restarts = 0}}, true);
+  EXPECT_TRUE(source_->awaits_faults);
+  lose_worker();
+  ASSERT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_FALSE(source_->awaits_faults);
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,179 @@
+// What a lost worker costs, and when the next one and a standby come.
+#include "device_turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace troupe::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(DeviceTurns, ARestartAsOldAsTheWindowCounts) {
+  make({.standby = false,
+        .restarts = {.restarts = 1, .window = 100ms},
+        .backoff = {.initial = 0ms}});
+  lose_worker();
+  have_next_serve();
+  around_.time += 100ms;
+  lose_worker();
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+}
+
+TEST_F(DeviceTurns, AWorkerThatIsKilledFromOutsideCostsNoBudgetAndLongerAndLongerWaits) {
+  make({.standby = false, .restarts = {.restarts = 0}, .backoff = {.initial = 10ms}});
+  for (const auto wait : {0ms, 10ms, 20ms}) {
+    kill_worker();
+    ASSERT_EQ(core_->watch().state(), device_state::recovering);
+    EXPECT_EQ(around_.next() != nullptr, wait == 0ms);
+    around_.time += wait;
+    turn();
+    have_next_serve();
+  }
+  // What has ended well in between begins anew.
+  send(0);
+  have_it_begin({0});
+  around_.serving()->completes(0, errc{});
+  kill_worker();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AKillFromOutsideIsNeverHeldAgainstWhatRan) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  send(0);
+  send(1);
+  for (int i = 0; i < 4; ++i) {
+    have_it_begin({0, 1});
+    kill_worker();
+    have_next_serve();
+  }
+  have_it_begin({0, 1});
+  for (const int lane : {0, 1})
+    around_.serving()->completes(lane, errc{});
+  turn();
+  EXPECT_EQ(answer_of(0), errc{});
+  EXPECT_EQ(answer_of(1), errc{});
+}
+
+TEST_F(DeviceTurns, AWorkerThatARequestIsNamedForCostsNoBudget) {
+  make({.standby = false, .restarts = {.restarts = 0}, .backoff = {.initial = 0ms}});
+  for (std::int64_t number = 0; number < 3; ++number) {
+    send(0, {}, {.number = number});
+    have_it_begin({0});
+    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+    turn();
+    ASSERT_EQ(answer_of(0), errc::device_fault);
+    have_next_serve();
+  }
+}
+
+// That it was named shows only when it is reaped.
+TEST_F(DeviceTurns, WhatALossTurnsOutNotToCostIsGivenBack) {
+  make({.standby = false, .restarts = {.restarts = 1}, .backoff = {.initial = 0ms}}, true);
+  for (std::int64_t number = 0; number < 3; ++number) {
+    send(0, {}, {.number = number});
+    have_it_begin({0});
+    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, true);
+    turn();
+    reap_and_settle();
+    ASSERT_EQ(answer_of(0), errc::device_fault);
+    have_next_serve();
+  }
+  lose_worker();
+  have_next_serve();
+  lose_worker();
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+}
+
+TEST_F(DeviceTurns, AWorkerThatComesAfterSeveralWereLostBeginsWithOneRequest) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  for (int i = 0; i < 3; ++i) {
+    lose_worker();
+    have_next_serve();
+  }
+  for (std::uint8_t lane = 0; lane < 3; ++lane)
+    send(lane);
+  have_it_begin({0});
+  EXPECT_TRUE(around_.serving()->could_begin().empty());
+  around_.serving()->completes(0, errc{});
+  have_it_begin({1, 2});
+}
+
+TEST_F(DeviceTurns, ADeviceThatHasNeverHadAWorkerIsGivenUpSoon) {
+  make_unready({.standby = false, .backoff = {.initial = 0ms}});
+  for (int i = 0; i < 4; ++i) {
+    turn();
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::device_unavailable});
+    turn();
+  }
+  EXPECT_EQ(core_->watch().state(), device_state::stopped);
+  EXPECT_EQ(core_->watch().stop_reason().code, errc::device_unavailable);
+}
+
+TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {
+  make({.standby = true, .backoff = {.initial = 10s}});
+  around_.next()->fails_to_start({.code = errc::system_error});
+  turn();
+  ASSERT_EQ(around_.next(), nullptr);
+  lose_worker();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AStandbyThatFailsNowAndThenIsReplacedEachTime) {
+  make(
+      {.standby = true, .restarts = {.restarts = 1, .window = 100ms}, .backoff = {.initial = 1ms}});
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::system_error});
+    turn();
+    around_.time += 101ms;
+    turn();
+  }
+  EXPECT_EQ(core_->watch().generation(), 1u);
+}
+
+TEST_F(DeviceTurns, AStandbyThatFailsTooOftenWithinTheWindowIsGivenUpUntilTheNextLoss) {
+  make({.standby = true, .restarts = {.restarts = 2, .window = 1s}, .backoff = {.initial = 1ms}});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_NE(around_.next(), nullptr) << i;
+    around_.next()->fails_to_start({.code = errc::system_error});
+    turn();
+    around_.time += 10ms;
+    turn();
+  }
+  EXPECT_EQ(around_.next(), nullptr);
+  lose_worker();
+  have_next_serve();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AStandbyIsStartedOnceTheLostWorkerIsGone) {
+  make({.standby = true}, true);
+  around_.next()->becomes_ready();
+  turn();
+  around_.serving()->loses_its_context();
+  turn();
+  ASSERT_NE(around_.serving(), nullptr);  // the one that was the standby
+  EXPECT_EQ(around_.next(), nullptr);
+  reap_and_settle();
+  EXPECT_NE(around_.next(), nullptr);
+}
+
+TEST_F(DeviceTurns, AStandbyIsStartedThoughTheLostWorkerDoesNotEnd) {
+  make({.standby = true}, true);
+  around_.next()->becomes_ready();
+  turn();
+  around_.serving()->loses_its_context();
+  turn();
+  around_.time = core_->watch().next_turn();
+  turn();
+  const simulated_worker* const standby = around_.next();
+  ASSERT_NE(standby, nullptr);
+  reap_and_settle();
+  EXPECT_EQ(around_.next(), standby);
+}
+
+}  // namespace
+}  // namespace troupe::model

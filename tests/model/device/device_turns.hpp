@@ -1,0 +1,117 @@
+#pragma once
+
+#include "device/submission/device_core.hpp"
+#include "device_simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe::model {
+
+// What the device thread does in one turn, with workers that do as the test says.
+class DeviceTurns : public ::testing::Test {
+ protected:
+  void make(const device_config& config, bool own_memory = false) {
+    make_unready(config, own_memory);
+    turn();
+    have_next_serve();
+  }
+  void make_unready(device_config config, bool own_memory = false) {
+    config.mailbox_bytes = 4096;
+    config.memory_limit_bytes = 64 << 20;
+    config.backoff.jitter = 0;
+    told_ = std::make_unique<device_model>(
+        device_model::limits{config.restarts, config.backoff, around_.time});
+    around_.told = told_.get();
+    host_ = memory_pool::create(
+                {.space = memory_space::host, .limit_bytes = 1 << 20, .granule_bytes = 4096})
+                .value();
+    chosen_backend backend{.plugin = "simulated", .description = {.name = "simulated"}};
+    if (own_memory) backend.source = source_;
+    core_ = device_core::create_with(std::move(backend), 0, config, host_, around_).value();
+    buffer_ =
+        any_tensor::owned(core_->allocate(memory_space::device, 4096).value(), dtype::u8, {4096});
+  }
+  ~DeviceTurns() override {
+    buffer_ = {};
+    core_.reset();
+  }
+
+  void turn() { core_->watch().take_turn(); }
+  void have_next_serve() {
+    around_.next()->becomes_ready();
+    turn();
+    ASSERT_NE(around_.serving(), nullptr);
+  }
+  // Where nothing runs there is nobody to name.
+  void lose_worker() {
+    around_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
+    turn();
+  }
+  void kill_worker() {
+    around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
+    turn();
+  }
+  // Its answer is found under its lane.
+  void send(std::uint8_t lane, const request_options& options = {}, use request = {}) {
+    (void)core_->send(request_type_of<use>(), &request, options, lane,
+                      [this, lane](const std::byte*, error* failure) {
+                        answers_[lane] = failure != nullptr ? failure->code : errc{};
+                      });
+  }
+  [[nodiscard]] std::optional<errc> answer_of(std::uint8_t lane) const {
+    const auto found = answers_.find(lane);
+    return found == answers_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void have_it_begin(std::initializer_list<int> lanes_to_begin) {
+    while (around_.serving()->takes_up()) {
+    }
+    for (const int lane : lanes_to_begin)
+      around_.serving()->begins(lane);
+  }
+  // Each has begun in a lane of its own, and the context is lost to one of them.
+  void have_two_suspects() {
+    send(0);
+    send(1);
+    have_it_begin({0, 1});
+    around_.serving()->loses_its_context();
+    turn();
+    have_next_serve();
+  }
+  // The request is named for the end of its worker.
+  void have_it_crash(const use& request, const request_options& options = {}) {
+    send(0, options, request);
+    have_it_begin({0});
+    around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+    turn();
+    ASSERT_EQ(answer_of(0), errc::device_fault);
+    answers_.clear();
+    have_next_serve();
+  }
+  void have_it_end_well(std::uint8_t lane) {
+    have_it_begin({lane});
+    around_.serving()->completes(lane, errc{});
+    turn();
+  }
+  [[nodiscard]] std::vector<quarantined_request> quarantine() {
+    return core_->completions().quarantine().list();
+  }
+  void reap_and_settle() {
+    around_.draining()->can_be_reaped();
+    turn();
+  }
+
+  simulated_environment around_{0};
+  std::unique_ptr<device_model> told_;
+  std::shared_ptr<memory_pool> host_;
+  std::shared_ptr<simulated_source> source_ = std::make_shared<simulated_source>(false);
+  std::shared_ptr<device_core> core_;
+  any_tensor buffer_;
+  std::map<std::uint8_t, errc> answers_;
+};
+
+}  // namespace troupe::model
