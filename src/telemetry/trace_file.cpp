@@ -21,7 +21,7 @@ double microseconds(std::chrono::nanoseconds t) noexcept {
   return static_cast<double>(t.count()) / 1000;
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -65,8 +65,8 @@ struct trace_file::parts {
     name_track(r.device, r.lane);
     event(fmt::format(
         R"({{"ph":"i","s":"t","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"id":{},"error":{}}}}})",
-        quoted(r.name), what, r.device, r.lane, microseconds(r.sent.time_since_epoch()), r.id,
-        quoted(failure != nullptr ? failure->to_string() : std::string())));
+        json_text(r.name), what, r.device, r.lane, microseconds(r.sent.time_since_epoch()), r.id,
+        json_text(failure != nullptr ? failure->to_string() : std::string())));
   }
 };
 
@@ -109,11 +109,11 @@ void trace_file::after_completion(const traced_request& r, const request_times& 
     const auto begin = r.sent + times.queue;
     parts_->event(fmt::format(
         R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"id":{},"generation":{},"queue_us":{:.3f},"launch_us":{:.3f},"device_us":{:.3f},"wake_us":{:.3f},"error":{}}}}})",
-        quoted(r.name), failure != nullptr ? "failed" : "done", r.device, r.lane,
+        json_text(r.name), failure != nullptr ? "failed" : "done", r.device, r.lane,
         microseconds(begin.time_since_epoch()), microseconds(now - times.wake - begin), r.id,
         r.generation, microseconds(times.queue), microseconds(times.launch),
         microseconds(times.device), microseconds(times.wake),
-        quoted(failure != nullptr ? failure->to_string() : std::string())));
+        json_text(failure != nullptr ? failure->to_string() : std::string())));
   } catch (const std::exception&) {  // see `event`
   }
 }

@@ -17,6 +17,7 @@
 #include <troupe/blas/level1.hpp>
 #include <troupe/blas/level1_reductions.hpp>
 #include <troupe/blas/level3.hpp>
+#include <troupe/device/device_description.hpp>
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/memory/copy.hpp>

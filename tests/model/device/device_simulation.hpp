@@ -6,6 +6,8 @@
 #include "worker/intake/inbox.hpp"
 #include "worker/threads/hazards.hpp"
 
+#include <troupe/device/device_description.hpp>
+
 #include <csignal>
 #include <deque>
 #include <functional>
