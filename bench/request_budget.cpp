@@ -8,6 +8,7 @@
 #include <troupe/blas/level3.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/lane/marker.hpp>
+#include <troupe/plugin/executor.hpp>
 
 #include <atomic>
 #include <string>

@@ -57,7 +57,8 @@ bool copy_reply(const worker_header* segment, std::uint32_t capacity, std::uint1
   if (to.slot.ticket != ticket) return false;
   const std::size_t bytes = bytes_of(to.slot);
   if (to.slot.heap_place == 0) {
-    to.is_whole = bytes <= sizeof(to.slot.bytes);
+    // An error's texts end with the slot, whatever it says of them.
+    to.is_whole = to.slot.code != 0 || bytes <= sizeof(to.slot.bytes);
     return true;
   }
   const std::size_t begin = (std::size_t{to.slot.heap_place} - 1) * heap_unit;

@@ -75,7 +75,7 @@ void run(troupe::device& gpu, std::int64_t n) {
       gpu.ask(troupe::blas::scal{.x = gpu.tensor<float>({8}).value(), .alpha = 2.0f}).wait_for(5s),
       "one on another tensor does not");
   add(mapped.data<float>(), n, 4);
-  mapped.give_back();
+  mapped.unmap();
   expect(later.get_result().has_value(), "it goes on when the tensor is given back");
   expect(here_are(gpu, other, 7), "and sees what the program's kernel wrote");
 
@@ -85,7 +85,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   expect(!fault && fault.error().code == troupe::errc::device_fault, "a worker is lost meanwhile");
   add(kept.data<float>(), n, 1);
   expect(all_are(kept.data<float>(), n, 8), "and the program's kernels go on");
-  kept.give_back();
+  kept.unmap();
   expect(here_are(gpu, t, 8), "the next worker sees what they wrote");
 
   // Again and again, both ways.
@@ -94,7 +94,7 @@ void run(troupe::device& gpu, std::int64_t n) {
     (void)gpu.tell(troupe::memory::fill{.to = t, .value = i});
     auto each = gpu.map(t, troupe::access::update).get();
     add(each.data<float>(), n, 0.5f);
-    each.give_back();
+    each.unmap();
     right = here_are(gpu, t, static_cast<float>(i) + 0.5f);
   }
   expect(right, "100 times in turn");
@@ -121,7 +121,7 @@ void lend_the_undefined(troupe::device& gpu) {
   const troupe::memory::copy read{.from = t, .to = other};
   const auto refused = gpu.ask(read).get_result();
   expect(!refused && refused.error().code == troupe::errc::tainted_buffer, "nobody has written it");
-  gpu.map(t, troupe::access::write).get().give_back();
+  gpu.map(t, troupe::access::write).get().unmap();
   expect(gpu.ask(read).get_result().has_value(), "somebody had it");
 }
 
@@ -144,7 +144,7 @@ int main() {
     auto t = gpu.tensor<float>({count}).value();
     constexpr int times = 200;
     for (int i = 0; i < times; ++i)
-      gpu.map(t, troupe::access::update).get().give_back();
+      gpu.map(t, troupe::access::update).get().unmap();
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     std::printf("a lease costs %.1f us\n", took.count() / times);
   } catch (const troupe::failure& failure) {

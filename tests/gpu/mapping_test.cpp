@@ -81,7 +81,7 @@ TEST_P(Lease, IsSeenByRequestsAfterIt) {
   EXPECT_FALSE(doubled.wait_for(30ms)) << "it has to wait";
   for (std::int64_t i = 0; i < count; ++i)
     mapped.data<float>()[i] = 5;
-  mapped.give_back();
+  mapped.unmap();
   EXPECT_EQ(mapped.address(), nullptr);
   ASSERT_TRUE(doubled.get_result());
   std::vector<float> here(count);
@@ -98,10 +98,10 @@ TEST_P(Lease, ToReadLetsOtherReadersGoOn) {
   EXPECT_TRUE(gpu_.copy(t_, std::span(here)).get_result());
   auto written = gpu_.ask(memory::fill{.to = t_, .value = 4});
   EXPECT_FALSE(written.wait_for(30ms));
-  mapped.give_back();
+  mapped.unmap();
   EXPECT_FALSE(written.wait_for(30ms)) << "the other one still reads";
   EXPECT_EQ(again.data<float>()[7], 2.0f);
-  again.give_back();
+  again.unmap();
   EXPECT_TRUE(written.get_result());
 }
 
@@ -134,7 +134,7 @@ TEST_P(Lease, WaitsOnlyAsLongAsThePatience) {
   auto second = gpu_.map(t_, access::update, 20ms).get_result();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, errc::deadline_exceeded);
-  first.give_back();
+  first.unmap();
   EXPECT_TRUE(gpu_.map(t_, access::update, 10s).get_result()) << "the second one is out of the way";
 }
 
@@ -150,7 +150,7 @@ TEST_P(Lease, IsNotHeldUpByOneThatWaitedInVainForAnotherTensor) {
   const auto none_left = gpu_.map(other_, access::update, 10s).get_result();
   ASSERT_FALSE(none_left);
   EXPECT_EQ(none_left.error().code, errc::mailbox_full);
-  first.give_back();
+  first.unmap();
   // What waited in vain is gone now, and its places are others' again.
   std::vector<mapped_tensor> mapped;
   const auto give_up = std::chrono::steady_clock::now() + 10s;
@@ -217,7 +217,7 @@ TEST_P(Lease, OutlivesTheWorkerThatHeldItsPlace) {
   }
   for (std::int64_t i = 0; i < count; ++i)
     mapped.data<float>()[i] = 7;
-  mapped.give_back();
+  mapped.unmap();
   ASSERT_TRUE(waiting.get_result());
   std::vector<float> here(count);
   gpu_.copy(t_, std::span(here)).get();
@@ -243,7 +243,7 @@ TEST_P(Lease, ManyAfterEachOtherKeepTheOrder) {
     auto mapped = gpu_.map(t_, access::update).get();
     ASSERT_EQ(mapped.data<float>()[0], static_cast<float>(2 * i));
     mapped.data<float>()[0] += 1;
-    mapped.give_back();
+    mapped.unmap();
     (void)gpu_.tell(blas::axpy{.x = one, .y = t_.slice(0, 0, 1).value(), .alpha = 1.0f});
   }
 }

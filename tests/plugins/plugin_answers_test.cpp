@@ -4,6 +4,7 @@
 
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/memory/fill.hpp>
+#include <troupe/plugin/executor.hpp>
 
 #include <dlfcn.h>
 

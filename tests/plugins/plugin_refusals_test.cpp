@@ -3,6 +3,7 @@
 #include "plugin_device.hpp"
 
 #include <troupe/lane/marker.hpp>
+#include <troupe/plugin/executor.hpp>
 
 #include <unistd.h>
 
