@@ -1,6 +1,8 @@
 // Bytes that claim to be a request: whatever is taken for good lies within the memory it may use,
 // is validated and printed without touching that memory, and is written back as the same bytes.
+// Some inputs are drawn from the descriptions, valid and spoiled, so that every field is reached.
 #include "os/shared_memory.hpp"
+#include "random_requests.hpp"
 #include "request/built_in_requests.hpp"
 #include "request/description_text.hpp"
 #include "wire/codec.hpp"
@@ -21,7 +23,7 @@ constexpr std::size_t space_bytes = 1 << 16;
 class same_places final : public wire::operand_source {
  public:
   explicit same_places(const std::vector<wire::operand>& operands) : operands_(operands) {}
-  result<place> locate(std::string_view, any_tensor&, troupe::access role) override {
+  result<place> locate(std::string_view, const any_tensor&, troupe::access role) override {
     if (next_ == operands_.size() || operands_[next_].role != role) std::abort();
     const wire::operand& o = operands_[next_++];
     return place{.buffer = o.buffer, .space = o.space, .offset = o.begin};
@@ -30,6 +32,14 @@ class same_places final : public wire::operand_source {
  private:
   const std::vector<wire::operand>& operands_;
   std::size_t next_ = 0;
+};
+
+/// Each at the start of its space: what is drawn is small.
+class at_the_start final : public wire::operand_source {
+ public:
+  result<place> locate(std::string_view, const any_tensor& t, troupe::access) override {
+    return place{.buffer = 1, .space = t.space(), .offset = 0};
+  }
 };
 
 // Address space without memory: a look at it ends the fuzzer.
@@ -42,6 +52,28 @@ const wire::address_ranges& ranges() {
 }
 
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned int seed) {
+  testing_requests::random_requests draw(seed);
+  auto& random = draw.generator();
+  if (random() % 4 != 0 || most < 2) return LLVMFuzzerMutate(data, size, most);
+  const auto types = built_in_requests();
+  const std::size_t which = random() % types.size();
+  worker::request_room room;
+  void* request = room.emplace(*types[which]);
+  draw.fill(*types[which], request);
+  for (auto wrong = random() % 3; wrong > 0; --wrong)
+    draw.spoil(*types[which], request);
+  at_the_start source;
+  const auto bytes = std::as_writable_bytes(std::span(data, most)).subspan(1);
+  const auto used = wire::encode(*types[which], request, bytes, source);
+  if (!used || *used > bytes.size()) return LLVMFuzzerMutate(data, size, most);
+  data[0] = static_cast<std::uint8_t>(which);
+  return *used + 1;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

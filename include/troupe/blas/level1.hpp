@@ -25,6 +25,22 @@ struct TROUPE_EXPORT axpy {
   static void describe(description<axpy>& d);
 };
 
+/// Adds multiples of two vectors: y = alpha · x + beta · y.
+///
+/// Updates y, or overwrites it if beta is zero; reads x unless alpha is zero. Types: f32, f64, c64,
+/// c128; f16 and bf16, computed in f32. Source: the BLAS Technical Forum's AXPBY.
+struct TROUPE_EXPORT axpby {
+  static constexpr std::string_view name = "blas.axpby";
+  using reply = void;
+
+  any_tensor x{};
+  any_tensor y{};
+  scalar alpha = 1;
+  scalar beta = 1;
+
+  static void describe(description<axpby>& d);
+};
+
 /// Multiplies a vector by a factor: x = alpha · x.
 ///
 /// Updates x; NaNs stay NaNs, also with alpha = 0. Types: f32, f64, c64, c128; f16 and bf16,

@@ -56,8 +56,7 @@ class device_core {
   [[nodiscard]] static result<std::shared_ptr<device_core>> create(
       std::int32_t ordinal, const device_config& config, std::shared_ptr<memory_pool> host_memory,
       std::span<const std::string> uuids_in_use = {});
-  /// The same with a backend that was chosen, and among supervisor_environment that may not be the
-  /// real ones.
+  /// The same with a backend that was chosen, in an environment that a test may simulate.
   [[nodiscard]] static result<std::shared_ptr<device_core>> create_with(
       chosen_backend backend, std::int32_t ordinal, const device_config& config,
       std::shared_ptr<memory_pool> host_memory, supervisor_environment& around);

@@ -238,7 +238,7 @@ class supervisor final {
 
   // A worker is lost: supervisor_loss.cpp.
   void lose_active(sign_of_loss sign);
-  [[nodiscard]] bool is_lent(std::optional<std::uint64_t> ticket) const;
+  [[nodiscard]] bool is_mapping_of(std::optional<std::uint64_t> ticket) const;
   [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
                                                const os::exit_report& report) const;
   [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,

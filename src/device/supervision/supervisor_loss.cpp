@@ -44,7 +44,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   sign.why.generation = generation();
   if (!active_->is_process()) return condemn(std::move(sign.why));
 
-  if (is_lent(sign.what.culprit_ticket)) {
+  if (is_mapping_of(sign.what.culprit_ticket)) {
     sign.what.culprit_ticket.reset();
     sign.what.culprit_known = false;
   }
@@ -101,7 +101,7 @@ void supervisor::lose_active(sign_of_loss sign) {
 
 // Whoever seems to be the only one that runs may be a tensor that is mapped, and never did
 // anything.
-bool supervisor::is_lent(std::optional<std::uint64_t> ticket) const {
+bool supervisor::is_mapping_of(std::optional<std::uint64_t> ticket) const {
   if (!ticket) return false;
   reactor& completions = parts_.completions;
   completions.take_role();
@@ -155,7 +155,7 @@ std::pair<loss, error> supervisor::explain(const incarnation& worker,
     what.culprit_ticket = only_one_called(*worker.segment());
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);
   }
-  if (is_lent(what.culprit_ticket)) what.culprit_ticket.reset();
+  if (is_mapping_of(what.culprit_ticket)) what.culprit_ticket.reset();
   what.of_process = !what.from_outside && !what.doubtful && !what.culprit_ticket;
   why.device = parts_.ordinal;
   why.generation = generation();

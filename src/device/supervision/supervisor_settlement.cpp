@@ -27,8 +27,8 @@ void supervisor::note_begun() {
         completions.mark_can_be(r.lane) ? completions.started(r.lane) : completions.given(r.lane);
     const bool begun = is_held ? of_draining->can_have_begun(held.front()) : given >= r.place;
     if (is_held) held = held.subspan(1);
-    const bool is_lent = mapped.hold_back(r);
-    if (!is_lent && !r.withdrawn && begun) r.interrupted = true;
+    const bool runs_nothing = mapped.hold_back(r);
+    if (!runs_nothing && !r.withdrawn && begun) r.interrupted = true;
   }
 }
 
@@ -51,7 +51,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
     parts_.requests.header(slot).held.store(wire::hold::until_released, std::memory_order_relaxed);
   }
   completions.detach();
-  // Who is known to be guilty need not wait for the funeral.
+  // Fail the known culprit now; do not wait until the process is reaped.
   for (draining_worker::held_request& held : draining.held) {
     if (held.ticket != sign.what.culprit_ticket) continue;
     held.accused = true;

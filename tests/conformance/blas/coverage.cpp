@@ -12,7 +12,7 @@ const must_cover blas(
          {f32, f64, c64, c128, f16, bf16, i8}},
         {"gemv_batched trsm_batched", {f32, f64, c64, c128}},
         {"getrf_batched getrs_batched getri_batched geqrf_batched", {f32, f64, c64, c128}},
-        {"axpy scal nrm2", {f32, f64, c64, c128, f16, bf16}},
+        {"axpy axpby scal nrm2", {f32, f64, c64, c128, f16, bf16}},
         {"dot", {f32, f64, f16, bf16}},
         {"rotm rotmg ger spr spr2", {f32, f64}},
         {"copy swap rot rotg asum iamax iamin", {f32, f64, c64, c128}},

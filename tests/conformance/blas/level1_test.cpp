@@ -60,6 +60,19 @@ TEST(BlasLevel1, AxpyByZeroReadsNothing) {
   }
 }
 
+TEST(BlasLevel1, AxpbyAddsMultiplesOfBoth) {
+  for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
+    auto& x = s.vector(type, n, step.x);
+    auto& y = s.vector(type, n, step.y);
+    const scalar alpha = factor(type, 1.5, -0.75);
+    const scalar beta = factor(type, -0.5, 1.25);
+    s.run(blas::axpby{.x = x.view, .y = y.view, .alpha = alpha, .beta = beta});
+    const matrix added = as_number(alpha) * x.before();
+    const matrix kept = as_number(beta) * y.before();
+    s.expect(y, added + kept, magnitude(added) + magnitude(kept), 2, computed_in(type));
+  });
+}
+
 TEST(BlasLevel1, ScalMultiplies) {
   for_each_case(with_halves, [](scene& s, dtype type, std::int64_t n, strides step) {
     auto& x = s.vector(type, n, step.x);

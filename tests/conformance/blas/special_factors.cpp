@@ -30,6 +30,11 @@ TEST(BlasFactors, OfLevel1SpoilOrAreNotRead) {
     auto& y = s.vector(type, n);
     return weighed<blas::axpy>{{.x = x.view, .y = y.view}, y, {&x}};
   });
+  check_factors(with_halves, everything, [](scene& s, dtype type, std::int64_t n, layout) {
+    auto& x = s.vector(type, n, 2);
+    auto& y = s.vector(type, n);
+    return weighed<blas::axpby>{{.x = x.view, .y = y.view}, y, {&x}};
+  });
 }
 
 /// A matrix and two vectors.

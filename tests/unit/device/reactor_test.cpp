@@ -73,7 +73,11 @@ class DeviceReactor : public testing::Test {
   std::shared_ptr<mailbox> requests_ = mailbox::create(capacity, 0).value();
   std::shared_ptr<os::unique_fd> wakes_ =
       std::make_shared<os::unique_fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  request_type type_{.name = "test.request"};
+  request_type type_ = [] {
+    request_type t;
+    t.name = "test.request";
+    return t;
+  }();
   os::mapping segment_pages_;
   wire::worker_header* segment_ = nullptr;
   reactor::handle reactor_;

@@ -79,7 +79,11 @@ class TaintWatch : public testing::Test {
   std::shared_ptr<memory_pool> device_ = make_pool(memory_space::device);
   std::shared_ptr<memory_pool> host_ = make_pool(memory_space::host);
   std::array<record, 16> records_;
-  request_type type_{.name = "test.request"};
+  request_type type_ = [] {
+    request_type t;
+    t.name = "test.request";
+    return t;
+  }();
   taint_watch watch_{records_, device_, host_};
   std::size_t sent_ = 1;
 };

@@ -75,6 +75,16 @@ TEST_F(WorkerStreamMarks, TellARequestThatUpdatesInPlaceFromItsNeighbours) {
   EXPECT_EQ(device_.marks, 3);
 }
 
+// What its kernels find out must not be taken for another one's.
+TEST_F(WorkerStreamMarks, AreNotSharedByARequestThatMayFailLate) {
+  operation late = *stage_.operations.find(request_type_of<step>().id);
+  late.fails_late = true;
+  stage_.operations.insert(late);
+  for (int i = 0; i < 3; ++i)
+    stage_.tell({.reads = stage_.kib(0, 1), .writes = stage_.kib(2, 1), .number = 1}, 0);
+  EXPECT_EQ(marks_for(0, 3), 3);
+}
+
 TEST_F(WorkerStreamMarks, ComeBeforeARequestThatOverwritesWhatOneOfThemHasRead) {
   stage_.tell({.reads = stage_.kib(0, 2), .writes = stage_.kib(4, 1), .number = 1}, 0);
   stage_.tell({.writes = stage_.kib(1, 1), .number = 2}, 0);

@@ -38,6 +38,38 @@ result<void> run_axpy(const blas::axpy& r, lane_context&) {
 }
 
 template <class Half>
+void axpby_half(const blas::axpby& r) {
+  const float alpha = r.alpha.as<float>();
+  const float beta = r.beta.as<float>();
+  half_block x;
+  half_block y;
+  for (std::int64_t from = 0; from < r.y.extent(0); from += half_block::capacity) {
+    const std::int64_t n = y.read<Half>(r.y, from);
+    x.read<Half>(r.x, from);
+    for (std::int64_t i = 0; i < n; ++i)
+      y.values[i] = scaled(alpha, x.values[i]) + scaled(beta, y.values[i]);
+    y.write<Half>(r.y, from);
+  }
+}
+
+// By hand: OpenBLAS reads what has a factor of 0.
+result<void> run_axpby(const blas::axpby& r, lane_context&) {
+  if (r.y.type() == dtype::f16) axpby_half<f16>(r);
+  if (r.y.type() == dtype::bf16) axpby_half<bf16>(r);
+  for_classic_type(r.y.type(), [&]<class T>(T) {
+    const T alpha = r.alpha.as<T>();
+    const T beta = r.beta.as<T>();
+    const T* const x = r.x.data<T>();
+    T* const y = r.y.data<T>();
+    for (std::int64_t i = 0; i < r.y.extent(0); ++i) {
+      T& to = y[i * increment(r.y)];
+      to = scaled(alpha, x[i * increment(r.x)]) + scaled(beta, to);
+    }
+  });
+  return {};
+}
+
+template <class Half>
 void scal_half(const blas::scal& r) {
   const float alpha = r.alpha.as<float>();
   half_block x;
@@ -85,6 +117,7 @@ result<void> run_swap(const blas::swap& r, lane_context&) {
 
 const plugin_operations operations([](operation_table& table) {
   table.add<blas::axpy>(run_axpy, effort::by_size);
+  table.add<blas::axpby>(run_axpby, effort::by_size);
   table.add<blas::scal>(run_scal, effort::by_size);
   table.add<blas::copy>(run_copy, effort::by_size);
   table.add<blas::swap>(run_swap, effort::by_size);

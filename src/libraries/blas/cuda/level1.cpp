@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "libraries/blas/cuda/kernels/combine.hpp"
 #include "libraries/blas/cuda/kernels/vectors.hpp"
 #include "libraries/blas/cuda/routines.hpp"
 #include "libraries/blas/requests/factors.hpp"
@@ -33,6 +34,19 @@ result<void> run_axpy(const blas::axpy& r, lane& where) {
     return routines<T>::axpy(*handle, r.x.extent(0), &alpha, r.x.data<T>(), increment(r.x),
                              r.y.data<T>(), increment(r.y));
   });
+}
+
+// cuBLAS has none.
+result<void> run_axpby(const blas::axpby& r, lane& where) {
+  if (r.y.empty()) return {};
+  const dtype type = r.y.type();
+  const auto vector = [](const any_tensor& t) {
+    return batch_place{.first = t.address(), .row = increment(t)};
+  };
+  const auto factor = [&](const scalar& f) { return blas::vanishes(f, type) ? scalar(0) : f; };
+  return combine(where, type, {.rows = r.y.extent(0), .columns = 1}, vector(r.y),
+                 {.place = vector(r.x), .factor = factor(r.alpha)},
+                 {.place = vector(r.y), .factor = factor(r.beta)});
 }
 
 template <class Half>
@@ -84,6 +98,7 @@ result<void> run_swap(const blas::swap& r, lane& where) {
 
 const plugin_operations operations([](operation_table& table) {
   add<blas::axpy>(table, run_axpy);
+  add<blas::axpby>(table, run_axpby);
   add<blas::scal>(table, run_scal);
   add<blas::copy>(table, run_copy);
   add<blas::swap>(table, run_swap);

@@ -15,6 +15,18 @@ void axpy::describe(description<axpy>& d) {
   d.factors({&axpy::alpha}, &axpy::x);
 }
 
+void axpby::describe(description<axpby>& d) {
+  const extent n = d.size("n");
+  d.about("Adds multiples of two vectors: y = alpha · x + beta · y.", "BLAS Technical Forum AXPBY");
+  d.reads("x", &axpby::x, {n}, "vector that is added; not read where alpha is 0");
+  d.value("alpha", &axpby::alpha, "factor of x");
+  d.value("beta", &axpby::beta, "factor of the old y");
+  d.updates("y", &axpby::y, {n}, "result").old_content_unless(d.zero(&axpby::beta));
+  d.layouts(layout::vector, {&axpby::x, &axpby::y});
+  d.same_type({&axpby::x, &axpby::y}, classic_and_half_types);
+  d.factors({&axpby::alpha, &axpby::beta}, &axpby::x);
+}
+
 void scal::describe(description<scal>& d) {
   const extent n = d.size("n");
   d.about("Multiplies a vector by a factor: x = alpha · x.", "BLAS xSCAL");
