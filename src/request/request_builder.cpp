@@ -219,7 +219,7 @@ request_builder& request_builder::tensors(std::string_view name, access role, sh
   parts_->fields.builder().add_tensor(field_kind::tensors, name, offset, role, s, text);
   return *this;
 }
-request_builder& request_builder::value(std::string_view name, default_value otherwise,
+request_builder& request_builder::value(std::string_view name, const default_value& otherwise,
                                         std::string_view text) {
   parts_->add_value(parts_->fields, name, otherwise, text);
   return *this;
@@ -270,7 +270,7 @@ request_builder& request_builder::same_type(names tensors, std::initializer_list
   return this->types(tensors, rows);
 }
 
-request_builder& request_builder::reply_value(std::string_view name, default_value otherwise,
+request_builder& request_builder::reply_value(std::string_view name, const default_value& otherwise,
                                               std::string_view text) {
   parts_->add_value(parts_->reply, name, otherwise, text);
   return *this;

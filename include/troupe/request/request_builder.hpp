@@ -50,7 +50,8 @@ class TROUPE_EXPORT request_builder {
 
   request_builder& tensor(std::string_view name, access role, shape s, std::string_view text);
   request_builder& tensors(std::string_view name, access role, shape s, std::string_view text);
-  request_builder& value(std::string_view name, default_value otherwise, std::string_view text);
+  request_builder& value(std::string_view name, const default_value& otherwise,
+                         std::string_view text);
   /// Its default is the first enumerator; there are at most 24.
   request_builder& enumeration(std::string_view name, const std::vector<std::string>& enumerators,
                                std::string_view text);
@@ -68,7 +69,7 @@ class TROUPE_EXPORT request_builder {
   request_builder& same_type(names tensors, std::initializer_list<dtype> types);
 
   /// Adds a field of the reply. Without one there is no reply.
-  request_builder& reply_value(std::string_view name, default_value otherwise,
+  request_builder& reply_value(std::string_view name, const default_value& otherwise,
                                std::string_view text);
 
   /// Makes the type, for good, and adds it to the catalogue. A type of the same name, fields and
