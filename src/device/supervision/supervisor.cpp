@@ -279,15 +279,13 @@ error supervisor::why_unknown(const request_type& type) const {
             "the request",
             type.name, parts_.config.plugins.size())};
   }
-  // A device's libraries have plugins of their own.
+  // What the backend's own plugin does not bring has a plugin of its own.
   namespace fs = std::filesystem;
   const fs::path backend(parts_.backend.plugin);
   const fs::path plugin =
       backend.parent_path() / fmt::format("{}-{}.so", backend.stem().string(), library);
   std::error_code failed;
-  // The CPU's backend brings all that it has but this one in one plugin.
-  const bool has_its_own = parts_.backend.source != nullptr || library == "fft";
-  if (has_its_own && !fs::exists(plugin, failed)) {
+  if (!fs::exists(plugin, failed)) {
     return error{.code = errc::library_missing,
                  .message = fmt::format("library {} is not installed: there is no plugin {}",
                                         library, plugin.string()),
