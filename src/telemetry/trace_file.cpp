@@ -85,7 +85,7 @@ result<std::shared_ptr<trace_file>> trace_file::open(const std::string& path) {
 }
 
 trace_file::~trace_file() {
-  fmt::print(parts_->file.get(), "{}", parts_->is_first ? "[]\n" : "\n]\n");
+  (void)std::fputs(parts_->is_first ? "[]\n" : "\n]\n", parts_->file.get());
 }
 
 void trace_file::after_enqueue(const traced_request& r, const error* refused) noexcept {

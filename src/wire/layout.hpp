@@ -245,7 +245,7 @@ struct alignas(cache_line) request_stamps {
 
 /// Start of a worker segment; `capacity` reply slots follow, then as many stamps, then the heap for
 /// what is longer than a slot. The worker alone says who has which part of the heap: a slot's,
-/// until a later request of that slot ends. The program copies a reply before it gives the slot
+/// until a later request of that slot begins. The program copies a reply before it gives the slot
 /// back.
 struct worker_header {
   lane_mark lanes[max_lanes];

@@ -150,7 +150,7 @@ TEST_P(Taint, OfALentTensorStaysWhereNobodyGotIt) {
   EXPECT_EQ(mapped.error().code, errc::deadline_exceeded);
   flag.set();
   ASSERT_TRUE(ended(std::move(busy)));
-  // What is sent after the loan comes after its end.
+  // What is sent after the mapping comes after its end.
   const auto read = gpu.ask(sum{.input = tainted}).get_result();
   ASSERT_FALSE(read) << "nobody has written it";
   EXPECT_EQ(read.error().code, errc::tainted_buffer);

@@ -58,7 +58,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   // Program after requests: the request that writes waits for the flag.
   auto written = gpu.ask(troupe::fault::spin_until{.flag = flag, .output = t, .value = 3});
   auto coming = gpu.map(t, troupe::access::update);
-  expect(!coming.wait_for(50ms), "a lease waits for the request that writes the tensor");
+  expect(!coming.wait_for(50ms), "a mapping waits for the request that writes the tensor");
   std::atomic_ref(flag[0]).store(1, std::memory_order_release);
   auto mapped = coming.get();
   std::printf("  workers have it at %p, the program at %p\n",
@@ -100,7 +100,7 @@ void run(troupe::device& gpu, std::int64_t n) {
   expect(right, "100 times in turn");
 }
 
-// What is undefined of a tensor stays so where a loan of it comes too late, and no longer once the
+// What is undefined of a tensor stays so where it is mapped too late, and no longer once the
 // program had it to write.
 void lend_the_undefined(troupe::device& gpu) {
   std::printf("a tensor of which half is undefined\n");
@@ -115,7 +115,7 @@ void lend_the_undefined(troupe::device& gpu) {
   auto busy = gpu.ask(
       troupe::fault::spin_until{.flag = flag, .output = t.slice(0, 4, 8).value(), .value = 2});
   const auto late = gpu.map(t, troupe::access::write, 20ms).get_result();
-  expect(!late && late.error().code == troupe::errc::deadline_exceeded, "the loan comes too late");
+  expect(!late && late.error().code == troupe::errc::deadline_exceeded, "the mapping comes too late");
   std::atomic_ref(flag[0]).store(1, std::memory_order_release);
   expect(busy.get_result().has_value(), "which ends nothing else");
   const troupe::memory::copy read{.from = t, .to = other};
@@ -146,7 +146,7 @@ int main() {
     for (int i = 0; i < times; ++i)
       gpu.map(t, troupe::access::update).get().unmap();
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    std::printf("a lease costs %.1f us\n", took.count() / times);
+    std::printf("a mapping costs %.1f us\n", took.count() / times);
   } catch (const troupe::failure& failure) {
     std::printf("FAILED: %s\n", failure.what());
     return 1;

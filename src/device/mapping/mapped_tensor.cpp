@@ -1,4 +1,4 @@
-// Lending a tensor to the program: a request holds its place in the worker until it is unmapped.
+// Mapping a tensor for the program: a request holds its place in the worker until it is unmapped.
 
 #include "device/submission/device_core.hpp"
 #include "os/fork_count.hpp"

@@ -13,8 +13,8 @@
 namespace troupe::worker {
 
 /// Hands out the heap behind the reply slots to replies that do not fit theirs. Any thread. A piece
-/// is its slot's until another request of the slot ends, or, where room is short, until the program
-/// says that it has copied it.
+/// is its slot's until another request of the slot begins, or, where room is short, until the
+/// program says that it has copied it.
 class reply_heap {
  public:
   reply_heap(std::byte* base, const wire::mailbox_header* mailbox) noexcept
