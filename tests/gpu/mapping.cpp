@@ -115,7 +115,8 @@ void lend_the_undefined(troupe::device& gpu) {
   auto busy = gpu.ask(
       troupe::fault::spin_until{.flag = flag, .output = t.slice(0, 4, 8).value(), .value = 2});
   const auto late = gpu.map(t, troupe::access::write, 20ms).get_result();
-  expect(!late && late.error().code == troupe::errc::deadline_exceeded, "the mapping comes too late");
+  expect(!late && late.error().code == troupe::errc::deadline_exceeded,
+         "the mapping comes too late");
   std::atomic_ref(flag[0]).store(1, std::memory_order_release);
   expect(busy.get_result().has_value(), "which ends nothing else");
   const troupe::memory::copy read{.from = t, .to = other};
