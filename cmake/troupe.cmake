@@ -17,9 +17,11 @@ endif()
 
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  # What two presets compile alike is compiled once, though in two folders.
+  # What two presets compile alike is compiled once, though in two folders. With precompiled headers
+  # ccache has to be told that only what they define matters.
   foreach(language IN ITEMS CXX CUDA)
-    set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${TROUPE_CCACHE})
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${TROUPE_CCACHE})
   endforeach()
 endif()
 
@@ -66,6 +68,18 @@ function(troupe_add_companions target)
   endforeach()
 endfunction()
 
+# troupe_use_precompiled(<target>…): what is compiled in tests/, where most include the same headers.
+function(troupe_use_precompiled)
+  if(NOT TARGET tests_precompiled)
+    return()
+  endif()
+  foreach(target IN LISTS ARGN)
+    target_precompile_headers(${target} REUSE_FROM tests_precompiled)
+    # ccache has to see which one it is.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endforeach()
+endfunction()
+
 # troupe_test(<name> SOURCES <file>… [INTERNAL] [LINK <target>…]): one GoogleTest program.
 # INTERNAL links the library's objects, so that what is not exported can be tested.
 function(troupe_test name)
@@ -79,6 +93,7 @@ function(troupe_test name)
     target_link_libraries(${name} PRIVATE troupe)
     troupe_add_companions(${name})
   endif()
+  troupe_use_precompiled(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TROUPE_TEST_SECONDS})
 endfunction()

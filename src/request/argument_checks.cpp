@@ -1,5 +1,6 @@
 #include "request/aliasing.hpp"
 #include "request/matrix_layout.hpp"
+#include "request/reach.hpp"
 
 #include <troupe/request/argument_checks.hpp>
 
@@ -7,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 
 namespace troupe {
 namespace {
@@ -32,12 +32,7 @@ bool add_product(std::int64_t& sum, std::int64_t a, std::int64_t b) {
 /// The bytes that a view without negative extents and strides reaches are counted by 62 bits.
 /// Extents of zero count as one, so that no order of multiplication overflows later.
 bool reach_fits(const any_tensor& t) {
-  // Numbers of so few bits need not be multiplied to be known to fit, and most are such.
-  std::uint64_t all = 0;
-  for (int d = 0; d < t.rank(); ++d)
-    all |= static_cast<std::uint64_t>(t.extent(d) | t.stride(d));
-  if (const auto bits = static_cast<int>(std::bit_width(all)); bits <= 24 && t.rank() * bits <= 56)
-    return true;
+  if (surely_fits(t)) return true;
   std::int64_t last = 0;
   std::int64_t count = 1;
   bool fits = true;

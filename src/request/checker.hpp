@@ -36,18 +36,18 @@ class checker {
   [[nodiscard]] bool views(std::size_t i);
   [[nodiscard]] std::string view_name(std::size_t i) const;
   [[nodiscard]] bool view(std::size_t i, const any_tensor& x, bool is_one);
+  [[nodiscard]] bool fits(std::size_t i, const any_tensor& x, int rank);
   [[nodiscard]] bool lies_well(std::size_t i, const any_tensor& x);
   [[nodiscard]] bool apart();
 
   // shapes.cpp
-  [[nodiscard]] bool rank_fits(std::size_t i, const any_tensor& x);
-  [[nodiscard]] int only_rank(std::size_t i) const noexcept;
+  [[gnu::cold, gnu::noinline]] bool wrong_rank(std::size_t i, const any_tensor& x);
   [[nodiscard]] bool shape(std::size_t i);
   [[nodiscard]] bool leading(std::size_t i, const extent& e, std::span<const std::int64_t> has);
   [[nodiscard]] bool extent_fits(std::size_t i, int dimension, const extent& e);
   [[gnu::cold, gnu::noinline]] bool wrong_extent(std::size_t i, int dimension, const extent& e,
                                                  std::int64_t wanted);
-  [[nodiscard]] std::span<const extent> shape_of(std::size_t i) const noexcept;
+  [[nodiscard]] const tensor_shape& shape_of(std::size_t i) const noexcept;
 
   // values.cpp
   [[nodiscard]] bool enumerator(std::size_t i);
@@ -69,20 +69,38 @@ class checker {
 
   /// What a symbol stands for, once a tensor has said so.
   struct meaning {
-    bool known = false;
-    std::uint16_t from = 0;  ///< the tensor's field
-    std::int64_t number = 0;
-    std::span<const std::int64_t> numbers{};  ///< of leading extents
+    std::uint16_t from;  ///< the tensor's field
+    std::uint8_t first;  ///< its dimension; of leading extents, the first of `count`
+    std::uint8_t count;
+    std::int64_t number;  ///< of a single extent
   };
+  [[nodiscard]] bool knows(std::size_t symbol) const noexcept {
+    return (known_ >> symbol & 1) != 0;
+  }
+  void learn(std::size_t symbol, const meaning& m) noexcept {
+    known_ |= 1U << symbol;
+    meanings_[symbol] = m;
+  }
+  [[nodiscard]] std::span<const std::int64_t> leading_extents(const meaning& m) const noexcept {
+    return tensor(m.from).extents().subspan(m.first, m.count);
+  }
 
   const description_table& t_;
   const void* const request_;
   std::optional<error> failure_;
-  std::array<meaning, description_table::most_symbols> meanings_{};
-  // Of the tensors with elements, a bit each by their places among the table's tensors.
+  std::size_t place_ = 0;  ///< of the view that is looked at, in a list
+  // A bit for each symbol that has a meaning, and, by their places among the table's tensors, for
+  // each tensor that has elements.
+  std::uint32_t known_ = 0;
   std::uint32_t present_ = 0;
   std::uint32_t written_ = 0;
-  std::size_t place_ = 0;  ///< of the view that is looked at, in a list
+  // Only what has its bit is initialised: most requests have a few of each.
+  struct byte_span {
+    const std::byte* begin;
+    const std::byte* end;
+  };
+  std::array<meaning, description_table::most_symbols> meanings_;
+  std::array<byte_span, description_table::most_tensors> reaches_;
 };
 
 }  // namespace troupe

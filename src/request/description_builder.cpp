@@ -65,10 +65,10 @@ class relocation {
     return f;
   }
   [[nodiscard]] field_details of_details(const description_table& from, field_details d) const {
-    d.shape = of_shape(std::move(d.shape));
+    d.shape.extents = of_shape(std::move(d.shape.extents));
     for (auto& other : d.other_shapes) {
       other.where = of_condition(from, other.where);
-      other.shape = of_shape(std::move(other.shape));
+      other.shape.extents = of_shape(std::move(other.shape.extents));
     }
     if (d.given_where >= 0) d.given_where = of_condition(from, d.given_where);
     for (int& where : d.only_where)
@@ -125,7 +125,7 @@ void description_builder::add_tensor(field_kind kind, std::string_view name, std
                                      std::string_view text) {
   add(kind, name, offset, text);
   table_->fields.back().role = table_->fields.back().otherwise = role;
-  table_->details.back().shape.assign(shape.begin(), shape.end());
+  table_->details.back().shape.extents.assign(shape.begin(), shape.end());
   table_->details.back().has_shape = !shape.empty();
 }
 
@@ -182,7 +182,7 @@ void description_builder::role_where(std::span<const condition> any_of, access w
 void description_builder::shape_where(const condition& c, std::span<const extent> shape) {
   table_->details.back().other_shapes.push_back(
       {.where = static_cast<int>(table_->conditions.size()),
-       .shape = {shape.begin(), shape.end()}});
+       .shape = {.extents = {shape.begin(), shape.end()}}});
   table_->conditions.push_back(c);
 }
 

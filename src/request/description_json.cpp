@@ -72,11 +72,11 @@ class writer {
         add("role_where", array_of(role_conditions(f), [&](int c) { return of(c); }));
         add("role_otherwise", quoted(verb_of(f.otherwise)));
       }
-      if (d.has_shape) add("shape", shape_text(d.shape));
+      if (d.has_shape) add("shape", shape_text(d.shape.extents));
       if (!d.other_shapes.empty()) {
         add("other_shapes", array_of(d.other_shapes, [&](const auto& other) {
               return fmt::format("{{\"where\": {}, \"shape\": {}}}", of(other.where),
-                                 shape_text(other.shape));
+                                 shape_text(other.shape.extents));
             }));
       }
       if (d.optional) add("optional", "true");

@@ -57,9 +57,10 @@ class writer {
     return fmt::format("{} where {}, else {}", verb_of(f.role), conditions, verb_of(f.otherwise));
   }
   [[nodiscard]] std::string shapes(const field_details& d) const {
-    std::string text = text_of(t_, d.has_shape, d.shape);
+    std::string text = text_of(t_, d.has_shape, d.shape.extents);
     for (const auto& other : d.other_shapes)
-      text += fmt::format("; {} where {}", text_of(t_, true, other.shape), where(other.where));
+      text +=
+          fmt::format("; {} where {}", text_of(t_, true, other.shape.extents), where(other.where));
     return text;
   }
   [[nodiscard]] std::string types_of(std::size_t i) const {
@@ -107,7 +108,7 @@ std::string signature_of(const request_type& type) {
     if (!f.is_tensor()) continue;
     std::string& side = f.role == access::read && f.otherwise == access::read ? used : written;
     side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", t.details[i].name,
-                        text_of(t, t.details[i].has_shape, t.details[i].shape),
+                        text_of(t, t.details[i].has_shape, t.details[i].shape.extents),
                         f.kind == field_kind::tensors ? " …" : "");
   }
   if (written.empty()) return used;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace troupe {
 namespace {
@@ -99,9 +98,19 @@ class wire_plan {
 // Which tensors say what symbols stand for, and which are calculated from that. Those that are
 // always there come first.
 int turn_of(const field_details& d) noexcept {
-  const bool calculates =
-      std::ranges::any_of(d.shape, [](const extent& e) { return !e.is_number() && !e.is_plain(); });
+  const bool calculates = std::ranges::any_of(
+      d.shape.extents, [](const extent& e) { return !e.is_number() && !e.is_plain(); });
   return calculates ? 2 : d.optional ? 1 : 0;
+}
+
+void set_ranks(tensor_shape& shape, const std::vector<symbol>& symbols) {
+  shape.least_rank = shape.most_rank = 0;
+  for (const extent& e : shape.extents) {
+    const symbol one = e.is_number() ? symbol{} : symbols[static_cast<std::size_t>(e.symbol())];
+    shape.least_rank += one.least;
+    shape.most_rank += one.most;
+  }
+  shape.most_rank = std::min(shape.most_rank, max_rank);
 }
 
 std::uint64_t fingerprint_of(const description_table& t) {
@@ -152,8 +161,14 @@ void description_table::finish() {
     has_varying_roles = has_varying_roles || fields[i].role_where >= 0;
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (is_tensor(i)) tensors.push_back(static_cast<std::uint16_t>(i));
+    if (is_tensor(i)) {
+      fields[i].place = static_cast<std::uint8_t>(tensors.size());
+      tensors.push_back(static_cast<std::uint16_t>(i));
+    }
     if (fields[i].is_tensor()) add(sort::view, i);
+    if (details[i].has_shape) set_ranks(details[i].shape, symbols);
+    for (auto& other : details[i].other_shapes)
+      set_ranks(other.shape, symbols);
   }
   for (const int turn : {0, 1, 2}) {
     for (const std::uint16_t i : tensors) {
@@ -183,12 +198,6 @@ std::uint16_t description_table::field_at(std::size_t offset) const noexcept {
   while (fields[i].offset != offset)
     ++i;
   return i;
-}
-
-std::uint32_t enumerator_at(const field& f, const void* request) noexcept {
-  std::uint32_t value = 0;
-  std::memcpy(&value, static_cast<const std::byte*>(request) + f.offset, f.enumeration_bytes);
-  return value;
 }
 
 bool holds(const condition& c, const void* request) noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,11 +22,19 @@ struct field {
   std::uint8_t role_conditions = 0;  ///< how many, from `role_where` on: one has to hold
   std::int16_t role_where = -1;      ///< a condition of the table
   std::int16_t groups = -1;          ///< a `group_list` of the table
+  std::uint8_t place = 0;            ///< of one tensor, among the table's tensors
   std::uint32_t offset = 0;          ///< in the request
 
   [[nodiscard]] bool is_tensor() const noexcept {
     return kind == field_kind::tensor || kind == field_kind::tensors;
   }
+};
+
+/// The extents that a tensor has to have, and the ranks that they allow.
+struct tensor_shape {
+  std::vector<extent> extents;
+  int least_rank = 0;
+  int most_rank = max_rank;
 };
 
 /// What is said of a field besides. Numbers of conditions and fields are of the same table.
@@ -35,10 +44,10 @@ struct field_details {
   std::string group;  ///< that the field came with
   std::vector<std::string> enumerators;
   bool has_shape = false;
-  std::vector<extent> shape;
+  tensor_shape shape;
   struct other_shape {
     int where = 0;  ///< condition
-    std::vector<extent> shape;
+    tensor_shape shape;
   };
   std::vector<other_shape> other_shapes;
   troupe::layout layout = troupe::layout::any;
@@ -182,7 +191,12 @@ template <class T>
   return *reinterpret_cast<T*>(static_cast<std::byte*>(request) + offset);
 }
 /// The number of an enumerator, whatever the size of its type.
-[[nodiscard]] std::uint32_t enumerator_at(const field& f, const void* request) noexcept;
+[[nodiscard]] inline std::uint32_t enumerator_at(const field& f, const void* request) noexcept {
+  if (f.enumeration_bytes == 1) return value_at<std::uint8_t>(request, f.offset);
+  std::uint32_t value = 0;
+  std::memcpy(&value, static_cast<const std::byte*>(request) + f.offset, f.enumeration_bytes);
+  return value;
+}
 
 /// Whether a condition holds of a request.
 [[nodiscard]] bool holds(const condition& c, const void* request) noexcept;
@@ -190,10 +204,11 @@ template <class T>
 /// What a request does with a tensor of it.
 [[nodiscard]] inline access role_of(const description_table& t, const field& f,
                                     const void* request) noexcept {
+  if (f.role_conditions == 0) return f.role;
   for (std::size_t i = 0; i < f.role_conditions; ++i) {
     if (holds(t.conditions[static_cast<std::size_t>(f.role_where) + i], request)) return f.role;
   }
-  return f.role_conditions == 0 ? f.role : f.otherwise;
+  return f.otherwise;
 }
 
 /// True where a field has its default value; of a tensor or a list, where there is none.

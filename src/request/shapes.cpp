@@ -14,23 +14,6 @@ std::string numbers(std::span<const std::int64_t> all) {
   return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
-// The bounds of the number of dimensions that a shape stands for.
-struct rank_bounds {
-  int least = 0;
-  int most = max_rank;
-};
-rank_bounds ranks_of(const description_table& t, std::span<const extent> shape) {
-  rank_bounds bounds{.least = 0, .most = 0};
-  for (const extent& e : shape) {
-    const bool single =
-        e.is_number() || t.symbols[static_cast<std::size_t>(e.symbol())].is_single();
-    bounds.least += single ? 1 : t.symbols[static_cast<std::size_t>(e.symbol())].least;
-    bounds.most += single ? 1 : t.symbols[static_cast<std::size_t>(e.symbol())].most;
-  }
-  bounds.most = std::min(bounds.most, max_rank);
-  return bounds;
-}
-
 std::string_view noun_for(int rank) noexcept {
   switch (rank) {
     case 0:
@@ -46,7 +29,7 @@ std::string_view noun_for(int rank) noexcept {
 
 }  // namespace
 
-std::span<const extent> checker::shape_of(std::size_t i) const noexcept {
+const tensor_shape& checker::shape_of(std::size_t i) const noexcept {
   const field_details& d = t_.details[i];
   for (const auto& other : d.other_shapes) {
     if (holds(condition_of(other.where), request_)) return other.shape;
@@ -54,19 +37,11 @@ std::span<const extent> checker::shape_of(std::size_t i) const noexcept {
   return d.shape;
 }
 
-// Negative where there is more than one.
-int checker::only_rank(std::size_t i) const noexcept {
-  if (!t_.details[i].has_shape) return -1;
-  const auto [least, most] = ranks_of(t_, shape_of(i));
-  return least == most ? least : -1;
-}
-
-bool checker::rank_fits(std::size_t i, const any_tensor& x) {
-  if (!t_.details[i].has_shape) return true;
-  const std::span<const extent> shape = shape_of(i);
-  const auto [least, most] = ranks_of(t_, shape);
-  if (x.rank() >= least && x.rank() <= most) return true;
-  const std::string wanted = text_of(t_, true, shape);
+bool checker::wrong_rank(std::size_t i, const any_tensor& x) {
+  const tensor_shape& shape = shape_of(i);
+  const int least = shape.least_rank;
+  const int most = shape.most_rank;
+  const std::string wanted = text_of(t_, true, shape.extents);
   const std::string is = fmt::format("it has rank {}: {}", x.rank(), numbers(x.extents()));
   return refuse(errc::shape_mismatch,
                 least == most ? fmt::format("{} must be {} (rank {}: {}); {}", view_name(i),
@@ -79,11 +54,10 @@ bool checker::shape(std::size_t i) {
   const any_tensor& x = tensor(i);
   if (x.null() && t_.details[i].optional) return true;
   int dimension = 0;
-  const std::span<const extent> shape = shape_of(i);
-  for (std::size_t place = 0; place < shape.size(); ++place) {
-    const extent& e = shape[place];
+  const std::span<const extent> extents = shape_of(i).extents;
+  for (const extent& e : extents) {
     if (!e.is_number() && !t_.symbols[static_cast<std::size_t>(e.symbol())].is_single()) {
-      const int several = x.rank() - static_cast<int>(shape.size()) + 1;
+      const int several = x.rank() - static_cast<int>(extents.size()) + 1;
       const auto has = x.extents().subspan(static_cast<std::size_t>(dimension),
                                            static_cast<std::size_t>(several));
       if (!leading(i, e, has)) return false;
@@ -96,39 +70,46 @@ bool checker::shape(std::size_t i) {
 }
 
 bool checker::leading(std::size_t i, const extent& e, std::span<const std::int64_t> has) {
-  meaning& known = meanings_[static_cast<std::size_t>(e.symbol())];
-  if (!known.known) {
-    known = {.known = true, .from = static_cast<std::uint16_t>(i), .numbers = has};
+  const auto s = static_cast<std::size_t>(e.symbol());
+  if (!knows(s)) {
+    learn(s, {.from = static_cast<std::uint16_t>(i),
+              .first = static_cast<std::uint8_t>(has.data() - tensor(i).extents().data()),
+              .count = static_cast<std::uint8_t>(has.size()),
+              .number = 0});
     return true;
   }
-  if (std::ranges::equal(has, known.numbers)) return true;
+  const meaning& known = meanings_[s];
+  const std::span<const std::int64_t> wanted = leading_extents(known);
+  if (std::ranges::equal(has, wanted)) return true;
   const any_tensor& from = tensor(known.from);
   const std::string is = numbers(tensor(i).extents());
-  if (shape_of(i).size() == 1) {
+  if (shape_of(i).extents.size() == 1) {
     return refuse(errc::shape_mismatch,
                   fmt::format("{} must have the extents of {}, {}; it is {}", name(i),
                               name(known.from), numbers(from.extents()), is));
   }
-  return refuse(
-      errc::shape_mismatch,
-      fmt::format("{} must have the leading extents {} ({}) because {} is {}; {} is {}", name(i),
-                  numbers(known.numbers), t_.symbols[static_cast<std::size_t>(e.symbol())].name,
-                  name(known.from), numbers(from.extents()), name(i), is));
+  return refuse(errc::shape_mismatch,
+                fmt::format("{} must have the leading extents {} ({}) because {} is {}; {} is {}",
+                            name(i), numbers(wanted), t_.symbols[s].name, name(known.from),
+                            numbers(from.extents()), name(i), is));
 }
 
 bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
   const std::int64_t has = tensor(i).extent(dimension);
   if (e.is_number()) return has == e.plus() || wrong_extent(i, dimension, e, e.plus());
-  meaning& known = meanings_[static_cast<std::size_t>(e.symbol())];
-  if (!known.known) {
+  const auto s = static_cast<std::size_t>(e.symbol());
+  if (!knows(s)) {
     // What calculates comes after all that say what symbols stand for; where those are not given,
     // nothing is known, and so nothing is wrong.
     if (e.is_plain()) {
-      known = {.known = true, .from = static_cast<std::uint16_t>(i), .number = has};
+      learn(s, {.from = static_cast<std::uint16_t>(i),
+                .first = static_cast<std::uint8_t>(dimension),
+                .count = 1,
+                .number = has});
     }
     return true;
   }
-  const std::int64_t wanted = e.value(known.number);
+  const std::int64_t wanted = e.is_plain() ? meanings_[s].number : e.value(meanings_[s].number);
   return has == wanted || wrong_extent(i, dimension, e, wanted);
 }
 

@@ -2,6 +2,7 @@
 #include "request/aliasing.hpp"
 #include "request/checker.hpp"
 #include "request/matrix_layout.hpp"
+#include "request/reach.hpp"
 
 #include <troupe/request/argument_checks.hpp>
 
@@ -39,15 +40,15 @@ bool checker::views(std::size_t i) {
 bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
   const field_details& d = t_.details[i];
   if (x.null() && d.optional) return true;
-  if (!x.null() && !rank_fits(i, x)) return false;
-  // A tensor without memory is given where it has the rank that is wanted, and no elements.
-  const auto fits = [&](std::string_view as) {
-    return argument_checks().tensor({as, x}, only_rank(i)).verdict();
-  };
-  if (!fits(name(i))) [[unlikely]] {
-    const error why = fits(view_name(i)).error();
-    return refuse(why.code, why.message);
+  int rank = -1;  // any
+  if (d.has_shape) {
+    const tensor_shape& shape = shape_of(i);
+    if (!x.null() && (x.rank() < shape.least_rank || x.rank() > shape.most_rank)) {
+      return wrong_rank(i, x);
+    }
+    if (shape.least_rank == shape.most_rank) rank = shape.least_rank;
   }
+  if ((x.null() || !surely_fits(x)) && !fits(i, x, rank)) return false;
   if (d.in_host_memory && !x.null() && x.space() != memory_space::host) {
     return refuse(errc::invalid_argument,
                   fmt::format("{} must be a host_tensor; it is in device memory", view_name(i)));
@@ -62,11 +63,21 @@ bool checker::view(std::size_t i, const any_tensor& x, bool is_one) {
             view_name(i), strides_of(x)));
   }
   if (is_one && !x.empty()) {
-    const auto place = static_cast<unsigned>(std::ranges::find(t_.tensors, i) - t_.tensors.begin());
+    const std::uint8_t place = t_.fields[i].place;
+    const auto [begin, end] = x.reach();
+    reaches_[place] = {.begin = x.address() + begin, .end = x.address() + end};
     present_ |= 1U << place;
     if (writes) written_ |= 1U << place;
   }
   return true;
+}
+
+// What cannot be told at a glance. A tensor without memory is given where it has the rank that is
+// wanted, and no elements.
+bool checker::fits(std::size_t i, const any_tensor& x, int rank) {
+  if (argument_checks().tensor({name(i), x}, rank).good()) return true;
+  const error why = argument_checks().tensor({view_name(i), x}, rank).verdict().error();
+  return refuse(why.code, why.message);
 }
 
 bool checker::lies_well(std::size_t i, const any_tensor& x) {
@@ -83,7 +94,8 @@ bool checker::lies_well(std::size_t i, const any_tensor& x) {
       must = "have a stride of at least 1";
       break;
     case layout::matrix:
-      if (blas::layout_of(x).ld != 0) return true;
+      // Row-major first: most are.
+      if (blas::layout_of(x, blas::order::row_major).ld != 0) return true;
       must =
           "be a row-major or column-major matrix: stride 1 in one of its last two dimensions and, "
           "in the other, a stride of at least that dimension's extent";
@@ -107,7 +119,8 @@ bool checker::apart() {
       const std::uint16_t written = t_.tensors[one];
       const std::uint16_t second = t_.tensors[other];
       if ((t_.may_share[one] >> other & 1) != 0) continue;
-      if (!tensor(written).overlaps(tensor(second))) continue;
+      if (reaches_[one].begin >= reaches_[other].end || reaches_[other].begin >= reaches_[one].end)
+        continue;
       if ((t_.may_be[one] >> other & 1) != 0 && tensor(written).same_view(tensor(second))) continue;
       if (!share_elements(tensor(written), tensor(second))) continue;
       return refuse(

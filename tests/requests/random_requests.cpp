@@ -215,10 +215,10 @@ class random_requests::drawing {
         n = extent_drawn();
       return all;
     }
-    const std::vector<extent>* shape = &d.shape;
+    const std::vector<extent>* shape = &d.shape.extents;
     for (const auto& other : d.other_shapes) {
       if (!holds(other.where)) continue;
-      shape = &other.shape;
+      shape = &other.shape.extents;
       break;
     }
     for (const extent& e : *shape) {

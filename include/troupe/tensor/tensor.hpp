@@ -73,7 +73,12 @@ class TROUPE_EXPORT any_tensor {
   }
   /// Number of elements; 1 for rank 0.
   [[nodiscard]] std::int64_t count() const noexcept;
-  [[nodiscard]] bool empty() const noexcept { return count() == 0; }
+  [[nodiscard]] bool empty() const noexcept {
+    for (const std::int64_t extent : extents()) {
+      if (extent == 0) return true;
+    }
+    return false;
+  }
   /// True if the elements are row-major without gaps.
   [[nodiscard]] bool packed() const noexcept;
   /// True if no two index tuples refer to the same element; required of tensors that are written.
