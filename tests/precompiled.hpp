@@ -1,5 +1,6 @@
-// What most tests include, precompiled. Each source still includes what it uses.
 #pragma once
+
+// What most tests include, precompiled. Each source still includes what it uses.
 
 #include <gtest/gtest.h>
 

@@ -18,11 +18,12 @@ SPLIT_AT = {".hpp": 250, ".cpp": 400, ".cu": 400, ".cuh": 250}
 TOP = {
     ".ci", ".clang-format", ".clang-tidy", ".github", ".gitignore", "CHANGELOG.md",
     "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md", "bench",
-    "cmake", "dev", "docs", "examples", "include", "src", "tests", "tools",
+    "cmake", "dev", "docs", "examples", "include", "pyproject.toml", "python", "src", "tests", "tools",
 }
 VAGUE = {"utils", "util", "common", "helpers", "helper", "types", "misc", "stuff"}
 ABBREVIATIONS = {"buf", "ctx", "mgr", "mem", "ptr", "cfg", "impl", "svc", "alloc"}
-NAME = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)*$")
+# Python gives a few names of its own, like __init__.
+NAME = re.compile(r"^(__)?[a-z0-9]+(_[a-z0-9]+)*(__)?$")
 
 # How many files a folder holds without folders of its own.
 MOST_FILES = 25

@@ -22,12 +22,9 @@ namespace troupe {
 
 class device_core;
 
-/// Bits of `detail::buffer::state`. All zero: usable for everything.
-enum buffer_flag : std::uint32_t {
-  buffer_watched = 1,  ///< some of it is undefined, or may become so: see `taint_book`
-  buffer_frozen = 2,
-  buffer_released = 4,  ///< given up by `release()`
-};
+using detail::buffer_frozen;
+using detail::buffer_released;
+using detail::buffer_watched;
 
 struct pool_config {
   memory_space space{};

@@ -34,11 +34,13 @@ std::vector<field_view> fields_of(const value_type& type) {
   for (std::size_t i = 0; i < t.fields.size(); ++i) {
     const field& f = t.fields[i];
     const auto& names = t.details[i].enumerators;
-    all.push_back({.name = t.details[i].name,
-                   .kind = f.kind,
-                   .offset = f.offset,
-                   .enumeration_bytes = f.enumeration_bytes,
-                   .enumerators = {names.begin(), names.end()}});
+    all.push_back(
+        {.name = t.details[i].name,
+         .kind = f.kind,
+         .offset = f.offset,
+         .may_write = f.is_tensor() && (f.role != access::read || f.otherwise != access::read),
+         .enumeration_bytes = f.enumeration_bytes,
+         .enumerators = {names.begin(), names.end()}});
   }
   return all;
 }

@@ -8,6 +8,8 @@
 #include "wire/codec.hpp"
 #include "worker/intake/job.hpp"
 
+#include <troupe/request/outputs.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,6 +97,39 @@ TEST_P(EveryRequest, IsValidAsItIsDescribed) {
     if (type().validate(request)) ++taken;
   }
   EXPECT_GT(taken, 0) << "its rules refuse all that its tables say is valid";
+}
+
+// Whatever its results can be, if they follow from the rest, ones that fit are allocated.
+TEST_P(EveryRequest, AllocatesTheResultsThatAreLeftOut) {
+  for (int round = 0; round < rounds; ++round) {
+    void* request = valid();
+    ASSERT_NE(request, nullptr);
+    std::vector<std::size_t> left_out;
+    for (const std::uint16_t i : table().tensors) {
+      const field_details& d = table().details[i];
+      const bool is_wanted = !d.optional || d.given_where >= 0;
+      if (role_of(table(), table().fields[i], request) != access::write || !is_wanted) continue;
+      if (tensor(request, i).null()) continue;
+      left_out.push_back(table().fields[i].offset);
+      tensor(request, i) = any_tensor();
+    }
+    std::uint64_t next = address_source::first_device_address + (std::uint64_t{1} << 42);
+    const auto made =
+        allocate_outputs(type(), request, [&](dtype t, const shape& s) -> result<any_tensor> {
+          const any_tensor allocated = any_tensor::unowned(address(next), t, s);
+          next += 64 + static_cast<std::uint64_t>(allocated.count() * size_of(t));
+          return allocated;
+        });
+    if (made) {
+      EXPECT_EQ(*made, left_out);
+      const auto verdict = type().validate(request);
+      EXPECT_TRUE(verdict) << verdict.error().message << ": " << print(type(), request);
+    } else {
+      EXPECT_EQ(made.error().code, errc::invalid_argument);
+      EXPECT_NE(made.error().message.find(" must be given: "), std::string::npos)
+          << made.error().message;
+    }
+  }
 }
 
 TEST_P(EveryRequest, TravelsAsTheSameBytes) {

@@ -107,6 +107,11 @@ class TROUPE_EXPORT device {
   /// or on another device of the same system (then the copy goes through host memory).
   /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; those of a request
   [[nodiscard]] future<void> copy(const any_tensor& from, const any_tensor& to);
+  /// The same from and to elements in the program's memory whose type is known at run time only:
+  /// their bytes.
+  [[nodiscard]] future<void> copy_in(dtype type, std::span<const std::byte> from,
+                                     const any_tensor& to);
+  [[nodiscard]] future<void> copy_out(const any_tensor& from, dtype type, std::span<std::byte> to);
 
   /// Makes the tensor's whole buffer read-only, in present and future workers. A request that would
   /// write it is refused; a stray write ends its worker and does not change the buffer. The future
@@ -210,10 +215,6 @@ class TROUPE_EXPORT device {
   [[nodiscard]] const std::shared_ptr<device_core>& core() const noexcept { return core_; }
 
  private:
-  [[nodiscard]] future<void> copy_in(dtype type, std::span<const std::byte> from,
-                                     const any_tensor& to);
-  [[nodiscard]] future<void> copy_out(const any_tensor& from, dtype type, std::span<std::byte> to);
-
   std::shared_ptr<device_core> core_;
 };
 

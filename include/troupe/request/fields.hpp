@@ -18,6 +18,7 @@ struct field_view {
   std::string_view name;
   field_kind kind{};
   std::size_t offset = 0;  ///< in the request
+  bool may_write = false;  ///< of a tensor: not only reads it
   /// For an enumeration: the size of its type, and its enumerators in order, from 0.
   std::size_t enumeration_bytes = 0;
   std::vector<std::string_view> enumerators{};

@@ -19,6 +19,13 @@ namespace detail {
 
 class buffer_owner;
 
+/// Bits of `buffer::state`. All zero: usable for everything.
+enum buffer_flag : std::uint32_t {
+  buffer_watched = 1,  ///< some of it is undefined, or may become so
+  buffer_frozen = 2,
+  buffer_released = 4,  ///< given up by `device::release`
+};
+
 /// Control block of one piece of memory. Every tensor and every request in flight that uses the
 /// piece holds a reference; the last one returns the piece to its owner (keep-alive).
 ///

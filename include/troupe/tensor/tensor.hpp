@@ -95,6 +95,11 @@ class TROUPE_EXPORT any_tensor {
   /// True for a default-constructed view, which has no memory.
   [[nodiscard]] bool null() const noexcept { return address_ == nullptr && !buffer_; }
 
+  /// True while its buffer is frozen (`device::freeze`).
+  [[nodiscard]] bool frozen() const noexcept { return has(detail::buffer_frozen); }
+  /// True once its buffer was released (`device::release`).
+  [[nodiscard]] bool released() const noexcept { return has(detail::buffer_released); }
+
   /// First and one-past-last byte that the view can access, relative to `address()`.
   struct byte_range {
     std::int64_t begin = 0;
@@ -137,6 +142,10 @@ class TROUPE_EXPORT any_tensor {
   [[nodiscard]] const detail::buffer_ref& buffer() const noexcept { return buffer_; }
 
  private:
+  [[nodiscard]] bool has(detail::buffer_flag flag) const noexcept {
+    return buffer_ && (buffer_->state.load(std::memory_order_relaxed) & flag) != 0;
+  }
+
   detail::buffer_ref buffer_;
   std::byte* address_ = nullptr;
   dtype type_{};

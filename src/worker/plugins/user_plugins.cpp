@@ -3,6 +3,8 @@
 #include "request/built_in_requests.hpp"
 #include "worker/plugins/plugin_library.hpp"
 
+#include <troupe/plugin/plugin_requests.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,3 +117,14 @@ result<std::vector<warm_up_lane*>> load_user_plugins(std::span<const std::string
 }
 
 }  // namespace troupe::worker
+
+namespace troupe {
+
+result<void> load_plugin_requests(const std::string& path) {
+  operation_table unused;
+  auto loaded = worker::load_user_plugins(std::span(&path, 1), "", unused);
+  if (!loaded) return std::move(loaded).error();
+  return {};
+}
+
+}  // namespace troupe

@@ -1,0 +1,226 @@
+#include "arguments.hpp"
+
+#include "binding.hpp"
+#include "tensor.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <array>
+#include <complex>
+
+namespace troupe::python {
+namespace {
+
+// Python's keywords that are names of fields in C++ anywhere, or could be.
+constexpr std::array keywords{"in",     "from", "is",   "as",    "not",  "or",     "and",   "if",
+                              "lambda", "with", "pass", "class", "def",  "global", "yield", "del",
+                              "import", "None", "True", "False", "raise"};
+
+std::string short_text(nb::handle value) {
+  std::string text = nb::cast<std::string>(nb::repr(value));
+  constexpr std::size_t most = 80;
+  if (text.size() > most) text = text.substr(0, most - 1) + "…";
+  return text;
+}
+
+std::optional<std::int64_t> integer_from(nb::handle value) {
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::int64_t number = PyLong_AsLongLong(index.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return number;
+}
+
+std::optional<double> real_from(nb::handle value) {
+  if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
+  if (nb::isinstance<nb::str>(value)) return std::nullopt;
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<scalar> scalar_from(nb::handle value) {
+  PyObject* const v = value.ptr();
+  if (PyFloat_CheckExact(v)) return scalar(PyFloat_AS_DOUBLE(v));
+  if (PyBool_Check(v)) return scalar(v == Py_True ? 1 : 0);
+  if (const nb::object index = nb::steal(PyNumber_Index(v)); index.is_valid()) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow == 0) return scalar(static_cast<std::int64_t>(number));
+    const unsigned long long large = PyLong_AsUnsignedLongLong(index.ptr());
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    return scalar(static_cast<std::uint64_t>(large));
+  }
+  PyErr_Clear();
+  if (PyComplex_Check(v)) {
+    return scalar(std::complex<double>(PyComplex_RealAsDouble(v), PyComplex_ImagAsDouble(v)));
+  }
+  if (auto real = real_from(value)) return scalar(*real);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string python_name(std::string_view field) {
+  std::string name(field);
+  std::ranges::replace(name, '.', '_');
+  if (std::ranges::find(keywords, name) != keywords.end()) name += '_';
+  return name;
+}
+
+argument_setter::argument_setter(const request_type& type) : type_(type) {
+  for (const field_view& f : fields_of(type)) {
+    arguments_.push_back(
+        {.name = PyUnicode_InternFromString(python_name(f.name).c_str()), .field = f});
+    if (f.kind == field_kind::tensor) ++tensors_;
+  }
+}
+
+const argument_setter::argument* argument_setter::find(PyObject* name) const noexcept {
+  for (const argument& one : arguments_) {
+    if (one.name == name) return &one;
+  }
+  for (const argument& one : arguments_) {
+    if (PyUnicode_Compare(one.name, name) == 0) return &one;
+  }
+  return nullptr;
+}
+
+void argument_setter::refuse_unknown(nb::handle name) const {
+  std::string message = std::string(type_.name) + "() has no argument " +
+                        nb::cast<std::string>(nb::str(name)) + "; it has ";
+  for (const argument& one : arguments_)
+    message += (&one == arguments_.data() ? "" : ", ") + nb::cast<std::string>(nb::str(one.name));
+  throw nb::type_error(message.c_str());
+}
+
+void argument_setter::refuse(const argument& to, std::string_view must, nb::handle value) const {
+  const std::string message = std::string(type_.name) + ": " +
+                              nb::cast<std::string>(nb::str(to.name)) + " must be " +
+                              std::string(must) + "; it is " + short_text(value);
+  throw nb::type_error(message.c_str());
+}
+
+any_tensor argument_setter::tensor_from(const argument& to, nb::handle value) const {
+  if (nb::isinstance<py_tensor>(value)) return nb::inst_ptr<py_tensor>(value)->view;
+  const std::string type = nb::cast<std::string>(nb::str(value.type().attr("__name__")));
+  std::string must = "a troupe.Tensor";
+  if (nb::hasattr(value, "__array__") || nb::hasattr(value, "__dlpack__")) {
+    const std::string message =
+        std::string(type_.name) + ": " + nb::cast<std::string>(nb::str(to.name)) +
+        " must be a troupe.Tensor; it is a " + type +
+        ", which the device does not have: copy it there with device.tensor(array)";
+    throw nb::type_error(message.c_str());
+  }
+  refuse(to, must, value);
+}
+
+void argument_setter::set(any_request& request, const argument& to, nb::handle value) const {
+  if (value.is_none()) return;
+  const field_view& f = to.field;
+  void* const data = request.data();
+  const auto each = [&](std::string_view must, auto&& take) {
+    const nb::object items = nb::steal(PySequence_Fast(value.ptr(), ""));
+    if (!items.is_valid()) {
+      PyErr_Clear();
+      refuse(to, must, value);
+    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+      take(nb::handle(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+  };
+  switch (f.kind) {
+    case field_kind::tensor:
+      f.in<any_tensor>(data) = tensor_from(to, value);
+      return;
+    case field_kind::tensors: {
+      auto& list = f.in<std::vector<any_tensor>>(data);
+      list.clear();
+      each("a list of tensors", [&](nb::handle one) { list.push_back(tensor_from(to, one)); });
+      return;
+    }
+    case field_kind::scalar:
+      if (const auto number = scalar_from(value)) {
+        f.in<scalar>(data) = *number;
+        return;
+      }
+      refuse(to, "a number", value);
+    case field_kind::integer:
+      if (const auto number = integer_from(value)) {
+        f.in<std::int64_t>(data) = *number;
+        return;
+      }
+      refuse(to, "an integer", value);
+    case field_kind::unsigned_integer: {
+      const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+      if (!index.is_valid()) {
+        PyErr_Clear();
+        refuse(to, "an integer", value);
+      }
+      const unsigned long long number = PyLong_AsUnsignedLongLong(index.ptr());
+      if (PyErr_Occurred() != nullptr) throw nb::python_error();
+      f.in<std::uint64_t>(data) = number;
+      return;
+    }
+    case field_kind::real:
+      if (const auto number = real_from(value)) {
+        f.in<double>(data) = *number;
+        return;
+      }
+      refuse(to, "a real number", value);
+    case field_kind::boolean:
+      if (!PyBool_Check(value.ptr())) refuse(to, "True or False", value);
+      f.in<bool>(data) = value.is(Py_True);
+      return;
+    case field_kind::enumeration: {
+      if (nb::isinstance<nb::str>(value)) {
+        const auto name = nb::cast<std::string>(value);
+        const auto found = std::ranges::find(f.enumerators, name);
+        if (found != f.enumerators.end()) {
+          const std::size_t number = static_cast<std::size_t>(found - f.enumerators.begin());
+          std::memcpy(static_cast<std::byte*>(data) + f.offset, &number, f.enumeration_bytes);
+          return;
+        }
+      }
+      std::string must = "one of ";
+      for (const std::string_view one : f.enumerators)
+        must += (one == f.enumerators.front() ? "'" : ", '") + std::string(one) + "'";
+      refuse(to, must, value);
+    }
+    case field_kind::text:
+      if (!nb::isinstance<nb::str>(value)) refuse(to, "a str", value);
+      f.in<std::string>(data) = nb::cast<std::string>(value);
+      return;
+    case field_kind::integers: {
+      auto& list = f.in<std::vector<std::int64_t>>(data);
+      list.clear();
+      each("a list of integers", [&](nb::handle one) {
+        const auto number = integer_from(one);
+        if (!number) refuse(to, "a list of integers", value);
+        list.push_back(*number);
+      });
+      return;
+    }
+    case field_kind::scalars: {
+      auto& list = f.in<std::vector<scalar>>(data);
+      list.clear();
+      each("a list of numbers", [&](nb::handle one) {
+        const auto number = scalar_from(one);
+        if (!number) refuse(to, "a list of numbers", value);
+        list.push_back(*number);
+      });
+      return;
+    }
+    case field_kind::groups:
+      break;
+  }
+  refuse(to, "left out: lists of groups cannot be given from Python yet", value);
+}
+
+}  // namespace troupe::python

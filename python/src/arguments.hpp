@@ -1,0 +1,46 @@
+#pragma once
+
+#include <troupe/request/any_request.hpp>
+#include <troupe/request/fields.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::python {
+
+namespace nb = nanobind;
+
+/// What Python calls a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
+[[nodiscard]] std::string python_name(std::string_view field);
+
+/// Sets fields of a request from Python values. Throws TypeError or ValueError with the request,
+/// the field and the value.
+class argument_setter {
+ public:
+  explicit argument_setter(const request_type& type);
+
+  struct argument {
+    PyObject* name;  ///< interned, as calls give it
+    field_view field;
+  };
+  [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
+  /// Null for a name that no field has.
+  [[nodiscard]] const argument* find(PyObject* name) const noexcept;
+  /// None leaves the default.
+  void set(any_request& request, const argument& to, nb::handle value) const;
+  [[nodiscard]] std::size_t tensors() const noexcept { return tensors_; }
+  [[noreturn]] void refuse_unknown(nb::handle name) const;
+
+ private:
+  [[noreturn]] void refuse(const argument& to, std::string_view must, nb::handle value) const;
+  [[nodiscard]] any_tensor tensor_from(const argument& to, nb::handle value) const;
+
+  const request_type& type_;
+  std::vector<argument> arguments_;
+  std::size_t tensors_ = 0;  ///< single ones
+};
+
+}  // namespace troupe::python

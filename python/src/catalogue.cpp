@@ -1,0 +1,43 @@
+#include "arguments.hpp"
+#include "binding.hpp"
+#include "dtypes.hpp"
+
+#include <troupe/plugin/plugin_requests.hpp>
+#include <troupe/request/catalogue.hpp>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+namespace troupe::python {
+
+void add_catalogue(nb::module_& m) {
+  m.def("libraries", &libraries, "The names of all libraries.");
+  m.def(
+      "requests",
+      [](std::string_view library) {
+        std::vector<std::string> names;
+        for (const request_type* const one : requests_of(library))
+          names.emplace_back(one->name);
+        return names;
+      },
+      nb::arg("library") = "", "The names of a library's requests; without one, of all.");
+  m.def("_description", [](const std::string& name) {
+    const request_type* const one = request_named(name);
+    if (one == nullptr) throw nb::key_error(name.c_str());
+    return json_of(*one);
+  });
+  m.def("_page", [](const std::string& name) {
+    const request_type* const one = request_named(name);
+    if (one == nullptr) throw nb::key_error(name.c_str());
+    return page_of(*one);
+  });
+  m.def("_python_name", &python_name);
+  m.def("_dtype_name", [](nb::handle type) { return std::string(to_string(dtype_from(type))); });
+  m.def("_load_plugin_requests",
+        [](const std::string& path) { value_of(load_plugin_requests(path)); });
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,290 @@
+#include "binding.hpp"
+#include "device_handle.hpp"
+#include "dtypes.hpp"
+#include "future.hpp"
+#include "operation.hpp"
+#include "tensor.hpp"
+
+#include <troupe/plugin/plugin_requests.hpp>
+#include <troupe/request/catalogue.hpp>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace troupe::python {
+namespace {
+
+struct py_device {
+  device_ref handle;
+  [[nodiscard]] device& operator*() const noexcept { return handle->device; }
+  [[nodiscard]] device* operator->() const noexcept { return &handle->device; }
+};
+
+/// One library's actor on a device.
+struct py_library {
+  device_ref device;
+  std::string name;
+  library_actor actor;
+};
+
+std::string joined(const auto& all) {
+  std::string text;
+  for (const std::string_view one : all)
+    text += (text.empty() ? "" : ", ") + std::string(one);
+  return text;
+}
+
+// What has been made once is an attribute from then on.
+nb::object kept_as_attribute(nb::handle self, const std::string& name, nb::object made) {
+  nb::setattr(self, name.c_str(), made);
+  return made;
+}
+
+nb::object library_named(nb::handle self, const std::string& name) {
+  const auto all = libraries();
+  if (std::ranges::find(all, name) == all.end()) {
+    throw nb::attribute_error(
+        ("a device has no '" + name + "'; its libraries are " + joined(all)).c_str());
+  }
+  const py_device& d = *nb::inst_ptr<py_device>(self);
+  return kept_as_attribute(self, name, nb::cast(py_library{d.handle, name, d->library(name)}));
+}
+
+nb::object operation_named(nb::handle self, const std::string& name) {
+  py_library& of = *nb::inst_ptr<py_library>(self);
+  if (const request_type* const type = request_named(of.name + "." + name)) {
+    return kept_as_attribute(self, name, make_operation(of.device, of.actor, *type));
+  }
+  std::vector<std::string> all;
+  for (const request_type* const one : requests_of(of.name))
+    all.emplace_back(one->name.substr(of.name.size() + 1));
+  throw nb::attribute_error(
+      (of.name + " has no request '" + name + "'; it has " + joined(all)).c_str());
+}
+
+py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool zero, bool own) {
+  return {value_of(d->allocate(dtype_from(type), shape_from(extents),
+                               zero ? initial::zero : initial::undefined,
+                               own ? placement::own : placement::shared)),
+          d.handle};
+}
+
+// The bytes of an object with the buffer protocol, for as long as a copy takes.
+struct copy_source {
+  explicit copy_source(nb::handle source, int flags) {
+    if (PyObject_GetBuffer(source.ptr(), &buffer, flags) != 0) throw nb::python_error();
+  }
+  copy_source(const copy_source&) = delete;
+  copy_source& operator=(const copy_source&) = delete;
+  ~copy_source() { PyBuffer_Release(&buffer); }
+  Py_buffer buffer{};
+};
+nb::object held(nb::handle source, int flags, Py_buffer*& buffer) {
+  auto* const made = new copy_source(source, flags);
+  buffer = &made->buffer;
+  return nb::capsule(made, [](void* p) noexcept { delete static_cast<copy_source*>(p); });
+}
+
+nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, const py_tensor& to) {
+  release_kept();
+  Py_buffer* buffer = nullptr;
+  nb::object kept = held(bytes, PyBUF_SIMPLE, buffer);
+  const dtype t = dtype_from(type);
+  const std::span from(static_cast<const std::byte*>(buffer->buf),
+                       static_cast<std::size_t>(buffer->len));
+  py_future made(without_gil([&] { return d->copy_in(t, from, to.view); }), nb::cast(to));
+  made.keep(std::move(kept));
+  return nb::cast(std::move(made));
+}
+
+nb::object copy_out(const py_device& d, const py_tensor& from, nb::handle bytes, nb::handle type,
+                    nb::object array) {
+  release_kept();
+  Py_buffer* buffer = nullptr;
+  nb::object kept = held(bytes, PyBUF_WRITABLE, buffer);
+  const dtype t = dtype_from(type);
+  const std::span to(static_cast<std::byte*>(buffer->buf), static_cast<std::size_t>(buffer->len));
+  py_future made(without_gil([&] { return d->copy_out(from.view, t, to); }), std::move(array));
+  made.keep(std::move(kept));
+  return nb::cast(std::move(made));
+}
+
+std::string_view name_of(device_state s) noexcept {
+  switch (s) {
+    case device_state::starting:
+      return "starting";
+    case device_state::ready:
+      return "ready";
+    case device_state::recovering:
+      return "recovering";
+    case device_state::stopped:
+      return "stopped";
+    case device_state::condemned:
+      return "condemned";
+  }
+  return "";
+}
+
+nb::object namespace_of(nb::dict fields) {
+  return nb::module_::import_("types").attr("SimpleNamespace")(**fields);
+}
+
+nb::object health_of(const py_device& d) {
+  const device_health h = d->health();
+  nb::dict made;
+  made["state"] = std::string(name_of(h.state));
+  made["generation"] = h.generation;
+  made["restarts"] = h.restarts;
+  made["standby_ready"] = h.standby_ready;
+  made["standby_pid"] = h.standby_pid;
+  made["last_fault"] = h.last_fault ? exception_for(*h.last_fault) : nb::none();
+  made["unexplained_faults"] = h.unexplained_faults;
+  made["last_failover"] = static_cast<double>(h.last_failover.count()) * 1e-9;
+  return namespace_of(std::move(made));
+}
+
+nb::object statistics_of(const py_device& d) {
+  const device_statistics s = d->statistics();
+  nb::dict made;
+  made["sent"] = s.sent;
+  made["answered"] = s.answered;
+  made["failed"] = s.failed;
+  made["replayed"] = s.replayed;
+  made["in_flight"] = s.in_flight;
+  made["memory_used_bytes"] = s.memory_used_bytes;
+  made["memory_peak_bytes"] = s.memory_peak_bytes;
+  made["memory_limit_bytes"] = s.memory_limit_bytes;
+  made["buffers"] = s.buffers;
+  return namespace_of(std::move(made));
+}
+
+nb::object description_of_hardware(const py_device& d) {
+  const device_description& h = d->description();
+  nb::dict made;
+  made["ordinal"] = h.ordinal;
+  made["name"] = h.name;
+  made["uuid"] = h.uuid;
+  made["architecture"] = h.architecture;
+  made["memory_bytes"] = h.memory_bytes;
+  return namespace_of(std::move(made));
+}
+
+}  // namespace
+
+nb::object make_device(const device_ref& handle) { return nb::cast(py_device{handle}); }
+
+void add_device(nb::module_& m) {
+  nb::class_<py_library>(m, "Library", nb::dynamic_attr(),
+                         "The actor of one library on one device. Its requests are its methods; they run\n"
+                         "in one lane, in the order sent.")
+      .def("__getattr__", &operation_named)
+      .def("__dir__",
+           [](nb::handle self) {
+             nb::list all = nb::borrow<nb::list>(
+                 nb::module_::import_("builtins").attr("list")(
+                     nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
+             const py_library& of = *nb::inst_ptr<py_library>(self);
+             for (const request_type* const one : requests_of(of.name)) {
+               const std::string_view name = one->name.substr(of.name.size() + 1);
+               all.append(nb::str(name.data(), name.size()));
+             }
+             return all;
+           })
+      .def("__repr__",
+           [](const py_library& of) {
+             return "<" + of.name + " on device " + std::to_string(of.device->device.ordinal()) + ">";
+           })
+      .def("on_new_lanes",
+           [](const py_library& of, int n) {
+             return py_library{of.device, of.name, of.actor.on_new_lanes(n)};
+           },
+           nb::arg("n") = 1,
+           "The same library with lanes of its own, which run beside the others.");
+
+  nb::class_<py_device>(m, "Device", nb::dynamic_attr(),
+                        "A device: a stable address for requests, served by worker processes that may be\n"
+                        "replaced at any time. Its libraries are attributes: device.blas.gemm(a=x, b=w).")
+      .def("__getattr__", &library_named)
+      .def("__dir__",
+           [](nb::handle self) {
+             nb::list all = nb::borrow<nb::list>(
+                 nb::module_::import_("builtins").attr("list")(
+                     nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
+             for (const std::string_view one : libraries())
+               all.append(nb::str(one.data(), one.size()));
+             return all;
+           })
+      .def("__eq__", [](const py_device& a, nb::handle b) {
+             return nb::isinstance<py_device>(b) && nb::inst_ptr<py_device>(b)->handle == a.handle;
+           })
+      .def("__hash__",
+           [](const py_device& d) { return reinterpret_cast<std::uintptr_t>(d.handle.get()); })
+      .def("__repr__",
+           [](const py_device& d) {
+             return "<troupe.Device " + std::to_string(d->ordinal()) + ": " + d->description().name +
+                    ", " + std::string(name_of(d->health().state)) + ">";
+           })
+      .def("empty",
+           [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
+             return allocate(d, extents, type, false, own);
+           },
+           nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false,
+           "A tensor whose content is undefined.\n\n"
+           "own: in a piece of memory of its own, so that it can be frozen. Raises OutOfMemory.")
+      .def("zeros",
+           [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
+             return allocate(d, extents, type, true, own);
+           },
+           nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false,
+           "A tensor of zeros.")
+      .def("host_empty",
+           [](const py_device& d, nb::handle extents, nb::handle type) {
+             return py_tensor{value_of(d->allocate_host(dtype_from(type), shape_from(extents))),
+                              d.handle};
+           },
+           nb::arg("shape"), nb::arg("dtype") = "f32",
+           "A tensor in memory that the program and the workers share; its content is undefined.\n\n"
+           "in_place() shows it as a NumPy array without a copy, and copies from and to it need no\n"
+           "staging. Use the elements only while no request that uses them is in flight.")
+      .def("_copy_in", &copy_in)
+      .def("_copy_out", &copy_out)
+      .def("_copy",
+           [](const py_device& d, const py_tensor& from, const py_tensor& to) {
+             return py_future(without_gil([&] { return d->copy(from.view, to.view); }), nb::cast(to));
+           })
+      .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
+      .def_prop_ro("hardware", &description_of_hardware,
+                   "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
+      .def_prop_ro("health", &health_of, "A snapshot of its state; available at once.")
+      .def_prop_ro("statistics", &statistics_of, "Counts since it was made.")
+      .def_prop_ro("generation", [](const py_device& d) { return d->generation(); },
+                   "0 before the first worker is ready, then one more with each worker.")
+      .def_prop_ro("worker_pid", [](const py_device& d) { return d->worker_pid(); },
+                   "The process that serves it now, or None.")
+      .def("wait_until_ready",
+           [](const py_device& d) {
+             value_of(without_gil([&] { return d->wait_until_ready(); }));
+           },
+           "Waits for the first worker. Raises why the device could not start.")
+      .def("drain",
+           [](const py_device& d, double timeout) {
+             return without_gil([&] { return d->drain(*duration_of(timeout)); });
+           },
+           nb::arg("timeout"), "Waits until no request is in flight. False if timeout (seconds) passed.")
+      .def("trim", [](const py_device& d) { d->trim(); },
+           "Returns memory that no tensor uses to the operating system.")
+      .def("stop", [](const py_device& d) { without_gil([&] { d->stop(); }); },
+           "Refuses new requests, fails those in flight with DeviceStopped, ends the workers. The\n"
+           "tensors are kept; see restart().")
+      .def("restart", [](const py_device& d) { value_of(without_gil([&] { return d->restart(); })); },
+           "Brings a stopped device back, with its tensors.")
+      .def("forgive_all", [](const py_device& d) { d->forgive_all(); },
+           "Clears the faults of all requests, so that they may run again.");
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,289 @@
+#include "future.hpp"
+
+#include "binding.hpp"
+#include "event_loop.hpp"
+#include "reply.hpp"
+#include "tensor.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <thread>
+
+namespace troupe::python {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// How long a thread waits before it looks whether a signal (Ctrl-C) has come.
+constexpr std::chrono::milliseconds between_signals{50};
+
+std::atomic<listener*> kept_for_nobody{nullptr};
+
+// Holds the source of a copy whose future was dropped. The thread that completes the copy does not
+// wait for the GIL: whoever comes next with it lets go.
+class kept_listener final : public listener {
+ public:
+  explicit kept_listener(nb::object source) : source_(std::move(source)) {}
+  void hear(std::unique_ptr<listener> self) noexcept override {
+    listener* const one = self.release();
+    one->next = kept_for_nobody.load(std::memory_order_relaxed);
+    while (!kept_for_nobody.compare_exchange_weak(one->next, one, std::memory_order_release,
+                                                  std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  carried_object source_;
+};
+
+nb::object object_of(answer a, nb::object written) {
+  if (auto* const reply = std::get_if<any_reply>(&a)) {
+    return reply->data() == nullptr ? std::move(written) : object_of_reply(*reply);
+  }
+  if (auto* const mapped = std::get_if<mapped_tensor>(&a)) {
+    return nb::cast(py_mapped_tensor(std::move(*mapped)));
+  }
+  if (auto* const object = std::get_if<carried_object>(&a)) return object->take();
+  return written;
+}
+
+// What `await` goes through: yields a future of the loop once, and ends with the value.
+class awaiting {
+ public:
+  awaiting(nb::object owner, py_future& of) : owner_(std::move(owner)), of_(&of) {}
+
+  // Null: it has ended, by StopIteration or the failure.
+  PyObject* next() {
+    if (of_->done()) {
+      stop_with(of_->value());
+      return nullptr;
+    }
+    const std::shared_ptr<event_loop> loop = event_loop::running();
+    nb::object waiting = loop->make_future();
+    // What the future's own `__await__` would say to the task.
+    waiting.attr("_asyncio_future_blocking") = true;
+    of_->pending().listen(std::make_unique<loop_listener>(loop, waiting));
+    return waiting.release().ptr();
+  }
+  void cancelled() { of_->cancel(); }
+
+ private:
+  static void stop_with(const nb::object& value) {
+    const nb::object stop = nb::steal(PyObject_CallOneArg(PyExc_StopIteration, value.ptr()));
+    PyErr_SetObject(PyExc_StopIteration, stop.ptr());
+  }
+
+  nb::object owner_;
+  py_future* of_;
+};
+
+// Futures in the order in which they become ready, for `as_completed`.
+class arrivals {
+ public:
+  void add(nb::object future) {
+    py_future& of = *nb::inst_ptr<py_future>(future);
+    if (of.done()) {
+      queue_->put(std::make_unique<arrival>(queue_, std::move(future)));
+    } else {
+      of.pending().listen(std::make_unique<arrival>(queue_, std::move(future)));
+    }
+  }
+  // None once `timeout` has passed.
+  nb::object next(std::optional<double> timeout) {
+    const clock::time_point end =
+        timeout ? clock::now() + *duration_of(timeout) : clock::time_point::max();
+    for (;;) {
+      const clock::time_point now = clock::now();
+      const auto until = std::min(end, now + between_signals);
+      if (auto one = without_gil([&] { return queue_->take(until); })) {
+        return static_cast<arrival&>(*one).future();
+      }
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (now >= end) return nb::none();
+    }
+  }
+
+ private:
+  struct ready_queue {
+    void put(std::unique_ptr<listener> one) {
+      {
+        const std::lock_guard lock(mutex);
+        ready.push_back(std::move(one));
+      }
+      changed.notify_one();
+    }
+    std::unique_ptr<listener> take(clock::time_point until) {
+      std::unique_lock lock(mutex);
+      if (!changed.wait_until(lock, until, [&] { return !ready.empty(); })) return nullptr;
+      auto one = std::move(ready.front());
+      ready.pop_front();
+      return one;
+    }
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::unique_ptr<listener>> ready;
+  };
+  class arrival final : public listener {
+   public:
+    arrival(std::shared_ptr<ready_queue> to, nb::object future) noexcept
+        : to_(std::move(to)), future_(std::move(future)) {}
+    void hear(std::unique_ptr<listener> self) noexcept override {
+      const std::shared_ptr<ready_queue> to = to_;
+      to->put(std::move(self));
+    }
+    [[nodiscard]] nb::object future() { return future_.take(); }
+
+   private:
+    std::shared_ptr<ready_queue> to_;
+    carried_object future_;
+  };
+
+  std::shared_ptr<ready_queue> queue_ = std::make_shared<ready_queue>();
+};
+
+// Exceptions of C++ do not pass through Python's slots.
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+PyObject* await_slot(PyObject* self) {
+  return guarded([&] {
+    py_future& of = *nb::inst_ptr<py_future>(self);
+    return nb::cast(awaiting(nb::borrow(self), of)).release().ptr();
+  });
+}
+PyObject* next_slot(PyObject* self) {
+  return guarded([&] { return nb::inst_ptr<awaiting>(self)->next(); });
+}
+
+PyType_Slot future_slots[] = {{Py_am_await, reinterpret_cast<void*>(&await_slot)}, {0, nullptr}};
+PyType_Slot awaiting_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(&PyObject_SelfIter)},
+                                {Py_tp_iternext, reinterpret_cast<void*>(&next_slot)},
+                                {0, nullptr}};
+
+}  // namespace
+
+void release_kept() {
+  listener* one = kept_for_nobody.exchange(nullptr, std::memory_order_acquire);
+  while (one != nullptr)
+    delete std::exchange(one, one->next);
+}
+
+py_future::~py_future() {
+  if (pending_ && kept_.is_valid()) pending_->listen(std::make_unique<kept_listener>(kept_));
+}
+
+bool py_future::done() {
+  if (!pending_) return true;
+  // Making Python objects may let other threads in.
+  if (taking_ || !pending_->ready()) return false;
+  taking_ = true;
+  answer a = pending_->take();
+  if (auto* const why = std::get_if<error>(&a)) {
+    failure_ = std::move(*why);
+    value_.reset();
+  } else {
+    value_ = object_of(std::move(a), std::move(value_));
+  }
+  pending_.reset();
+  kept_.reset();
+  return true;
+}
+
+void py_future::wait(std::optional<double> timeout) {
+  const clock::time_point end =
+      timeout ? clock::now() + *duration_of(timeout) : clock::time_point::max();
+  while (!done()) {
+    // What another thread that waits for the same answer takes is not this one's any more.
+    const std::shared_ptr<pending_answer> pending = pending_;
+    const clock::time_point now = clock::now();
+    if (now >= end) {
+      PyErr_Format(PyExc_TimeoutError,
+                   "the future is not ready after %R s; the request goes on", nb::cast(*timeout).ptr());
+      throw nb::python_error();
+    }
+    if (taking_) {
+      without_gil([] { std::this_thread::yield(); });
+    } else {
+      (void)pending->wait_until(std::min(end, now + between_signals));
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::object py_future::value() const {
+  if (failure_) raise(*failure_);
+  return value_;
+}
+
+void py_future::raise_refusal() const {
+  if (failure_ && failure_->code < errc::unsupported) raise(*failure_);
+}
+
+nb::object py_future::result(std::optional<double> timeout) {
+  wait(timeout);
+  return value();
+}
+
+nb::object py_future::exception(std::optional<double> timeout) {
+  wait(timeout);
+  return failure_ ? exception_for(*failure_) : nb::none();
+}
+
+bool py_future::cancel() {
+  if (done() || !stop_.stop_possible()) return false;
+  without_gil([&] { stop_.request_stop(); });
+  return true;
+}
+
+void add_future(nb::module_& m) {
+  nb::class_<py_future>(m, "Future", nb::type_slots(future_slots),
+                        "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
+                        "Any number of threads and tasks may wait for the same one. Dropping it neither\n"
+                        "waits for the request nor cancels it.")
+      .def("result", &py_future::result, nb::arg("timeout") = nb::none(),
+           "Waits for the answer and returns it. Other threads run meanwhile; Ctrl-C interrupts.\n\n"
+           "timeout is in seconds. Raises the request's troupe.Failure, or TimeoutError.")
+      .def("exception", &py_future::exception, nb::arg("timeout") = nb::none(),
+           "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
+      .def("done", &py_future::done, "True once there is an answer or a failure.")
+      .def("cancel", &py_future::cancel,
+           "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False if\n"
+           "nothing can be cancelled any more. A request in a GPU's stream runs to its end.");
+  nb::class_<awaiting>(m, "_Awaiting", nb::type_slots(awaiting_slots))
+      .def("send", [](nb::handle self, nb::handle) {
+        nb::object next = nb::steal(next_slot(self.ptr()));
+        if (!next.is_valid()) throw nb::python_error();
+        return next;
+      })
+      .def("throw",
+           [](awaiting& self, nb::object type, nb::object value, nb::object trace) -> nb::object {
+             self.cancelled();
+             if (PyExceptionInstance_Check(type.ptr())) {
+               PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(type.ptr())), type.ptr());
+             } else {
+               PyErr_SetObject(type.ptr(), value.ptr());
+             }
+             (void)trace;
+             throw nb::python_error();
+           },
+           nb::arg("type"), nb::arg("value") = nb::none(), nb::arg("traceback") = nb::none())
+      .def("close", [](awaiting&) {});
+  nb::class_<arrivals>(m, "_Arrivals")
+      .def(nb::init<>())
+      .def("add", &arrivals::add)
+      .def("next", &arrivals::next, nb::arg("timeout").none());
+}
+
+}  // namespace troupe::python

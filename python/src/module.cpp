@@ -1,0 +1,15 @@
+#include "binding.hpp"
+
+NB_MODULE(_core, m) {
+  using namespace troupe::python;
+  // What lives as long as the process is not a leak.
+  nanobind::set_leak_warnings(false);
+  m.doc() = "What of Troupe's Python package is written in C++.";
+  add_future(m);
+  add_tensor(m);
+  add_operation(m);
+  add_device(m);
+  add_actor(m);
+  add_system(m);
+  add_catalogue(m);
+}

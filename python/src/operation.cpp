@@ -1,0 +1,246 @@
+// What a call like `gpu.blas.gemm(a=x, b=w)` goes through. A type of Python's C API rather than one
+// of nanobind's: keywords arrive as interned names, without a dictionary for each call.
+#include "operation.hpp"
+
+#include "arguments.hpp"
+#include "binding.hpp"
+#include "future.hpp"
+#include "tensor.hpp"
+
+#include <troupe/request/catalogue.hpp>
+#include <troupe/request/outputs.hpp>
+
+#include <nanobind/stl/string.h>
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace troupe::python {
+namespace {
+
+// The fields by which Python knows a type, made once for each.
+const argument_setter& setter_for(const request_type& type) {
+  static auto& all = *new std::map<const request_type*, std::unique_ptr<argument_setter>>;
+  auto& one = all[&type];
+  if (!one) one = std::make_unique<argument_setter>(type);
+  return *one;
+}
+
+// Options of every request, as keywords.
+struct option_names {
+  PyObject* deadline = PyUnicode_InternFromString("deadline");
+  PyObject* run_limit = PyUnicode_InternFromString("run_limit");
+  PyObject* quarantine = PyUnicode_InternFromString("quarantine");
+};
+const option_names& options_known() {
+  static const option_names& names = *new option_names;
+  return names;
+}
+
+struct operation {
+  device_ref device;
+  library_actor actor;
+  const request_type* type;
+  const argument_setter* setter;
+
+  nb::object call(PyObject* const* values, nb::handle names) const;
+
+ private:
+  bool set_option(request_options& options, PyObject* name, nb::handle value) const;
+  void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
+};
+
+bool operation::set_option(request_options& options, PyObject* name, nb::handle value) const {
+  const option_names& known = options_known();
+  const auto is = [&](PyObject* other) {
+    return name == other || PyUnicode_Compare(name, other) == 0;
+  };
+  if (is(known.quarantine)) {
+    options.quarantine = nb::cast<bool>(value);
+  } else if (is(known.deadline) || is(known.run_limit)) {
+    auto& limit = is(known.deadline) ? options.deadline : options.run_limit;
+    if (!value.is_none()) limit = duration_of(nb::cast<double>(value));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void operation::allocate_missing(any_request& request, std::vector<nb::object>& written) const {
+  const auto made = value_of(
+      allocate_outputs(*type, request.data(), [this](dtype t, const shape& s) {
+        return device->device.allocate(t, s);
+      }));
+  for (const std::size_t offset : made) {
+    const auto& view =
+        *reinterpret_cast<const any_tensor*>(static_cast<std::byte*>(request.data()) + offset);
+    written.push_back(nb::cast(py_tensor{view, device}));
+  }
+}
+
+nb::object operation::call(PyObject* const* values, nb::handle names) const {
+  any_request request(*type);
+  request_options options;
+  std::vector<nb::object> written;
+  std::size_t given = 0;
+  const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const name = PyTuple_GET_ITEM(names.ptr(), i);
+    const nb::handle value(values[i]);
+    const auto* const to = setter->find(name);
+    if (to == nullptr) {
+      if (set_option(options, name, value)) continue;
+      setter->refuse_unknown(name);
+    }
+    setter->set(request, *to, value);
+    if (to->field.kind != field_kind::tensor || value.is_none()) continue;
+    ++given;
+    if (to->field.may_write) written.push_back(nb::borrow(value));
+  }
+  if (given < setter->tensors()) allocate_missing(request, written);
+
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  future<any_reply> answer = without_gil([&] { return actor.ask(request, options); });
+  nb::object result = nb::none();
+  if (written.size() == 1) {
+    result = std::move(written.front());
+  } else if (!written.empty()) {
+    result = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(written.size())));
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), written[i].release().ptr());
+    }
+  }
+  py_future made(std::make_shared<pending_future<any_reply>>(std::move(answer)), std::move(result),
+                 std::move(stop));
+  if (made.done()) made.raise_refusal();
+  return nb::cast(std::move(made));
+}
+
+// The object -------------------------------------------------------------------------------------
+
+struct operation_object {
+  PyObject_HEAD  //
+      vectorcallfunc vectorcall;
+  operation* of;
+  PyObject* dict;  ///< documentation, once somebody asked for it
+};
+
+operation& of(PyObject* self) noexcept {
+  return *reinterpret_cast<operation_object*>(self)->of;
+}
+
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const nb::builtin_exception& e) {
+    PyErr_SetString(e.type() == nb::exception_type::type_error ? PyExc_TypeError
+                                                               : PyExc_ValueError,
+                    e.what());
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Py_ssize_t positional = PyVectorcall_NARGS(flags);
+    if (positional != 0) {
+      PyErr_Format(PyExc_TypeError, "%s() takes keyword arguments only, as a=x",
+                   std::string(of(self).type->name).c_str());
+      return nullptr;
+    }
+    return of(self).call(args, names).release().ptr();
+  });
+}
+
+void destroy(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  auto* const object = reinterpret_cast<operation_object*>(self);
+  operation* const dead = object->of;
+  Py_XDECREF(object->dict);
+  delete dead;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* show(PyObject* self) {
+  return guarded([&] {
+    return nb::module_::import_("troupe.descriptions").attr("shown")(nb::borrow(self)).release().ptr();
+  });
+}
+
+// `__doc__`, `__signature__` and the rest are Python's to make: from the description, when asked.
+PyObject* documented(PyObject* self, void* what) {
+  return guarded([&] {
+    return nb::module_::import_("troupe.descriptions")
+        .attr(static_cast<const char*>(what))(nb::borrow(self))
+        .release()
+        .ptr();
+  });
+}
+PyObject* name_of(PyObject* self, void*) {
+  const std::string_view name = of(self).type->name.substr(of(self).type->library().size() + 1);
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+PyObject* full_name_of(PyObject* self, void*) {
+  const std::string_view name = of(self).type->name;
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+
+char doc_of[] = "documentation_of";
+char signature_of_operation[] = "signature_of";
+char description_of_operation[] = "description_of";
+PyGetSetDef properties[] = {
+    {"__doc__", &documented, nullptr, nullptr, doc_of},
+    {"__signature__", &documented, nullptr, nullptr, signature_of_operation},
+    {"description", &documented, nullptr, nullptr, description_of_operation},
+    {"__name__", &name_of, nullptr, nullptr, nullptr},
+    {"__qualname__", &full_name_of, nullptr, nullptr, nullptr},
+    {"name", &full_name_of, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(operation_object, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(operation_object, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
+                       {Py_tp_repr, reinterpret_cast<void*>(&show)},
+                       {Py_tp_getset, properties},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec spec = {"troupe.Operation", sizeof(operation_object), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
+PyTypeObject* operation_type = nullptr;
+
+}  // namespace
+
+nb::object make_operation(const device_ref& device, const library_actor& actor,
+                          const request_type& type) {
+  const argument_setter& setter = setter_for(type);
+  auto* const made = PyObject_New(operation_object, operation_type);
+  if (made == nullptr) throw nb::python_error();
+  made->vectorcall = &vectorcall;
+  made->of = new operation{device, actor, &type, &setter};
+  made->dict = nullptr;
+  return nb::steal(reinterpret_cast<PyObject*>(made));
+}
+
+void add_operation(nb::module_& m) {
+  operation_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (operation_type == nullptr) throw nb::python_error();
+  m.attr("Operation") = nb::borrow(reinterpret_cast<PyObject*>(operation_type));
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,225 @@
+#include "actor.hpp"
+#include "binding.hpp"
+#include "device_handle.hpp"
+
+#include <troupe/base/version.hpp>
+#include <troupe/device/trace_file.hpp>
+#include <troupe/plugin/plugin_requests.hpp>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace troupe::python {
+
+nb::object make_device(const device_ref& handle);  // device.cpp
+
+namespace {
+
+struct py_system {
+  system_ref handle;
+  [[nodiscard]] system_handle& get() const {
+    if (!handle) throw nb::value_error("the system is closed");
+    return *handle;
+  }
+};
+
+// All systems that there are, to be ended before the interpreter does.
+std::vector<std::weak_ptr<system_handle>>& all_systems() {
+  static auto& all = *new std::vector<std::weak_ptr<system_handle>>;
+  return all;
+}
+
+template <class Enum>
+Enum choice(const char* what, const std::string& name,
+            std::initializer_list<std::pair<const char*, Enum>> all) {
+  std::string names;
+  for (const auto& [one, value] : all) {
+    if (name == one) return value;
+    names += (names.empty() ? "'" : ", '") + std::string(one) + "'";
+  }
+  throw nb::value_error(
+      (std::string(what) + " must be one of " + names + "; it is '" + name + "'").c_str());
+}
+
+gpu_choice gpu_from(nb::handle gpu) {
+  if (gpu.is_none()) return gpu_choice::same_number();
+  if (PyLong_Check(gpu.ptr())) return gpu_choice::number(nb::cast<std::int32_t>(gpu));
+  const auto name = nb::cast<std::string>(gpu);
+  return name == "any" ? gpu_choice::any() : gpu_choice::uuid(name);
+}
+
+lane_policy lanes_from(nb::handle lanes) {
+  if (PyLong_Check(lanes.ptr())) return lane_policy::pool(nb::cast<int>(lanes));
+  return choice<lane_policy>("lanes", nb::cast<std::string>(lanes),
+                             {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
+}
+
+// Sets what is given by keyword. What is not there is said so, with what is.
+device_config config_from(nb::kwargs options) {
+  device_config c;
+  // Tasks of asyncio send thousands at once; a call waits where there is no room for more.
+  c.mailbox_capacity = 16'384;
+  c.full = when_full::wait;
+  const auto seconds = [](nb::handle value) {
+    return value.is_none() ? std::chrono::nanoseconds::max()
+                           : *duration_of(nb::cast<double>(value));
+  };
+  for (const auto [key, value] : options) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "backend")
+      c.backend = choice<backend_kind>("backend", nb::cast<std::string>(value),
+                                       {{"auto", backend_kind::automatic},
+                                        {"cpu", backend_kind::cpu},
+                                        {"cuda", backend_kind::cuda}});
+    else if (name == "isolation")
+      c.isolation = choice<isolation>("isolation", nb::cast<std::string>(value),
+                                      {{"process", isolation::process}, {"thread", isolation::thread}});
+    else if (name == "full")
+      c.full = choice<when_full>("full", nb::cast<std::string>(value),
+                                 {{"wait", when_full::wait}, {"reject", when_full::reject}});
+    else if (name == "gpu")
+      c.gpu = gpu_from(value);
+    else if (name == "mailbox_capacity")
+      c.mailbox_capacity = nb::cast<std::uint32_t>(value);
+    else if (name == "memory_limit_bytes")
+      c.memory_limit_bytes = nb::cast<std::uint64_t>(value);
+    else if (name == "standby")
+      c.standby = nb::cast<bool>(value);
+    else if (name == "lanes")
+      c.lanes = lanes_from(value);
+    else if (name == "lane_threads")
+      c.lane_threads = nb::cast<int>(value);
+    else if (name == "libraries")
+      c.libraries = nb::cast<std::vector<std::string>>(value);
+    else if (name == "restarts")
+      c.restarts.restarts = nb::cast<std::int32_t>(value);
+    else if (name == "restart_window")
+      c.restarts.window = seconds(value);
+    else if (name == "start_timeout")
+      c.start_timeout = seconds(value);
+    else if (name == "silence_timeout")
+      c.silence_timeout = seconds(value);
+    else if (name == "run_limit")
+      c.run_limit = seconds(value);
+    else if (name == "quarantine")
+      c.quarantine = seconds(value);
+    else if (name == "fault_injection")
+      c.fault_injection = nb::cast<bool>(value);
+    else if (name == "plugins")
+      c.plugins = nb::cast<std::vector<std::string>>(nb::module_::import_("builtins").attr("list")(
+          nb::module_::import_("builtins").attr("map")(nb::module_::import_("os").attr("fspath"), value)));
+    else if (name == "trace")
+      c.tracer = value_of(trace_file::open(nb::cast<std::string>(
+          nb::module_::import_("os").attr("fspath")(value))));
+    else
+      throw nb::type_error(
+          ("device() has no option '" + name +
+           "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, standby, "
+           "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
+           "silence_timeout, run_limit, quarantine, fault_injection, plugins, trace")
+              .c_str());
+  }
+  return c;
+}
+
+nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs options) {
+  system_handle& system = s.get();
+  const auto make = [&](auto&& f) {
+    try {
+      return without_gil(f);
+    } catch (const failure& why) {
+      raise(why.error());
+    }
+  };
+  if (nb::len(options) == 0) {
+    // One that there is, whatever it was made with.
+    const std::lock_guard lock(system.mutex);
+    if (const auto there = system.devices.find(ordinal); there != system.devices.end()) {
+      return make_device(std::make_shared<device_handle>(s.handle, there->second));
+    }
+  }
+  const device_config config = config_from(options);
+  for (const std::string& plugin : config.plugins)
+    value_of(load_plugin_requests(plugin));
+  device made = make([&] { return system.system.device(ordinal, config); });
+  const std::lock_guard lock(system.mutex);
+  system.devices.insert_or_assign(ordinal, made);
+  return make_device(std::make_shared<device_handle>(s.handle, made));
+}
+
+void close(const system_ref& handle, double timeout) {
+  if (!handle) return;
+  without_gil([&] {
+    for (auto& [ordinal, one] : handle->devices)
+      one.stop();
+    (void)handle->system.shutdown(*duration_of(timeout)).get_result();
+  });
+}
+
+}  // namespace
+
+system_ref make_system(const system_config& config) {
+  system_ref made(new system_handle(config), [](system_handle* dead) {
+    // Its threads may wait for the GIL.
+    if (PyGILState_Check() != 0) {
+      without_gil([dead] { delete dead; });
+    } else {
+      delete dead;
+    }
+  });
+  std::erase_if(all_systems(), [](const auto& one) { return one.expired(); });
+  all_systems().push_back(made);
+  return made;
+}
+
+void add_system(nb::module_& m) {
+  nb::class_<py_system>(m, "System",
+                        "A tree of actors, the threads that run them, and the devices.\n\n"
+                        "threads: in the pool of actors; 0 for one per processor.")
+      .def("__init__",
+           [](py_system* self, int threads) {
+             system_config config;
+             config.threads = threads;
+             try {
+               new (self) py_system{make_system(config)};
+             } catch (const failure& why) {
+               raise(why.error());
+             }
+           },
+           nb::arg("threads") = 0)
+      .def("device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
+           "The device with this number; made if there is none, on the GPU with that number if there\n"
+           "is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
+           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
+           "memory_limit_bytes, standby, plugins (paths), libraries, lanes, run_limit and other\n"
+           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
+      .def("close", [](py_system& s, double timeout) {
+             close(s.handle, timeout);
+             s.handle.reset();
+           },
+           nb::arg("timeout") = 5.0,
+           "Stops the devices and the actors. Tensors and futures stay; what is not done fails.")
+      .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
+      .def("_spawn", [](const py_system& s, nb::handle make, nb::handle options) {
+             return spawn_at_root(s.handle ? s.handle : throw nb::value_error("the system is closed"),
+                                  make, options);
+           })
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](py_system& s, nb::args) {
+        close(s.handle, 5.0);
+        s.handle.reset();
+      });
+
+  m.def("_close_all", [] {
+    for (const auto& one : all_systems())
+      close(one.lock(), 1.0);
+  });
+  m.attr("__version__") = nb::str(library_version.data(), library_version.size());
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <troupe/device/device.hpp>
+#include <troupe/device/mapped_tensor.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+namespace troupe::python {
+
+namespace nb = nanobind;
+
+/// A device with the system that it needs, shared by all that refers to it.
+struct device_handle;
+
+/// A view, and the device that serves it.
+struct py_tensor {
+  any_tensor view;
+  std::shared_ptr<device_handle> device;
+};
+
+/// A tensor that the program uses in place.
+struct py_mapped_tensor {
+  explicit py_mapped_tensor(mapped_tensor m) : mapped(std::move(m)) {}
+  mapped_tensor mapped;
+  bool on_gpu = false;
+  int ordinal = 0;  ///< of the GPU
+};
+
+[[nodiscard]] shape shape_from(nb::handle extents);
+
+}  // namespace troupe::python

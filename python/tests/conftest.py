@@ -1,0 +1,37 @@
+"""What the tests share: a system, a device on whatever backend there is, and fresh inputs."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import troupe
+
+
+@pytest.fixture(scope="session")
+def system():
+    with troupe.System() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def gpu(system):
+    device = system.device(0, fault_injection=True, restarts=1000)
+    device.wait_until_ready()
+    return device
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng()
+
+
+@pytest.fixture(scope="session")
+def on_gpu(gpu):
+    return gpu.hardware.architecture != ""
+
+
+@pytest.fixture(scope="session")
+def build_folder():
+    return pathlib.Path(os.environ["TROUPE_BUILD"])

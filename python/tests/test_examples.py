@@ -1,0 +1,52 @@
+"""The examples run, are short, and are clean for type checkers."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+SAYS = {
+    "matmul.py": "right after the worker was killed: 100 of 100",
+    "fft_filter.py": "after: 0.",
+    "random_after_a_kill.py": "the same as one would have: True",
+    "with_asyncio.py": "10000 of 10000 right",
+    "plugin.py": "still there: 9.0",
+    "notebook.py": "b must have 3 rows",
+}
+
+
+def test_all_are_known():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example(name, build_folder):
+    path = EXAMPLES / name
+    assert len(path.read_text().splitlines()) < 60
+    arguments = [str(build_folder / "lib/plugins/libimage.so")] if name == "plugin.py" else []
+    run = subprocess.run(
+        [sys.executable, path, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert SAYS[name] in run.stdout, run.stdout + run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright", "--pythonpath", sys.executable]])
+def test_types(checker):
+    pytest.importorskip(checker[0])
+    root = EXAMPLES.parents[1]
+    run = subprocess.run(
+        [sys.executable, "-m", *checker, *map(str, sorted(EXAMPLES.glob("*.py")))],
+        capture_output=True, text=True, timeout=300, check=False, cwd=root,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_module_runs():
+    for arguments, says in ([["info"], "troupe"], [["demo"], "0 wrong"], [["requests", "blas.gemm"], "Multiplies"]):
+        run = subprocess.run([sys.executable, "-m", "troupe", *arguments], capture_output=True,
+                             text=True, timeout=120, check=False)  # fmt: skip
+        assert says in run.stdout, run.stdout + run.stderr

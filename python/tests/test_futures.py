@@ -1,0 +1,201 @@
+"""Futures: blocking, in asyncio, in threads; cancelled, timed out, dropped, shared."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from scripts import run_python
+
+import troupe
+
+
+def test_results_are_shared(gpu):
+    x = gpu.tensor([1.0, 2.0])
+    future = gpu.blas.dot(x=x, y=x)
+    assert future.result() == future.result(1) == 5
+    assert future.done() and future.exception() is None
+    assert not future.cancel()
+
+
+def test_await_is_the_same(gpu):
+    async def main():
+        x = gpu.tensor([1.0, 2.0])
+        future = gpu.blas.dot(x=x, y=x)
+        assert await future == 5
+        assert await future == 5
+        results = await asyncio.gather(*(gpu.blas.dot(x=x, y=x) for _ in range(100)))
+        assert results == [5] * 100
+        with pytest.raises(troupe.FrozenBuffer):
+            await gpu.memory.fill(to=gpu.tensor([1.0]).freeze(), value=0)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(gpu, x)) for _ in range(10)]
+        assert [t.result() for t in tasks] == [5] * 10
+
+    async def one(gpu, x):
+        return await gpu.blas.dot(x=x, y=x)
+
+    asyncio.run(main())
+    asyncio.run(main())  # another loop
+
+
+def busy(gpu, seconds):
+    return gpu.fault.inject(what="spin", duration_ns=int(seconds * 1e9))
+
+
+def test_a_task_and_threads_wait_for_the_same(gpu):
+    results = []
+
+    async def main():
+        future = busy(gpu, 0.2)
+        threads = [threading.Thread(target=lambda: results.append(future.result())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        await asyncio.sleep(0.05)
+        both = await asyncio.gather(wait_for(future), wait_for(future))
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+        return both
+
+    async def wait_for(future):
+        return await future
+
+    assert asyncio.run(main()) == [None, None]
+    assert results == [None] * 4
+
+
+def test_timeouts(gpu):
+    future = busy(gpu, 0.3)
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"not ready after 0\.05 s"):
+        future.result(0.05)
+    assert time.monotonic() - begin < 0.25
+
+    async def main():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await future
+
+    asyncio.run(main())
+    assert future.result() is None
+
+
+def test_cancelling_a_task_cancels_its_request(gpu):
+    async def main():
+        first = busy(gpu, 0.3)
+        x = gpu.zeros(4)
+        second = asyncio.create_task(awaited(gpu.fault.inject(what="spin", duration_ns=1, output=x)))
+        await asyncio.sleep(0.02)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        await first
+
+    async def awaited(future):
+        return await future
+
+    asyncio.run(main())
+    first, second = busy(gpu, 0.3), busy(gpu, 0.001)
+    assert second.cancel()
+    with pytest.raises(troupe.Cancelled):
+        second.result()
+    first.result()
+
+
+def test_ten_thousand_at_once(gpu):
+    x = gpu.zeros(4)
+
+    async def one(i):
+        await gpu.memory.fill(to=x, value=i)
+        return i
+
+    async def main():
+        return await asyncio.gather(*(one(i) for i in range(10_000)))
+
+    assert asyncio.run(main()) == list(range(10_000))
+    futures = [gpu.memory.fill(to=x, value=i) for i in range(20_000)]
+    assert all(f.result() is x for f in futures)
+    np.testing.assert_array_equal(x.numpy(), 19_999)
+
+
+def test_as_completed_and_gather(gpu, system):
+    lane = gpu.fault.on_new_lanes()
+    slow = lane.inject(what="spin", duration_ns=200_000_000)
+    x = gpu.tensor([2.0])
+    quick = [gpu.blas.dot(x=x, y=x) for _ in range(10)]
+    order = list(troupe.as_completed([slow, *quick]))
+    assert order[-1] is slow and len(order) == 11
+    assert troupe.gather(*quick) == [4] * 10
+    with pytest.raises(TimeoutError, match="1 of 1"):
+        list(troupe.as_completed([busy(gpu, 0.2)], timeout=0.01))
+
+
+def test_other_threads_run_meanwhile(gpu):
+    counted = 0
+    done = threading.Event()
+
+    def count():
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    busy(gpu, 0.2).result()
+    done.set()
+    thread.join()
+    assert counted > 50
+
+
+def test_ctrl_c_interrupts(gpu):
+    future = busy(gpu, 1)
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        future.result()
+    assert time.monotonic() - begin < 0.7
+    future.result()
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError('ended')", "system.close()"])
+def test_the_interpreter_ends_whatever_is_going_on(end):
+    outcome = run_python(
+        f"""
+        import asyncio, sys, threading, troupe
+        system = troupe.System()
+        gpu = system.device(0, fault_injection=True)
+        x = gpu.zeros(1000)
+        mapped = x.mapped()
+        futures = [gpu.fault.inject(what="spin", duration_ns=50_000_000) for _ in range(3)]
+        threading.Thread(target=lambda: gpu.fault.inject(
+            what="spin", duration_ns=500_000_000).exception(), daemon=True).start()
+        copy = gpu.copy(x, gpu.empty(1000))
+        print("there", flush=True)
+        {end}
+        """,
+        timeout=30,
+        check=False,
+    )
+    assert outcome.stdout == "there\n"
+    assert outcome.returncode == {"sys.exit(3)": 3, "raise ValueError('ended')": 1}.get(end, 0), outcome.stderr
+    assert "Fatal" not in outcome.stderr and "terminate" not in outcome.stderr
+
+
+def test_a_forked_child_is_told():
+    run_python(
+        """
+        import os, troupe
+        system = troupe.System()
+        gpu = system.device(0)
+        gpu.blas.asum(x=gpu.zeros(4)).result()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert gpu.blas.asum(x=gpu.zeros(4)).result() == 0
+        """
+    )

@@ -1,0 +1,145 @@
+"""Requests by keyword: what is asked arrives, what is wrong is said, and nothing is missing."""
+
+import inspect
+import pathlib
+
+import numpy as np
+import pytest
+from scripts import run_python
+
+import troupe
+
+
+def test_gemm_matches_numpy(gpu, rng):
+    a, b = rng.standard_normal((37, 21)), rng.standard_normal((21, 53))
+    x, w, y = gpu.tensor(a), gpu.tensor(b), gpu.full((37, 53), np.nan, "f64")
+    assert gpu.blas.gemm(a=x, b=w, c=y).result() is y
+    np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-12)
+
+
+def test_a_result_that_is_left_out_is_allocated(gpu, rng):
+    a, b = rng.standard_normal((2, 3)).astype("f4"), rng.standard_normal((3, 4)).astype("f4")
+    y = gpu.blas.gemm(a=gpu.tensor(a), b=gpu.tensor(b)).result()
+    assert (y.shape, y.dtype) == ((2, 4), "f32")
+    np.testing.assert_allclose(y.numpy(), a @ b, rtol=1e-5)
+    z = gpu.fft.r2c(in_=gpu.tensor(a)).result()
+    assert (z.shape, z.dtype) == ((2, 2), "c64")
+    np.testing.assert_allclose(z.numpy(), np.fft.rfft(a), rtol=1e-5, atol=1e-5)
+
+
+def test_what_cannot_be_worked_out_is_named(gpu):
+    with pytest.raises(troupe.InvalidArgument, match=r"fft.c2r: out must be given.*n"):
+        gpu.fft.c2r(in_=gpu.empty((4, 3), "c64"))
+    with pytest.raises(troupe.InvalidArgument, match="to must be given"):
+        gpu.rng.uniform(from_seed=1)
+
+
+def test_beta_needs_an_old_result(gpu):
+    with pytest.raises(troupe.InvalidArgument, match="c is not given"):
+        gpu.blas.gemm(a=gpu.empty((2, 2)), b=gpu.empty((2, 2)), beta=1)
+
+
+def test_a_reply_is_a_number(gpu):
+    x = gpu.tensor([1.0, 2.0, 3.0], "f32")
+    assert gpu.blas.dot(x=x, y=x).result() == 14
+    assert gpu.blas.iamax(x=x).result() == 2
+    c = gpu.tensor([1 + 2j, 3 - 1j])
+    assert gpu.blas.dotc(x=c, y=c).result() == 15
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda g, x: g.blas.gemm(a=x, b=x, d=x), TypeError, r"has no argument d; it has a, b"),
+        (lambda g, x: g.blas.gemm(x, x), TypeError, "keyword arguments only"),
+        (lambda g, x: g.blas.gemm(a=np.ones((2, 2)), b=x), TypeError, r"a must be a troupe.Tensor; it is a ndarray.*device.tensor"),
+        (lambda g, x: g.blas.gemm(a=3, b=x), TypeError, "a must be a troupe.Tensor; it is 3"),
+        (lambda g, x: g.blas.gemm(a=x, b=x, op_a="adjoint"), TypeError, "op_a must be one of 'none', 'conjugate'; it is 'adjoint'"),
+        (lambda g, x: g.blas.gemm(a=x, b=x, alpha="1"), TypeError, "alpha must be a number"),
+        (lambda g, x: g.blas.gemm(a=x, b=x, deterministic=1), TypeError, "must be True or False"),
+        (lambda g, x: g.blas.gemm(a=x, b=x, alpha=1j), troupe.InvalidArgument, "alpha must be real"),
+        (lambda g, x: g.blas.gemm(a=x, b=g.empty((3, 2))), troupe.ShapeMismatch, "b must have 2 rows"),
+        (lambda g, x: g.blas.gemm(a=x, b=g.empty((2, 2), "f64")), troupe.InvalidArgument, "c must be given"),
+        (lambda g, x: g.blas.gemm(a=x, b=x, c=x), troupe.Aliasing, "must not overlap"),
+        (lambda g, x: g.blas.gem, AttributeError, "blas has no request 'gem'; it has asum"),
+        (lambda g, x: g.blass, AttributeError, "a device has no 'blass'; its libraries are"),
+        (lambda g, x: g.empty((2, 2), "f31"), TypeError, "no element type is called 'f31'"),
+        (lambda g, x: g.tensor([object()]), TypeError, "array of Python objects"),
+        (lambda g, x: x[::-1], ValueError, "slice it forward"),
+        (lambda g, x: x[5], IndexError, "index 5 of dimension 0 with extent 2"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_a_sentence(gpu, call, kind, text):
+    x = gpu.zeros((2, 2))
+    with pytest.raises(kind, match=text):
+        call(gpu, x)
+    np.testing.assert_array_equal(x.numpy(), 0)
+
+
+def test_every_request_of_cpp_is_there(gpu):
+    known = {"tensor", "tensors", "scalar", "integer", "unsigned integer", "real", "bool", "text",
+             "enumeration", "integers", "scalars"}  # fmt: skip
+    assert len(troupe.requests()) > 90
+    for name in troupe.requests():
+        library, request = name.split(".")
+        operation = getattr(getattr(gpu, library), request)
+        description = operation.description
+        assert {f["kind"] for f in description["fields"]} <= known, name
+        parameters = inspect.signature(operation).parameters
+        assert len(parameters) == len(description["fields"]) + 3, name
+        assert description["summary"] in operation.__doc__
+        assert request in dir(getattr(gpu, library))
+
+
+def test_help_says_what_a_request_takes(gpu):
+    text = gpu.blas.gemm.__doc__
+    assert "Multiplies two matrices" in text
+    assert "a: left factor (reads; [m, k])" in text
+    assert "allocated if left out" in text
+    assert "f16 f16 f32" in text
+    assert str(inspect.signature(gpu.blas.gemm)).startswith("(*, a: 'Tensor', b: 'Tensor', alpha")
+    assert repr(gpu.blas.gemm).startswith("<request blas.gemm(a, b, alpha=1")
+
+
+def test_options_of_requests(gpu):
+    x = gpu.zeros(4)
+    assert gpu.memory.fill(to=x, value=3, deadline=10, run_limit=10, quarantine=False).result() is x
+    with pytest.raises(troupe.DeadlineExceeded):
+        gpu.memory.fill(to=x, value=3, deadline=0).result()
+
+
+def test_groups_are_flat(gpu):
+    x, y = gpu.empty(1000), gpu.empty(1000)
+    gpu.rng.uniform(to=x, from_seed=7)
+    gpu.rng.uniform(to=y[:500], from_seed=7)
+    gpu.rng.uniform(to=y[500:], from_seed=7, from_offset=500)
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_a_plugin_appears_like_a_library(build_folder, rng):
+    """In a process of its own: what is loaded stays known."""
+    plugin = build_folder / "lib/plugins/libimage.so"
+    outcome = run_python(f"""
+        import numpy as np, troupe
+        with troupe.System() as system:
+            gpu = system.device(0, plugins=[{str(plugin)!r}])
+            y = gpu.image.blur(x=gpu.full((9, 7), 3)).result()
+            assert y.shape == (9, 7) and np.allclose(y.numpy(), 3)
+            assert "nine" in gpu.image.blur.__doc__ or "blur" in repr(gpu.image.blur)
+            try:
+                system.device(1, plugins=["./missing.so"])
+            except troupe.LibraryMissing as why:
+                assert "missing.so" in str(why)
+            print("right")
+    """)
+    assert outcome.stdout == "right\n", outcome
+
+
+def test_generated_files_are_current():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for path, name in (
+        (root / "python/troupe/_libraries.pyi", "stubs"),
+        (root / "docs/python/requests.md", "reference"),
+    ):
+        made = run_python(f"from troupe import descriptions; print(descriptions.{name}(), end='')")
+        assert path.read_text(encoding="utf-8") == made.stdout, f"./dev python --write makes {path}"

@@ -1,0 +1,74 @@
+"""GPU work as supervised actors.
+
+    import numpy as np, troupe
+
+    system = troupe.System()
+    gpu = system.device(0)                       # a GPU if there is one, else the CPU
+    x = gpu.tensor(np.random.rand(512, 256).astype("f4"))
+    w = gpu.tensor(np.random.rand(256, 128).astype("f4"))
+    y = gpu.blas.gemm(a=x, b=w).result()         # or: await gpu.blas.gemm(a=x, b=w)
+    print(y.numpy()[:2])
+
+Every request of every library is a method of `device.LIBRARY`: `help(gpu.blas.gemm)` says what it
+takes. Requests run in a worker process; when a kernel crashes or hangs, its request fails with a
+`troupe.Failure`, and everything else goes on.
+"""
+
+import atexit as _atexit
+
+from ._core import (
+    Device,
+    Future,
+    Library,
+    MappedTensor,
+    Operation,
+    System,
+    Tensor,
+    Timer,
+    __version__,
+    _close_all,
+    libraries,
+    requests,
+)
+from . import arrays as _arrays
+from . import errors as _errors
+from . import loading as _loading
+from .actors import Actor, ActorRef, Supervision, spawn as _spawn
+from .errors import *
+from .waiting import as_completed, gather
+
+# What of the classes is written in Python.
+for _owner, _name, _function in (
+    (Device, "tensor", _arrays.tensor),
+    (Device, "full", _arrays.full),
+    (Device, "copy", _arrays.copy),
+    (Device, "load", _loading.load),
+    (Tensor, "mapped", _arrays.mapped),
+    (Tensor, "map", _arrays.map_tensor),
+    (Tensor, "in_place", _arrays.in_place),
+    (System, "spawn", _spawn),
+):
+    setattr(_owner, _name, _function)
+
+# Workers and threads end before the interpreter does.
+_atexit.register(_close_all)
+
+__all__ = [
+    "Actor",
+    "ActorRef",
+    "Device",
+    "Future",
+    "Library",
+    "MappedTensor",
+    "Operation",
+    "Supervision",
+    "System",
+    "Tensor",
+    "Timer",
+    "__version__",
+    "as_completed",
+    "gather",
+    "libraries",
+    "requests",
+]
+__all__ += _errors.__all__

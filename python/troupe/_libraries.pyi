@@ -1,0 +1,1299 @@
+# Made by `./dev python --write` from the requests' descriptions.
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ._core import Future, Library, Tensor
+
+class Blas(Library):
+    def asum(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The sum of magnitudes Σ|Re xᵢ| + |Im xᵢ|."""
+    def axpby(
+        self,
+        *,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds multiples of two vectors: y = alpha · x + beta · y."""
+    def axpy(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a multiple of a vector to another: y = alpha · x + y."""
+    def copy(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        reversed: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Copies a vector: y = x, or, `reversed`, yᵢ = xₙ₋₁₋ᵢ."""
+    def dgmm(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        c: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by a diagonal matrix: c = a · diag(x), or c = diag(x) · a."""
+    def dot(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The inner product of two real vectors: Σ xᵢ · yᵢ; 0 for length 0."""
+    def dotc(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The inner product of two complex vectors, the first conjugated: Σ conj(xᵢ) · yᵢ."""
+    def dotu(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The product of two complex vectors, none conjugated: Σ xᵢ · yᵢ."""
+    def dsdot(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The inner product of two vectors of f32, accumulated and answered in f64; 0 for length 0."""
+    def gbmv(
+        self,
+        *,
+        ab: Tensor,
+        x: Tensor,
+        kl: int = ...,
+        ku: int = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a general band matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
+    def geam(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds two matrices: c = alpha · op_a(a) + beta · op_b(b)."""
+    def gemm(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies two matrices: c = alpha · op_a(a) · op_b(b) + beta · c."""
+    def gemm_batched(
+        self,
+        *,
+        a: Sequence[Tensor],
+        b: Sequence[Tensor],
+        c: Sequence[Tensor],
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Multiplies matrices that lie anywhere: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ."""
+    def gemm_grouped(
+        self,
+        *,
+        a: Sequence[Tensor],
+        b: Sequence[Tensor],
+        c: Sequence[Tensor],
+        alpha: Sequence[complex] = ...,
+        beta: Sequence[complex] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Multiplies matrices of different sizes: cᵢ = alphaᵢ · op_a(aᵢ) · op_b(bᵢ) + betaᵢ · cᵢ."""
+    def gemm_strided_batched(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies matrices that lie at constant distances: cᵢ = alpha · op_a(aᵢ) · op_b(bᵢ) + beta · cᵢ."""
+    def gemmt(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies two matrices into one triangle: c = alpha · op_a(a) · op_b(b) + beta · c."""
+    def gemv(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
+    def gemv_batched(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies matrices and vectors: yᵢ = alpha · op_a(aᵢ) · xᵢ + beta · yᵢ."""
+    def geqrf_batched(
+        self,
+        *,
+        a: Tensor,
+        tau: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Factors matrices in place: aᵢ = Qᵢ · Rᵢ, Q as Householder reflectors."""
+    def ger(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a product of two real vectors to a matrix: a = alpha · x · yᵀ + a."""
+    def gerc(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a product of two complex vectors to a matrix: a = alpha · x · yᴴ + a."""
+    def geru(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a product of two complex vectors to a matrix: a = alpha · x · yᵀ + a."""
+    def getrf_batched(
+        self,
+        *,
+        a: Tensor,
+        pivots: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor, Tensor]]:
+        """Factors square matrices in place: aᵢ = Pᵢ · Lᵢ · Uᵢ, with partial pivoting."""
+    def getri_batched(
+        self,
+        *,
+        a: Tensor,
+        pivots: Tensor,
+        c: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Inverts matrices from their factors of `getrf_batched`: cᵢ = aᵢ⁻¹."""
+    def getrs_batched(
+        self,
+        *,
+        a: Tensor,
+        pivots: Tensor,
+        b: Tensor,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `getrf_batched`: op_a(aᵢ) · xᵢ = bᵢ."""
+    def hbmv(
+        self,
+        *,
+        ab: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a Hermitian band matrix and a vector: y = alpha · a · x + beta · y."""
+    def hemm(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by a Hermitian matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + beta · c."""
+    def hemv(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y."""
+    def her(
+        self,
+        *,
+        x: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a."""
+    def her2(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a."""
+    def her2k(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        op_ab: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of two matrices: c = alpha · op_ab(a) · op_ab(b)ᴴ + conj(alpha) · op_ab(b) · op_ab(a)ᴴ + beta · c."""
+    def herk(
+        self,
+        *,
+        a: Tensor,
+        c: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of a matrix with itself: c = alpha · op_a(a) · op_a(a)ᴴ + beta · c."""
+    def hpmv(
+        self,
+        *,
+        ap: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a Hermitian matrix and a vector: y = alpha · a · x + beta · y."""
+    def hpr(
+        self,
+        *,
+        x: Tensor,
+        ap: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of a vector with itself: a = alpha · x · xᴴ + a."""
+    def hpr2(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        ap: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a Hermitian product of two vectors: a = alpha · x · yᴴ + conj(alpha) · y · xᴴ + a."""
+    def iamax(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """The index, from 0, of the first element with the largest |Re xᵢ| + |Im xᵢ|; −1 for length 0."""
+    def iamin(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """The index, from 0, of the first element with the smallest |Re xᵢ| + |Im xᵢ|; −1 for length 0."""
+    def nrm2(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The Euclidean norm √Σ|xᵢ|², without overflow or underflow on the way."""
+    def rot(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        c: complex = ...,
+        s: complex = ...,
+        c_at: Tensor | None = ...,
+        s_at: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Applies a plane rotation to two vectors: x, y = c · x + s · y, c · y − conj(s) · x."""
+    def rotg(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c: Tensor | None = ...,
+        s: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """Generates a plane rotation: c and s with c · a + s · b = r and c · b − conj(s) · a = 0."""
+    def rotm(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        param: Tensor,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Applies a modified plane rotation to two vectors: [x; y] = H · [x; y]."""
+    def rotmg(
+        self,
+        *,
+        d1: Tensor,
+        d2: Tensor,
+        x1: Tensor,
+        y1: Tensor,
+        param: Tensor,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """Generates the modified plane rotation that makes the second component of [√d1 · x1; √d2 · y1] zero."""
+    def sbmv(
+        self,
+        *,
+        ab: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a symmetric band matrix and a vector: y = alpha · a · x + beta · y."""
+    def scal(
+        self,
+        *,
+        x: Tensor,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a vector by a factor: x = alpha · x."""
+    def sdsdot(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        alpha: complex = ...,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The inner product of two vectors of f32 and a number, alpha + Σ xᵢ · yᵢ, accumulated in f64 and rounded to f32."""
+    def spmv(
+        self,
+        *,
+        ap: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y."""
+    def spr(
+        self,
+        *,
+        x: Tensor,
+        ap: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a."""
+    def spr2(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        ap: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a."""
+    def swap(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Exchanges two vectors."""
+    def symm(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by a symmetric matrix: c = alpha · a · b + beta · c (left), or alpha · b · a + beta · c."""
+    def symv(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a symmetric matrix and a vector: y = alpha · a · x + beta · y."""
+    def syr(
+        self,
+        *,
+        x: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of a vector with itself: a = alpha · x · xᵀ + a."""
+    def syr2(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        a: Tensor,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of two vectors: a = alpha · x · yᵀ + alpha · y · xᵀ + a."""
+    def syr2k(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of two matrices: c = alpha · a · bᵀ + alpha · b · aᵀ + beta · c."""
+    def syrk(
+        self,
+        *,
+        a: Tensor,
+        c: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a symmetric product of a matrix with itself: c = alpha · a · aᵀ + beta · c."""
+    def tbmv(
+        self,
+        *,
+        ab: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a vector by a triangular band matrix: x = op_a(a) · x."""
+    def tbsv(
+        self,
+        *,
+        ab: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves a triangular band system: x = op_a(a)⁻¹ · x."""
+    def tpmv(
+        self,
+        *,
+        ap: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a vector by a triangular matrix: x = op_a(a) · x."""
+    def tpsv(
+        self,
+        *,
+        ap: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves a triangular system: x = op_a(a)⁻¹ · x."""
+    def trmm(
+        self,
+        *,
+        a: Tensor,
+        alpha: complex = ...,
+        b: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by a triangular matrix: b = alpha · op_a(a) · b (left), or alpha · b · op_a(a) (right)."""
+    def trmv(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a vector by a triangular matrix: x = op_a(a) · x."""
+    def trsm(
+        self,
+        *,
+        a: Tensor,
+        alpha: complex = ...,
+        b: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves triangular systems: op_a(a) · x = alpha · b (left), or x · op_a(a) = alpha · b (right)."""
+    def trsm_batched(
+        self,
+        *,
+        a: Tensor,
+        alpha: complex = ...,
+        b: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves triangular systems: op_a(aᵢ) · xᵢ = alpha · bᵢ (left), or xᵢ · op_a(aᵢ) = alpha · bᵢ."""
+    def trsv(
+        self,
+        *,
+        a: Tensor,
+        x: Tensor,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves a triangular system: x = op_a(a)⁻¹ · x."""
+
+class Blaslt(Library):
+    def matmul(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        epilogue: Literal['none', 'relu', 'gelu', 'bias', 'relu_bias', 'gelu_bias', 'relu_aux', 'gelu_aux', 'relu_aux_bias', 'gelu_aux_bias', 'drelu', 'dgelu', 'drelu_bgrad', 'dgelu_bgrad', 'bgrad_a', 'bgrad_b'] = ...,
+        c: Tensor | None = ...,
+        d: Tensor | None = ...,
+        op_a: Literal['none', 'conjugate'] = ...,
+        op_b: Literal['none', 'conjugate'] = ...,
+        bias: Tensor | None = ...,
+        aux: Tensor | None = ...,
+        bgrad: Tensor | None = ...,
+        scale_a: Tensor | None = ...,
+        scale_b: Tensor | None = ...,
+        scale_c: Tensor | None = ...,
+        scale_d: Tensor | None = ...,
+        scaling_a: Literal['tensor', 'outer_vector', 'block_128', 'block_128x128'] = ...,
+        scaling_b: Literal['tensor', 'outer_vector', 'block_128', 'block_128x128'] = ...,
+        amax_d: Tensor | None = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        fast_accumulation: bool = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
+        candidates: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
+
+class Fault(Library):
+    def inject(
+        self,
+        *,
+        what: Literal['segmentation_fault', 'abort', 'exit', 'kill', 'hang', 'out_of_memory', 'exception', 'write_frozen', 'spin', 'trap', 'stack_overflow', 'unmapped_address', 'misaligned_address', 'failed_assertion', 'invalid_launch', 'withdraw'] = ...,
+        target: Tensor | None = ...,
+        output: Tensor | None = ...,
+        duration_ns: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Injects a fault into the worker."""
+    def spin_until(
+        self,
+        *,
+        flag: Tensor,
+        output: Tensor | None = ...,
+        value: float = ...,
+        add: bool = ...,
+        at_most_ns: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Keeps its lane busy until the program sets a flag, and writes then."""
+
+class Fft(Library):
+    def c2c(
+        self,
+        *,
+        in_: Tensor,
+        out: Tensor | None = ...,
+        rank: int = ...,
+        direction: Literal['forward', 'inverse'] = ...,
+        scale: Literal['none', 'by_n', 'ortho'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Transforms complex numbers along the last `rank` dimensions, once for each index of the others."""
+    def c2r(
+        self,
+        *,
+        in_: Tensor,
+        out: Tensor | None = ...,
+        rank: int = ...,
+        scale: Literal['none', 'by_n', 'ortho'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Transforms back what r2c makes, inverse, along the last `rank` dimensions."""
+    def r2c(
+        self,
+        *,
+        in_: Tensor,
+        out: Tensor | None = ...,
+        rank: int = ...,
+        scale: Literal['none', 'by_n', 'ortho'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Transforms real numbers along the last `rank` dimensions, forward."""
+
+class Jit(Library):
+    def attributes(
+        self,
+        *,
+        kernel_image: Tensor,
+        kernel_name: str = ...,
+        kernel_digest: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Loads a kernel and says what it is."""
+    def launch(
+        self,
+        *,
+        kernel_image: Tensor,
+        arguments_reads: Sequence[Tensor],
+        arguments_writes: Sequence[Tensor],
+        arguments_updates: Sequence[Tensor],
+        kernel_name: str = ...,
+        kernel_digest: Sequence[int] = ...,
+        grid_x: int = ...,
+        grid_y: int = ...,
+        grid_z: int = ...,
+        block_x: int = ...,
+        block_y: int = ...,
+        block_z: int = ...,
+        shared_bytes: int = ...,
+        cluster_x: int = ...,
+        cluster_y: int = ...,
+        cluster_z: int = ...,
+        cooperative: bool = ...,
+        programmatic: bool = ...,
+        arguments_codes: Sequence[int] = ...,
+        arguments_values: Sequence[int] = ...,
+        arguments_tiles: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Launches a kernel of the user's own."""
+    def occupancy(
+        self,
+        *,
+        kernel_image: Tensor,
+        kernel_name: str = ...,
+        kernel_digest: Sequence[int] = ...,
+        block_x: int = ...,
+        block_y: int = ...,
+        block_z: int = ...,
+        shared_bytes: int = ...,
+        cluster_x: int = ...,
+        cluster_y: int = ...,
+        cluster_z: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Asks how much of a kernel runs at once."""
+
+class Lane(Library):
+    def launch(
+        self,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Launches a kernel that does nothing, in its lane: the smallest work that a GPU can be given."""
+    def map(
+        self,
+        *,
+        ended: Tensor,
+        read: Tensor | None = ...,
+        written: Tensor | None = ...,
+        updated: Tensor | None = ...,
+        begun: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Holds its place between what was sent before and after it: once every earlier request that conflicts with it has ended it says so, and it ends when the program says so."""
+    def marker(
+        self,
+        *,
+        after: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Does nothing: it is answered once every earlier request of its lane has been, and every earlier request of any lane that writes `after`."""
+
+class Memory(Library):
+    def convert(
+        self,
+        *,
+        from_: Tensor,
+        to: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Copies elements into another element type: to[i] = type_of_to(from[i])."""
+    def copy(
+        self,
+        *,
+        from_: Tensor,
+        to: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Copies elements: to = from."""
+    def fill(
+        self,
+        *,
+        to: Tensor | None = ...,
+        value: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Sets every element to one value: to = value."""
+    def set_bytes(
+        self,
+        *,
+        to: Tensor | None = ...,
+        byte: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Sets every byte of every element (memset)."""
+
+class Rng(Library):
+    def bernoulli(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        probability: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes 1 (true) with a probability, 0 otherwise."""
+    def beta(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        a: float = ...,
+        b: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes beta numbers: density proportional to x^(a−1) · (1−x)^(b−1)."""
+    def bits(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Fills a tensor with random bits."""
+    def cauchy(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        location: float = ...,
+        scale: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes Cauchy numbers: location + scale · tan(π(u − 1/2))."""
+    def discrete(
+        self,
+        *,
+        weights: Tensor,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes indices i of weights, with a probability of weights[i] / Σ weights."""
+    def exponential(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        rate: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes exponential numbers: density rate · e^(−rate·x)."""
+    def gamma(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        shape: float = ...,
+        scale: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes gamma numbers: density proportional to x^(shape−1) · e^(−x/scale)."""
+    def integers(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        low: complex = ...,
+        high: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes integers low … high, both included, each as likely."""
+    def log_normal(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        mean: float = ...,
+        deviation: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes e^x for normal numbers x with a mean and a standard deviation."""
+    def normal(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        mean: float = ...,
+        deviation: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes normal numbers with a mean and a standard deviation."""
+    def permutation(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes a random order of 0 … n − 1, each as likely."""
+    def poisson(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        mean: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes Poisson numbers with a mean."""
+    def uniform(
+        self,
+        *,
+        to: Tensor | None = ...,
+        from_type: Literal['philox4x32_10', 'xorwow', 'mrg32k3a', 'mtgp32', 'mt19937', 'sobol32', 'scrambled_sobol32', 'sobol64', 'scrambled_sobol64'] = ...,
+        from_seed: int = ...,
+        from_subsequence: int = ...,
+        from_offset: int = ...,
+        low: float = ...,
+        high: float = ...,
+        interval: Literal['closed_open', 'open_closed'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes numbers that are uniform between low and high."""
+
+class Libraries:
+    @property
+    def blas(self) -> Blas: ...
+    @property
+    def blaslt(self) -> Blaslt: ...
+    @property
+    def fault(self) -> Fault: ...
+    @property
+    def fft(self) -> Fft: ...
+    @property
+    def jit(self) -> Jit: ...
+    @property
+    def lane(self) -> Lane: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def rng(self) -> Rng: ...
+    def __getattr__(self, name: str) -> Library: ...

@@ -1,0 +1,218 @@
+"""What Python shows of requests, made from their descriptions: signatures, documentation, stubs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from typing import Any
+
+from ._core import Operation, _description, _page, _python_name, libraries, requests
+
+Description = dict[str, Any]
+
+_TYPES = {
+    "scalar": "complex",
+    "integer": "int",
+    "unsigned integer": "int",
+    "real": "float",
+    "bool": "bool",
+    "text": "str",
+    "integers": "Sequence[int]",
+    "scalars": "Sequence[complex]",
+    "tensors": "Sequence[Tensor]",
+}
+_OPTIONS = [
+    ("deadline", "float | None", None, "seconds after which the request fails unless it is answered"),
+    ("run_limit", "float | None", None, "seconds that it may run before it counts as hung"),
+    ("quarantine", "bool", True, "False: never refused for earlier faults"),
+]
+
+
+@functools.cache
+def described(name: str) -> Description:
+    """The description of a request, such as "blas.gemm"."""
+    return json.loads(_description(name))
+
+
+def description_of(operation: Operation) -> Description:
+    return described(operation.name)
+
+
+def is_result(field: Description) -> bool:
+    """True for a tensor that is only written: left out, it is allocated."""
+    writes = field.get("role_otherwise", field.get("role")) == "writes"
+    return field["kind"] == "tensor" and writes and not field.get("optional", False)
+
+
+def _default(field: Description) -> Any:
+    if field["kind"] in ("tensor", "tensors"):
+        needed = not (field.get("optional") or "given_where" in field or is_result(field))
+        return inspect.Parameter.empty if needed else None
+    return field["default"]
+
+
+def _annotation(field: Description) -> str:
+    if field["kind"] == "tensor":
+        return "Tensor" if _default(field) is inspect.Parameter.empty else "Tensor | None"
+    if field["kind"] == "enumeration":
+        return "Literal[" + ", ".join(repr(one) for one in field["enumerators"]) + "]"
+    return _TYPES.get(field["kind"], "Any")
+
+
+@functools.cache
+def _signature(name: str) -> inspect.Signature:
+    fields = described(name)["fields"]
+    parameters = [
+        inspect.Parameter(
+            _python_name(field["name"]),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(field),
+            annotation=_annotation(field),
+        )
+        for field in sorted(fields, key=lambda f: _default(f) is not inspect.Parameter.empty)
+    ]
+    parameters += [
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for option, kind, default, _ in _OPTIONS
+    ]
+    return inspect.Signature(parameters, return_annotation="Future")
+
+
+def signature_of(operation: Operation) -> inspect.Signature:
+    return _signature(operation.name)
+
+
+def documentation_of(operation: Operation) -> str:
+    return documentation(operation.name)
+
+
+@functools.cache
+def documentation(name: str) -> str:
+    """The docstring of a request: what it does, its arguments, what it answers."""
+    d = described(name)
+    lines = [d["summary"] + (f" Source: {d['source']}." if d["source"] else ""), "", "Arguments:"]
+    for field in d["fields"]:
+        lines.append(f"    {_python_name(field['name'])}: {_about(field)}")
+    for types in d["types"]:
+        names = ", ".join(_python_name(one) for one in types["fields"])
+        rows = "; ".join(" ".join(row) for row in types["rows"])
+        lines += ["", f"Types of {names}: {rows}."]
+    if d["rules"]:
+        lines += ["", "Rules: " + "; ".join(d["rules"]) + "."]
+    lines += ["", "Options of every request: " + "; ".join(f"{o} ({t})" for o, _, _, t in _OPTIONS) + "."]
+    lines += ["", "Returns a Future of " + _answer(d) + "."]
+    return "\n".join(lines)
+
+
+def _about(field: Description) -> str:
+    text = field["text"]
+    if field["kind"] in ("tensor", "tensors"):
+        parts = [field["role"]]
+        if "role_where" in field:
+            parts = [f"{field['role']} where {' or '.join(field['role_where'])}, else {field['role_otherwise']}"]
+        if "shape" in field:
+            parts.append("[" + ", ".join(field["shape"]) + "]")
+        parts += [f"[{', '.join(o['shape'])}] where {o['where']}" for o in field.get("other_shapes", [])]
+        if is_result(field):
+            parts.append("allocated if left out")
+        elif field.get("optional"):
+            parts.append("optional")
+        if field.get("in_host_memory"):
+            parts.append("in host memory")
+        return f"{text} ({'; '.join(parts)})"
+    parts = []
+    if field["kind"] == "enumeration":
+        parts.append("one of " + ", ".join(repr(one) for one in field["enumerators"]))
+    if "range" in field:
+        parts.append(str(field["range"]))
+    parts.append(f"default {field['default']!r}")
+    parts += [f"only where {one}" for one in field.get("only_where", [])]
+    return f"{text} ({'; '.join(parts)})"
+
+
+def _answer(d: Description) -> str:
+    if d["reply_fields"]:
+        return "an object with " + ", ".join(f"{f['name']} ({f['text']})" for f in d["reply_fields"])
+    if d["reply"] != "nothing":
+        return {"scalar": "a number", "integer": "an integer", "real": "a number"}.get(d["reply"], d["reply"])
+    written = [_python_name(f["name"]) for f in d["fields"] if f["kind"] == "tensor" and f["role"] != "reads"]
+    if not written:
+        return "None"
+    return written[0] if len(written) == 1 else "the written tensors: " + ", ".join(written)
+
+
+def shown(operation: Operation) -> str:
+    names = ", ".join(
+        name if one.default is inspect.Parameter.empty else f"{name}={one.default!r}"
+        for name, one in signature_of(operation).parameters.items()
+    )
+    return f"<request {operation.name}({names})>"
+
+
+# Files that are made from this ----------------------------------------------------------------------
+
+
+def stubs() -> str:
+    """The stub file of the libraries: a class for each, a method for each request."""
+    lines = [
+        "# Made by `./dev python --write` from the requests' descriptions.",
+        "from collections.abc import Sequence",
+        "from typing import Any, Literal",
+        "",
+        "from ._core import Future, Library, Tensor",
+    ]
+    for library in libraries():
+        lines += ["", f"class {library.capitalize()}(Library):"]
+        for name in requests(library):
+            lines += _method(name)
+    lines += ["", "class Libraries:"]
+    for library in libraries():
+        lines += ["    @property", f"    def {library}(self) -> {library.capitalize()}: ..."]
+    # A plugin's.
+    lines += ["    def __getattr__(self, name: str) -> Library: ..."]
+    return "\n".join(lines) + "\n"
+
+
+def _method(name: str) -> list[str]:
+    lines = [f"    def {name.split('.')[1]}(", "        self,", "        *,"]
+    for parameter in _signature(name).parameters.values():
+        default = "" if parameter.default is inspect.Parameter.empty else " = ..."
+        lines.append(f"        {parameter.name}: {parameter.annotation}{default},")
+    text = described(name)["summary"].replace("\\", "\\\\").replace('"""', "'''")
+    return [*lines, f"    ) -> Future[{_answer_type(name)}]:", f'        """{text}"""']
+
+
+def _answer_type(name: str) -> str:
+    d = described(name)
+    if d["reply_fields"]:
+        return "Any"
+    if d["reply"] != "nothing":
+        return {"scalar": "Any", "integer": "int", "real": "float"}.get(d["reply"], "bytes")
+    written = [f for f in d["fields"] if f["kind"] == "tensor" and f["role"] != "reads"]
+    optional = any(f.get("optional") or "given_where" in f for f in written)
+    if not written:
+        return "None"
+    if optional or any(f["kind"] == "tensors" and f["role"] != "reads" for f in d["fields"]):
+        return "Any"
+    return "Tensor" if len(written) == 1 else "tuple[" + ", ".join(["Tensor"] * len(written)) + "]"
+
+
+def reference() -> str:
+    """The reference page: every request with its signature and its description."""
+    lines = [
+        "# Requests from Python",
+        "",
+        "Every request is a method of `device.LIBRARY`, with keywords for its fields, and returns a "
+        "`Future`. `help(device.blas.gemm)` shows the same. Made by `./dev python --write`.",
+    ]
+    for library in libraries():
+        lines += ["", f"## {library}"]
+        for name in requests(library):
+            arguments = ", ".join(
+                one.name if one.default is inspect.Parameter.empty else f"{one.name}={one.default!r}"
+                for one in _signature(name).parameters.values()
+                if one.name not in {option for option, *_ in _OPTIONS}
+            )
+            lines += ["", f"### `{name}({arguments})`", "", *_page(name).split("\n")[2:]]
+    return "\n".join(lines).rstrip() + "\n"

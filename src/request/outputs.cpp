@@ -1,0 +1,166 @@
+#include "request/description_table.hpp"
+#include "request/description_text.hpp"
+
+#include <troupe/request/outputs.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace troupe {
+namespace {
+
+using numbers = std::vector<std::int64_t>;
+
+class output_allocator {
+ public:
+  output_allocator(const request_type& type, void* request)
+      : name_(type.name), t_(*type.fields), request_(request), sizes_(t_.symbols.size()) {
+    for (const std::uint16_t i : t_.tensors)
+      learn_sizes(i);
+  }
+
+  result<std::vector<std::size_t>> allocate(
+      const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
+    std::vector<std::size_t> made;
+    for (const std::uint16_t i : t_.tensors) {
+      if (!is_missing(i)) continue;
+      auto type = type_of(i);
+      if (!type) return std::move(type).error();
+      // Which shape applies may depend on the type.
+      tensor(i) = any_tensor::unowned(nullptr, *type, {0});
+      auto extents = extents_of(i);
+      tensor(i) = any_tensor();
+      if (!extents) return std::move(extents).error();
+      auto allocated = allocate(*type, shape(std::span(*extents)));
+      if (!allocated) return std::move(allocated).error();
+      tensor(i) = *std::move(allocated);
+      learn_sizes(i);
+      made.push_back(t_.fields[i].offset);
+    }
+    return made;
+  }
+
+ private:
+  [[nodiscard]] any_tensor& tensor(std::size_t i) {
+    return value_at<any_tensor>(request_, t_.fields[i].offset);
+  }
+  [[nodiscard]] const condition& condition_of(int index) const {
+    return t_.conditions[static_cast<std::size_t>(index)];
+  }
+
+  [[nodiscard]] bool is_missing(std::size_t i) {
+    const field_details& d = t_.details[i];
+    if (!tensor(i).null() || role_of(t_, t_.fields[i], request_) != access::write) return false;
+    if (d.given_where >= 0) return holds(condition_of(d.given_where), request_);
+    return !d.optional;
+  }
+
+  [[nodiscard]] const std::vector<extent>& shape_of(std::size_t i) const {
+    for (const auto& other : t_.details[i].other_shapes) {
+      if (holds(condition_of(other.where), request_)) return other.shape.extents;
+    }
+    return t_.details[i].shape.extents;
+  }
+
+  // What does not fit is left to validation.
+  void learn_sizes(std::size_t i) {
+    const any_tensor& x = tensor(i);
+    const std::vector<extent>& extents = shape_of(i);
+    if (x.null() || !t_.details[i].has_shape) return;
+    const int several = x.rank() - static_cast<int>(extents.size()) + 1;
+    int dimension = 0;
+    for (const extent& e : extents) {
+      const int count = is_single(e) ? 1 : several;
+      if (count < 0 || dimension + count > x.rank()) return;
+      const auto has =
+          x.extents().subspan(static_cast<std::size_t>(dimension), static_cast<std::size_t>(count));
+      if (e.is_plain() && !sizes_of(e)) sizes_of(e).emplace(has.begin(), has.end());
+      dimension += count;
+    }
+  }
+
+  [[nodiscard]] bool is_single(const extent& e) const {
+    return e.is_number() || t_.symbols[static_cast<std::size_t>(e.symbol())].is_single();
+  }
+  [[nodiscard]] std::optional<numbers>& sizes_of(const extent& e) {
+    return sizes_[static_cast<std::size_t>(e.symbol())];
+  }
+
+  result<numbers> extents_of(std::size_t i) {
+    if (!t_.details[i].has_shape) return undetermined(i, "nothing determines its shape");
+    numbers all;
+    for (const extent& e : shape_of(i)) {
+      if (e.is_number()) {
+        all.push_back(e.plus());
+      } else if (!sizes_of(e)) {
+        return undetermined(i, fmt::format("its shape is {}, and no tensor determines {}",
+                                           text_of(t_, true, shape_of(i)),
+                                           t_.symbols[static_cast<std::size_t>(e.symbol())].name));
+      } else if (is_single(e)) {
+        all.push_back(e.value(sizes_of(e)->front()));
+      } else {
+        all.insert(all.end(), sizes_of(e)->begin(), sizes_of(e)->end());
+      }
+    }
+    return all;
+  }
+
+  result<dtype> type_of(std::size_t i) {
+    for (const type_table& table : t_.types) {
+      const auto found = std::ranges::find(table.fields, i);
+      if (found == table.fields.end()) continue;
+      const auto place = static_cast<std::size_t>(found - table.fields.begin());
+      bool is_known = false;
+      for (const std::uint64_t row : table.rows) {
+        const std::optional<bool> fits = row_fits(table, row);
+        is_known = is_known || fits.has_value();
+        if (fits.value_or(table.rows.size() == 1)) return type_table::type_in(row, place);
+      }
+      return undetermined(i, is_known ? "its type goes with none of " + given_types(table)
+                                      : std::string("nothing determines its type"));
+    }
+    return undetermined(i, "nothing determines its type");
+  }
+  // Whether the tensors that are there have the types of a row; nothing where none is there.
+  [[nodiscard]] std::optional<bool> row_fits(const type_table& table, std::uint64_t row) {
+    std::optional<bool> fits;
+    for (std::size_t place = 0; place < table.fields.size(); ++place) {
+      const any_tensor& x = tensor(table.fields[place]);
+      if (!x.null()) fits = fits.value_or(true) && x.type() == type_table::type_in(row, place);
+    }
+    return fits;
+  }
+  [[nodiscard]] std::string given_types(const type_table& table) {
+    std::vector<std::string> all;
+    for (const std::uint16_t i : table.fields) {
+      if (!tensor(i).null())
+        all.push_back(fmt::format("{} {}", t_.details[i].name, to_string(tensor(i).type())));
+    }
+    return fmt::format("{}", fmt::join(all, ", "));
+  }
+
+  [[nodiscard]] error undetermined(std::size_t i, std::string_view why) const {
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("{}: {} must be given: {}", name_, t_.details[i].name, why)};
+  }
+
+  std::string_view name_;
+  const description_table& t_;
+  void* request_;
+  std::vector<std::optional<numbers>> sizes_;  ///< by symbol, once a tensor has said so
+};
+
+}  // namespace
+
+result<std::vector<std::size_t>> allocate_outputs(
+    const request_type& type, void* request,
+    const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
+  return output_allocator(type, request).allocate(allocate);
+}
+
+}  // namespace troupe

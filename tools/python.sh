@@ -1,0 +1,87 @@
+# The command of ./dev that concerns the Python package; a part of that script.
+#
+# Everything that Python needs is installed into an environment in build/, from the lists in
+# python/requirements.txt. The package is put together in build/PRESET/python as an install would
+# have it, so that nothing is installed to be tested.
+# shellcheck shell=bash disable=SC2154 # root and packages_build are the other's
+
+packages_python=(python3-dev python3-venv)
+python_env=$root/build/python-env
+
+# The environment's interpreter. On a machine that has what is needed, the machine's own.
+python_of() {
+  if [[ -n ${TROUPE_PYTHON:-} ]]; then
+    printf '%s\n' "$TROUPE_PYTHON"
+  else
+    printf '%s\n' "$python_env/bin/python"
+  fi
+}
+
+prepare_python() {
+  [[ -z ${TROUPE_PYTHON:-} ]] || return 0
+  need "${packages_python[@]}"
+  local stamp=$python_env/requirements.txt
+  cmp -s "$root/python/requirements.txt" "$stamp" && return 0
+  step='installing the packages of python/requirements.txt'
+  say "$step"
+  python3 -m venv --clear "$python_env"
+  "$python_env/bin/python" -m pip install --quiet --disable-pip-version-check \
+    -r "$root/python/requirements.txt"
+  cp "$root/python/requirements.txt" "$stamp"
+}
+
+# build_python PRESET: the extension module, beside links to the Python files.
+build_python() {
+  local folder
+  folder=$(folder_of "$1")
+  step="building the Python package in preset $1"
+  say "$step"
+  (cd "$root" && cmake --preset "$1" -DTROUPE_PYTHON=ON -DPython_EXECUTABLE="$(python_of)" \
+    >"$folder/configure.log" 2>&1) || {
+    cat "$folder/configure.log"
+    return 1
+  }
+  cmake --build "$folder" --parallel "$jobs" --target troupe_python troupe_installed \
+    image_cpu
+  mkdir -p "$folder/python/troupe"
+  ln -sf "$root"/python/troupe/* "$folder/python/troupe/"
+}
+
+# run_python_tests PRESET [PYTEST_OPTION...]: pytest, and its count added to those before.
+run_python_tests() {
+  local folder report status=0
+  folder=$(folder_of "$1")
+  report=$folder/python/report.xml
+  shift
+  step='testing the Python package'
+  say "$step"
+  rm -f "$report"
+  (cd "$root" && PYTHONPATH=$folder/python PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD=$folder \
+    "$(python_of)" -m pytest -q -p no:cacheprovider --junitxml="$report" "$@") || status=$?
+  [[ -s $report ]] || return 1
+  local tests failures errors skips
+  read -r tests failures errors skips < <(sed -n \
+    's/.*<testsuite [^>]*errors="\([0-9]*\)" failures="\([0-9]*\)" skipped="\([0-9]*\)" tests="\([0-9]*\)".*/\4 \2 \1 \3/p' \
+    "$report")
+  failed=$((failures + errors))
+  ((status == 0 || failed > 0)) || failed=1
+  all_failed=$((all_failed + failed))
+  all_skipped=$((all_skipped + skips))
+  all_passed=$((all_passed + tests - failures - errors - skips))
+}
+
+# python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are
+# written instead of compared.
+command_python() {
+  need "${packages_build[@]}"
+  prepare_python
+  local preset=dev
+  build_python "$preset"
+  if [[ ${1:-} == --write ]]; then
+    PYTHONPATH=$(folder_of "$preset")/python "$(python_of)" "$root/tools/write_python_files.py"
+    verdict 'ok: python/troupe/_libraries.pyi, docs/python/requests.md'
+    return
+  fi
+  run_python_tests "$preset" "$@"
+  tests_verdict
+}
