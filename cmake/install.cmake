@@ -13,7 +13,11 @@ include(CMakePackageConfigHelpers)
 set(TROUPE_COMPONENTS core)
 set(troupe_package_dir lib/cmake/troupe)
 
-install(TARGETS troupe EXPORT troupeTargets LIBRARY DESTINATION lib)
+if(SKBUILD)
+  install(TARGETS troupe EXPORT troupeTargets LIBRARY DESTINATION lib NAMELINK_SKIP)
+else()
+  install(TARGETS troupe EXPORT troupeTargets LIBRARY DESTINATION lib)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/troupe DESTINATION include FILES_MATCHING
         PATTERN "*.hpp")
 if(TARGET troupe-worker)

@@ -12,7 +12,7 @@ function(troupe_cuda_plugin target)
   _troupe_backend_plugin(${target} ${ARGN}
                          ${PROJECT_SOURCE_DIR}/src/backend/cuda/context/failure.cpp)
   troupe_cuda_flags(${target})
-  target_link_libraries(${target} PRIVATE fmt::fmt CUDA::cudart_static)
+  target_link_libraries(${target} PRIVATE ${TROUPE_FMT} CUDA::cudart_static)
 endfunction()
 
 function(_troupe_backend_plugin target)

@@ -1,0 +1,236 @@
+"""What a request costs from Python, beside C++, plain asyncio and Ray, in one run.
+
+`requests.py FLOOR [NAME...]`: FLOOR is bench_python_floor; the names choose among the parts below.
+Prints a table, and writes a list of {name, value, unit, reference, reference_value, target, met} to
+$TROUPE_BENCH_JSON.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import troupe
+
+lines = []
+
+
+def report(name, value, unit, reference="", reference_value=None, target=None, met=None):
+    lines.append({"name": name, "value": value, "unit": unit, "reference": reference,
+                  "reference_value": reference_value, "target": target, "met": met})  # fmt: skip
+    beside = f"{reference} {reference_value:.6g}" if reference_value is not None else ""
+    verdict = "" if met is None else f"{target}: {'met' if met else 'MISSED'}"
+    print(f"{name:58} {value:12.6g} {unit:6} {beside:34} {verdict}", flush=True)
+
+
+def ready_device(system, **options):
+    gpu = system.device(0, **options)
+    gpu.wait_until_ready()
+    return gpu
+
+
+def percentile(times, part):
+    return sorted(times)[int(part * (len(times) - 1))]
+
+
+def times_of(call, count, warm_up=500):
+    for _ in range(warm_up):
+        call()
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - begin) * 1e6)
+    return times
+
+
+def blocking(floor):
+    with troupe.System() as system:
+        marker = ready_device(system).lane.marker
+        times = times_of(lambda: marker().result(), 20_000)
+    raw = floor["blocking_p50_us"]
+    median = statistics.median(times)
+    report("blocking ask of an empty request, p50", median, "us", "C++", raw,
+           "<= C++ + 2 us", median <= raw + 2)  # fmt: skip
+    report("the same, p99", percentile(times, 0.99), "us", "C++", floor["blocking_p99_us"])
+
+
+def pipelined(floor):
+    with troupe.System() as system:
+        gpu = ready_device(system)
+        x, fill, marker = gpu.zeros(4), gpu.memory.fill, gpu.lane.marker
+
+        def rate(call, batch=5_000, batches=40):
+            best = []
+            for _ in range(batches):
+                begin = time.perf_counter()
+                futures = [call() for _ in range(batch)]
+                for one in futures:
+                    one.result()
+                best.append(batch / (time.perf_counter() - begin))
+            return statistics.median(best)
+
+        value = rate(lambda: fill(to=x, value=1.0))
+        report("pipelined from one thread, fill(to=x, value=1.0)", value, "1/s", "C++, empty",
+               floor["pipelined_per_s"], ">= 700 000", value >= 700_000)  # fmt: skip
+        report("pipelined from one thread, empty", rate(marker), "1/s", "C++, empty",
+               floor["pipelined_per_s"])  # fmt: skip
+
+
+def in_asyncio(floor):
+    del floor
+    with troupe.System() as system:
+        marker = ready_device(system).lane.marker
+
+        async def worker(count):
+            for _ in range(count):
+                await marker()
+
+        async def plain_worker(count):
+            loop = asyncio.get_running_loop()
+            for _ in range(count):
+                future = loop.create_future()
+                loop.call_soon(future.set_result, None)
+                await future
+
+        async def rate(work, tasks, each):
+            begin = time.perf_counter()
+            await asyncio.gather(*(work(each) for _ in range(tasks)))
+            return tasks * each / (time.perf_counter() - begin)
+
+        async def main():
+            for tasks, each, least in ((100, 500, 200_000), (10_000, 1, 100_000)):
+                ours, plain = [], []
+                for _ in range(7):
+                    ours.append(await rate(worker, tasks, each))
+                    plain.append(await rate(plain_worker, tasks, each))
+                value = statistics.median(ours)
+                report(f"asyncio, {tasks} tasks, {each} requests each", value, "1/s",
+                       "bare futures", statistics.median(plain), f">= {least}", value >= least)  # fmt: skip
+
+        asyncio.run(main())
+
+
+def beside_ray(floor):
+    del floor
+    try:
+        import ray
+    except ImportError:
+        print("Ray is not installed: not measured")
+        return
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, log_to_driver=False)
+
+    @ray.remote
+    class Nothing:
+        def call(self):
+            return None
+
+    actor = Nothing.remote()
+    ray_blocking = statistics.median(times_of(lambda: ray.get(actor.call.remote()), 1_000, 100))
+    begin = time.perf_counter()
+    ray.get([actor.call.remote() for _ in range(5_000)])
+    ray_rate = 5_000 / (time.perf_counter() - begin)
+    ray.shutdown()
+    with troupe.System() as system:
+        marker = ready_device(system).lane.marker
+        ours = statistics.median(times_of(lambda: marker().result(), 5_000))
+        begin = time.perf_counter()
+        for one in [marker() for _ in range(10_000)]:
+            one.result()
+        rate = 10_000 / (time.perf_counter() - begin)
+    report("blocking ask beside a Ray actor call, p50", ours, "us", "Ray", ray_blocking,
+           "Ray >= 100x", ray_blocking >= 100 * ours)  # fmt: skip
+    report("pipelined beside a Ray actor's calls", rate, "1/s", "Ray", ray_rate,
+           ">= 100x Ray", rate >= 100 * ray_rate)  # fmt: skip
+
+
+def imports(floor):
+    del floor
+
+    def median(code):
+        times = []
+        for _ in range(11):
+            out = subprocess.run(
+                [sys.executable, "-c",
+                 f"import time; t = time.perf_counter(); {code}; print((time.perf_counter() - t) * 1e3)"],
+                capture_output=True, text=True, check=True)  # fmt: skip
+            times.append(float(out.stdout))
+        return statistics.median(times)
+
+    value = median("import troupe")
+    report("import troupe", value, "ms", "import numpy", median("import numpy"), "<= 20 ms", value <= 20)
+
+
+def resident_kib():
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() // 1024
+
+
+def memory(floor):
+    del floor
+    import signal
+
+    with troupe.System() as system:
+        gpu = ready_device(system, restarts=100_000)
+        x = gpu.zeros(4)
+
+        def asks(count):
+            for _ in range(count // 1_000):
+                for one in [gpu.memory.fill(to=x, value=1) for _ in range(1_000)]:
+                    one.result()
+
+        asks(300_000)
+        before = resident_kib()
+        asks(1_000_000)
+        grown = resident_kib() - before
+        report("memory after 1 000 000 asks more", grown, "KiB", target="<= 256 KiB", met=grown <= 256)
+
+        def losses(count):
+            for _ in range(count):
+                pid = gpu.worker_pid
+                if pid:
+                    os.kill(pid, signal.SIGKILL)
+                gpu.memory.fill(to=x, value=1).result()
+
+        losses(50)
+        before = resident_kib()
+        losses(200)
+        grown = resident_kib() - before
+        report("memory after 200 lost workers more", grown, "KiB", target="<= 1024 KiB", met=grown <= 1024)
+
+    def systems(count):
+        for _ in range(count):
+            with troupe.System(threads=1) as system:
+                one = system.device(0, backend="cpu", standby=False, isolation="thread")
+                one.lane.marker().result()
+
+    systems(100)
+    before = resident_kib()
+    systems(1_000)
+    grown = resident_kib() - before
+    report("memory after 1 000 systems more", grown, "KiB", target="<= 1024 KiB", met=grown <= 1024)
+
+
+PARTS = {"blocking": blocking, "pipelined": pipelined, "asyncio": in_asyncio, "imports": imports,
+         "memory": memory, "ray": beside_ray}  # fmt: skip
+
+
+def main():
+    floor = json.loads(subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout)
+    for name in sys.argv[2:] or PARTS:
+        PARTS[name](floor)
+    path = os.environ.get("TROUPE_BENCH_JSON")
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(lines, file, indent=1)
+    print(f"{sum(one['met'] is False for one in lines)} of {sum(one['met'] is not None for one in lines)} targets missed")
+
+
+if __name__ == "__main__":
+    main()
