@@ -217,7 +217,140 @@ def memory(floor):
     report("memory after 1 000 systems more", grown, "KiB", target="<= 1024 KiB", met=grown <= 1024)
 
 
-PARTS = {"blocking": blocking, "pipelined": pipelined, "asyncio": in_asyncio, "imports": imports,
+def on_gpu(floor):
+    """Small work on a GPU, where a call costs more than what it computes; skipped without torch."""
+    del floor
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print("no GPU or no torch: not measured")
+        return
+    with troupe.System() as system:
+        gpu = ready_device(system)
+        small, large, signal = _products(gpu, torch, 64), _product_with_bias(gpu, torch), _transform(gpu, torch)
+        for name, ours, peers in (small, large, signal):
+            # In turn, so that what the machine does meanwhile falls on all of them.
+            rounds = 5
+            mine, theirs = [], {peer: [] for peer in peers}
+            for _ in range(rounds):
+                mine += times_of(ours, 1_000)
+                for peer, call in peers.items():
+                    theirs[peer] += times_of(call, 1_000)
+            median = statistics.median(mine)
+            for peer, times in theirs.items():
+                beside = statistics.median(times)
+                report(f"{name}, p50", median, "us", peer, beside, "ratio <= 1.0", median <= beside)
+            report(f"{name}, p99", percentile(mine, 0.99), "us", *_worst(theirs))
+
+
+def _worst(theirs):
+    peer = min(theirs, key=lambda one: percentile(theirs[one], 0.99))
+    return peer, percentile(theirs[peer], 0.99)
+
+
+def _products(gpu, torch, n):
+    a, b = (torch.rand(n, n, device="cuda") for _ in range(2))
+    c = torch.empty_like(a)
+    x, y, z = gpu.tensor(a), gpu.tensor(b), gpu.empty((n, n))
+    gemm = gpu.blas.gemm
+
+    def ours():
+        gemm(a=x, b=y, c=z).result()
+
+    def theirs():
+        torch.mm(a, b, out=c)
+        torch.cuda.synchronize()
+
+    ours(), theirs()
+    assert abs(z.numpy() - c.cpu().numpy()).max() < 1e-3
+    return f"product {n}³, f32", ours, {"torch.mm": theirs}
+
+
+def _product_with_bias(gpu, torch):
+    n = 512
+    a, b = (torch.rand(n, n, device="cuda", dtype=torch.float16) - 0.5 for _ in range(2))
+    bias = torch.rand(n, device="cuda", dtype=torch.float16)
+    x, y, z, v = gpu.tensor(a), gpu.tensor(b), gpu.empty((n, n), "f16"), gpu.tensor(bias)
+    matmul = gpu.blaslt.matmul
+
+    def ours():
+        matmul(a=x, b=y, d=z, bias=v, epilogue="gelu_bias").result()
+
+    def by_torch():
+        torch.nn.functional.gelu(torch.addmm(bias, a, b), approximate="tanh")
+        torch.cuda.synchronize()
+
+    peers = {"torch addmm + gelu": by_torch}
+    try:
+        from nvmath.linalg.advanced import Matmul, MatmulEpilog
+
+        plan = Matmul(a, b)
+        plan.plan(epilog=MatmulEpilog.GELU_BIAS, epilog_inputs={"bias": bias})
+
+        def by_nvmath():
+            plan.execute()
+            torch.cuda.synchronize()
+
+        by_nvmath()
+        peers["nvmath, planned"] = by_nvmath
+    except ImportError:
+        print("nvmath-python is not installed: not measured")
+    ours()
+    expected = torch.nn.functional.gelu(a.float() @ b.float() + bias.float(), approximate="tanh")
+    assert abs(z.numpy().astype("f4") - expected.cpu().numpy()).max() < 0.05
+    return f"product {n}³ with bias and gelu, f16", ours, peers
+
+
+def _transform(gpu, torch):
+    n = 1 << 16
+    a = torch.rand(n, device="cuda", dtype=torch.complex64)
+    x, y = gpu.tensor(a), gpu.empty(n, "c64")
+    c2c = gpu.fft.c2c
+
+    def ours():
+        c2c(in_=x, out=y).result()
+
+    def by_torch():
+        torch.fft.fft(a)
+        torch.cuda.synchronize()
+
+    peers = {"torch.fft": by_torch}
+    try:
+        import cupy
+
+        array = cupy.from_dlpack(a)
+        device = cupy.cuda.Device()
+
+        def by_cupy():
+            cupy.fft.fft(array)
+            device.synchronize()
+
+        by_cupy()
+        peers["CuPy"] = by_cupy
+    except ImportError:
+        print("CuPy is not installed: not measured")
+    try:
+        import nvmath
+
+        plan = nvmath.fft.FFT(a)
+        plan.plan()
+
+        def by_nvmath():
+            plan.execute()
+            torch.cuda.synchronize()
+
+        by_nvmath()
+        peers["nvmath, planned"] = by_nvmath
+    except ImportError:
+        pass
+    ours()
+    assert abs(y.numpy() - torch.fft.fft(a).cpu().numpy()).max() < 0.1
+    return "transform of 2^16, c64", ours, peers
+
+
+PARTS = {"gpu": on_gpu, "blocking": blocking, "pipelined": pipelined, "asyncio": in_asyncio, "imports": imports,
          "memory": memory, "ray": beside_ray}  # fmt: skip
 
 
