@@ -4,10 +4,10 @@
 #include "device/completion/reactor.hpp"
 #include "device/selection/backend_choice.hpp"
 #include "device/submission/mailbox.hpp"
-#include "device/supervision/draining_worker.hpp"
 #include "device/supervision/incarnation.hpp"
-#include "device/supervision/loss_history.hpp"
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/draining_worker.hpp"
+#include "device/supervision/loss/loss_history.hpp"
+#include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "memory/memory_pool.hpp"
 

@@ -1,7 +1,7 @@
 // What becomes of a worker that is lost, and of each request that it had.
 #include "device/submission/operands.hpp"
+#include "device/supervision/loss/what_had_begun.hpp"
 #include "device/supervision/supervisor.hpp"
-#include "device/supervision/what_had_begun.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // A lost worker that is not reaped yet, whose queues may go on: what it had is held back until
 // then.
+#include "device/supervision/loss/what_had_begun.hpp"
 #include "device/supervision/supervisor.hpp"
-#include "device/supervision/what_had_begun.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/supervision/incarnation.hpp"
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/recovery.hpp"
 #include "wire/layout.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "device/supervision/draining_worker.hpp"
+#include "device/supervision/loss/draining_worker.hpp"
 
 namespace troupe {
 
