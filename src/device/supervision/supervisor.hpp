@@ -9,6 +9,7 @@
 #include "device/supervision/loss/loss_history.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"
+#include "device/supervision/worker_memory.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/future.hpp>
@@ -140,9 +141,7 @@ class supervisor final {
   }
 
   /// Counts the changes of memory so far; a request names those that it depends on.
-  [[nodiscard]] std::uint64_t memory_version() const noexcept {
-    return memory_version_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] std::uint64_t memory_version() const noexcept { return memory_.version(); }
 
   /// After a request with a deadline was sent, which is to be looked at then.
   void note_look(std::int64_t at_ns) noexcept;
@@ -180,19 +179,16 @@ class supervisor final {
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
  private:
-  struct pending_protect {
-    std::shared_ptr<promise<void>> done;
-    detail::buffer_ref buffer;
-    bool read_only = false;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited{};  // worker, acknowledgements
-    std::optional<error> refused{};
-  };
-
   void wake() noexcept;
   void begin_watching() noexcept;
   [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
+  void change_memory(wire::control kind, memory_piece piece);
+  void finish_protects();
+  [[nodiscard]] worker_pair workers() const noexcept {
+    return {.active = active_.get(), .next = next_.get()};
+  }
 
   // What the device thread does: supervisor_turns.cpp.
   void run();
@@ -216,15 +212,6 @@ class supervisor final {
   void end_debtors(clock::time_point now);
   [[nodiscard]] bool on_protocol_violation();
   void on_alarm();
-
-  // Memory: supervisor_memory.cpp.
-  void change_memory(wire::control kind, memory_piece piece);
-  void have_protected(pending_protect& change, bool read_only);
-  void handle_refused_protects();
-  void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
-  [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
-  [[nodiscard]] clock::time_point standby_is_left_out() const;
-  void finish_protects();
 
   // Workers come: supervisor_workers.cpp.
   void start_next();
@@ -282,9 +269,8 @@ class supervisor final {
   // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
   std::atomic<std::int64_t> next_look_ns_;
   std::atomic<bool> watching_{false};
-  std::atomic<bool> is_let_go_{false};            // relaxed: nothing goes with it
-  std::atomic<bool> next_on_trial_{false};        // the next request that is sent runs alone
-  std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
+  std::atomic<bool> is_let_go_{false};      // relaxed: nothing goes with it
+  std::atomic<bool> next_on_trial_{false};  // the next request that is sent runs alone
 
   mutable std::mutex mutex_;  // guards the next nine
   std::deque<unique_function<void()>> commands_;
@@ -298,6 +284,7 @@ class supervisor final {
 
   // The device thread's own.
   news_of_life life_;
+  worker_memory memory_;  // what workers are started with outlives them
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
   std::optional<draining_worker> draining_;
@@ -319,9 +306,6 @@ class supervisor final {
   clock::time_point lost_at_ = clock::time_point::min();
   loss_history losses_;
   std::uint64_t answered_at_last_loss_ = 0;
-  std::vector<frozen_range> frozen_;
-  memory_picture picture_;
-  std::vector<pending_protect> protects_;
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};
   std::uint64_t last_progress_ = 0;

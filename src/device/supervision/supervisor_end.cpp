@@ -49,9 +49,7 @@ void supervisor::give_up(error why, bool by_request) {
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
   unattributed_.reset();
-  std::vector<pending_protect> unanswered = std::move(protects_);
-  for (pending_protect& one : unanswered)
-    one.done->set_error(reason);
+  memory_.fail_protects(reason);
   active_.reset();
   next_.reset();
   next_start_ = clock::time_point::min();

@@ -122,7 +122,8 @@ supervisor::clock::time_point supervisor::next_turn() const {
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   if (next_can_serve() && !active_) until = std::min(until, activate_after_);
-  if (const auto due = standby_is_left_out(); due > current_time()) until = std::min(until, due);
+  const auto due = worker_memory::standby_is_left_out(workers());
+  if (due > current_time()) until = std::min(until, due);
   for (const incarnation* worker : {active_.get(), next_.get()}) {
     if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
   }

@@ -31,7 +31,7 @@ void supervisor::start_next() {
   // From the first one on, a worker that is there soon is worth more than a warm one: it may be
   // needed before it is, and warms up while it is not.
   plan_.warm_first = generation() == 0;
-  auto started = parts_.around->start_worker(plan_, last_number_, frozen_);
+  auto started = parts_.around->start_worker(plan_, last_number_, memory_.frozen());
   if (!started) return next_failed(std::move(started).error());
   next_ = *std::move(started);
   next_started_at_ = current_time();
