@@ -16,8 +16,9 @@ namespace troupe {
 
 supervisor::supervisor(parts p)
     : parts_(std::move(p)),
-      next_look_ns_(no_look),
       memory_(parts_.device_memory, parts_.host_memory),
+      watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
+      cause_(parts_.completions),
       losses_(parts_.config.restarts.window),
       random_(std::random_device{}()) {
   plan_ = {.config = &parts_.config,
@@ -231,27 +232,6 @@ bool supervisor::execute(unique_function<void()> command) {
 void supervisor::wake() noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
-}
-
-bool supervisor::bring_look_forward(std::int64_t to_ns) noexcept {
-  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
-  while (to_ns < next) {
-    if (next_look_ns_.compare_exchange_weak(next, to_ns)) return true;
-  }
-  return false;
-}
-
-void supervisor::note_look(std::int64_t at_ns) noexcept {
-  if (bring_look_forward(at_ns)) wake();
-}
-
-void supervisor::note_run_limit(std::chrono::nanoseconds limit) noexcept {
-  const std::chrono::nanoseconds often = look_interval(limit);
-  if (often < watch_interval) note_look((current_time() + often).time_since_epoch().count());
-}
-
-void supervisor::begin_watching() noexcept {
-  if (!watching_.exchange(true)) wake();
 }
 
 // From whatever thread allocates.

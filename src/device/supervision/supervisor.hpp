@@ -6,21 +6,21 @@
 #include "device/submission/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/draining_worker.hpp"
+#include "device/supervision/loss/fault_attribution.hpp"
 #include "device/supervision/loss/loss_history.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "device/supervision/worker_memory.hpp"
+#include "device/supervision/worker_watch.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/future.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/health.hpp>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -144,12 +144,16 @@ class supervisor final {
   [[nodiscard]] std::uint64_t memory_version() const noexcept { return memory_.version(); }
 
   /// After a request with a deadline was sent, which is to be looked at then.
-  void note_look(std::int64_t at_ns) noexcept;
+  void note_look(std::int64_t at_ns) noexcept {
+    if (watch_.note_look(at_ns)) wake();
+  }
   /// After a request with a run limit of its own was sent.
-  void note_run_limit(std::chrono::nanoseconds limit) noexcept;
+  void note_run_limit(std::chrono::nanoseconds limit) noexcept {
+    if (watch_.note_run_limit(limit, current_time())) wake();
+  }
   /// After any request was sent.
   void note_busy() noexcept {
-    if (!watching_.load(std::memory_order_relaxed)) begin_watching();
+    if (watch_.note_busy()) wake();
   }
 
   /// True while the next request is to run alone, as the first of a worker that came after several
@@ -180,8 +184,6 @@ class supervisor final {
 
  private:
   void wake() noexcept;
-  void begin_watching() noexcept;
-  [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
   void change_memory(wire::control kind, memory_piece piece);
@@ -199,19 +201,8 @@ class supervisor final {
   void handle(worker_events of_active, worker_events of_next, bool draining_has_ended);
   void hear(std::unique_ptr<incarnation>& worker, worker_events what);
   void tick();
-
-  // Notices that a worker is lost: supervisor_watch.cpp.
-  void check_limits(clock::time_point now);
-  void expire(std::uint16_t slot);
-  [[nodiscard]] static std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit);
-  [[nodiscard]] std::uint64_t begun_together(const record& r) const;
-  [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
-                                                            const record& r, clock::time_point now);
-  void check_progress(clock::time_point now);
-  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
+  void check_requests(clock::time_point now);
   void end_debtors(clock::time_point now);
-  [[nodiscard]] bool on_protocol_violation();
-  void on_alarm();
 
   // Workers come: supervisor_workers.cpp.
   void start_next();
@@ -232,9 +223,9 @@ class supervisor final {
                                             const error& why, bool culprit_named);
   [[nodiscard]] bool settle(const loss& what, const error& why);
   void note_fault(std::uint16_t slot);
-  void seek_cause(const loss& what, const error& why, const std::string& ended_before,
-                  std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
   void look_for_cause();
+  [[nodiscard]] std::optional<sign_of_loss> protocol_violation();
+  void on_alarm();
 
   // A lost worker is not reaped yet: supervisor_settlement.cpp.
   void hold_back(const sign_of_loss& sign);
@@ -251,10 +242,6 @@ class supervisor final {
   void fail_everything(const error& why);
   void end_all();
 
-  static constexpr std::int64_t no_look = std::numeric_limits<std::int64_t>::max();
-  // How often a worker with work to do is looked at; an idle device is not looked at at all.
-  static constexpr std::chrono::milliseconds watch_interval{100};
-
   parts parts_;
   worker_plan plan_;
 
@@ -264,11 +251,6 @@ class supervisor final {
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<pid_t> pid_{-1};
   std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
-  // Senders lower the one and set the other after a request was published, and wake the device
-  // thread if they had to. The device thread resets them, fences, and takes up what was sent:
-  // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
-  std::atomic<std::int64_t> next_look_ns_;
-  std::atomic<bool> watching_{false};
   std::atomic<bool> is_let_go_{false};      // relaxed: nothing goes with it
   std::atomic<bool> next_on_trial_{false};  // the next request that is sent runs alone
 
@@ -285,18 +267,12 @@ class supervisor final {
   // The device thread's own.
   news_of_life life_;
   worker_memory memory_;  // what workers are started with outlives them
+  worker_watch watch_;
+  fault_attribution cause_;
   std::unique_ptr<incarnation> active_;
   std::unique_ptr<incarnation> next_;
   std::optional<draining_worker> draining_;
   clock::time_point reaped_at_{};
-  // A fault of the device whose cause is being sought: what may have been it runs again.
-  struct unattributed_fault {
-    error why;
-    std::string ended_before;
-    std::vector<std::uint64_t> suspects;
-    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before they were to run again
-  };
-  std::optional<unattributed_fault> unattributed_;
   std::uint64_t last_number_ = 0;
   std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
   clock::time_point next_started_at_{};
@@ -308,15 +284,6 @@ class supervisor final {
   std::uint64_t answered_at_last_loss_ = 0;
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};
-  std::uint64_t last_progress_ = 0;
-  clock::time_point last_progress_at_{};
-  // What each lane was seen to run, and since when.
-  struct seen_run {
-    std::optional<std::uint64_t> ticket{};
-    clock::time_point since{};
-  };
-  std::array<seen_run, wire::max_lanes> runs_;
-  bool pinged_ = false;
   bool ending_ = false;
   std::mt19937_64 random_;
 

@@ -48,7 +48,7 @@ void supervisor::give_up(error why, bool by_request) {
   parts_.completions.leave_role();
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
-  unattributed_.reset();
+  cause_.leave_open();
   memory_.fail_protects(reason);
   active_.reset();
   next_.reset();

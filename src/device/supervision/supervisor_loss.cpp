@@ -174,8 +174,7 @@ std::optional<error> supervisor::end_of(verdict v, std::uint16_t slot, const los
       // What it reads may have become undefined by this very loss.
       if (std::string undefined = parts_.completions.taints().screen(slot); !undefined.empty()) {
         end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
-        if (r.started)
-          unattributed_.reset();  // it is not run again, so whether it was it stays open
+        if (r.started) cause_.leave_open();
         break;
       }
       if ((r.started || r.called) && !culprit_named && !what.from_outside) {
@@ -250,7 +249,7 @@ bool supervisor::settle(const loss& what, const error& why) {
     requests.push_back(at_loss(r, known));
   }
   const std::vector<verdict> verdicts = judge(what, requests);
-  seek_cause(what, why, completions.last_ended(), requests, verdicts);
+  cause_.note_loss(what, why, completions.last_ended(), requests, verdicts);
   completions.detach();
 
   struct ending {
@@ -272,19 +271,32 @@ bool supervisor::settle(const loss& what, const error& why) {
   return is_explained(what, verdicts);
 }
 
-// Whoever is run again and ends well has not done it; see `look_for_cause`.
-void supervisor::seek_cause(const loss& what, const error& why, const std::string& ended_before,
-                            std::span<const request_at_loss> requests,
-                            std::span<const verdict> verdicts) {
-  auto suspects = suspects_of(what, requests, verdicts);
-  if (!suspects) {
-    unattributed_.reset();
-  } else if (what.of_device) {
-    unattributed_ = {.why = why,
-                     .ended_before = ended_before,
-                     .suspects = *std::move(suspects),
-                     .skipped_reruns = parts_.completions.skipped_reruns()};
+// With the role.
+void supervisor::look_for_cause() {
+  auto fault = cause_.look();
+  if (!fault) return;
+  const std::lock_guard lock(mutex_);
+  ++health_.unexplained_faults;
+  if (health_.last_fault && health_.last_fault->generation == fault->generation) {
+    health_.last_fault = std::move(fault);
   }
+}
+
+// With the role: the worker in service wrote what cannot be.
+std::optional<sign_of_loss> supervisor::protocol_violation() {
+  auto violation = parts_.completions.take_violation();
+  if (!violation || !active_) return std::nullopt;
+  return sign_of_loss{.why = *std::move(violation), .at = current_time()};
+}
+
+void supervisor::on_alarm() {
+  // The end of a lost worker raises alarms of its own.
+  constexpr auto aftermath = 20ms;
+  if (!active_ || !active_->is_process() || draining_ || current_time() - reaped_at_ < aftermath) {
+    return;
+  }
+  auto sign = watch_.check_alarm(workers(), *parts_.around, *parts_.backend.source);
+  if (sign) lose_active(*std::move(sign));
 }
 
 }  // namespace troupe

@@ -62,7 +62,7 @@ void supervisor::hold_back(const sign_of_loss& sign) {
   }
   completions.screen_in_flight();
   if (draining.held.empty()) {
-    seek_cause(sign.what, sign.why, draining.ended_before, {}, {});
+    cause_.note_loss(sign.what, sign.why, draining.ended_before, {}, {});
     look_for_cause();
   }
   completions.leave_role();
@@ -132,7 +132,7 @@ void supervisor::reap_and_settle() {
     requests.push_back(at_loss(r, known));
   }
   const std::vector<verdict> verdicts = judge(what, requests);
-  seek_cause(what, why, draining_->ended_before, requests, verdicts);
+  cause_.note_loss(what, why, draining_->ended_before, requests, verdicts);
   refund_if(is_explained(what, verdicts));
   const bool culprit_named =
       what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;

@@ -81,7 +81,9 @@ void supervisor::drive() {
           break;
         }
       }
-      if (!on_protocol_violation()) completions.leave_role();
+      auto violation = protocol_violation();
+      completions.leave_role();
+      if (violation) lose_active(*std::move(violation));
     }
     again = duties.has_put_off();
     hand_over_continuations();
@@ -106,14 +108,12 @@ void supervisor::hand_over_continuations() {
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
-  clock::time_point until = clock::time_point::max();
-  if (gone()) return until;  // commands come with a wake of their own
-  const std::int64_t look = next_look_ns_.load();
-  if (look != no_look) until = clock::time_point(std::chrono::nanoseconds(look));
-  if (watching_.load()) until = std::min(until, current_time() + watch_interval);
+  if (gone()) return clock::time_point::max();  // commands come with a wake of their own
+  const clock::time_point now = current_time();
+  const worker_pair all = workers();
+  clock::time_point until = watch_.next_look(now);
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
-    const clock::time_point now = current_time();
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
                                                               shortest_look, longest_look));
   }
@@ -122,10 +122,12 @@ supervisor::clock::time_point supervisor::next_turn() const {
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   if (next_can_serve() && !active_) until = std::min(until, activate_after_);
-  const auto due = worker_memory::standby_is_left_out(workers());
-  if (due > current_time()) until = std::min(until, due);
-  for (const incarnation* worker : {active_.get(), next_.get()}) {
-    if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
+  if (const auto due = worker_memory::standby_is_left_out(all); due > now) {
+    until = std::min(until, due);
+  }
+  for (const incarnation* worker : {all.active, all.next}) {
+    if (worker == nullptr) continue;
+    until = std::min(until, watch_.answer_is_due(*worker, all.active == nullptr));
   }
   return until;
 }
@@ -254,18 +256,35 @@ void supervisor::tick() {
   if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
   if (next_can_serve() && !active_ && now >= activate_after_) activate_next();
   finish_protects();
-  if (watching_.load() || next_look_ns_.load() <= now.time_since_epoch() / 1ns) {
-    parts_.completions.take_role();
-    parts_.completions.poll();
-    if (!on_protocol_violation()) check_limits(now);
-    if (parts_.completions.has_role()) check_progress(now);
-    if (parts_.completions.has_role()) parts_.completions.leave_role();
-  }
+  if (watch_.is_due(now)) check_requests(now);
   const std::lock_guard lock(mutex_);
   health_.standby_ready =
       active_ && next_ && next_->where() == incarnation::stage::ready && next_->warm();
   health_.standby_pid =
       active_ && next_ && next_->pid() > 0 ? std::optional(next_->pid()) : std::nullopt;
+}
+
+void supervisor::check_requests(clock::time_point now) {
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  std::optional<sign_of_loss> sign = protocol_violation();
+  if (!sign) sign = watch_.check_limits(now);
+  if (!sign) {
+    look_for_cause();
+    sign = watch_.check_progress(active_.get(), now);
+  }
+  parts_.completions.leave_role();
+  if (sign) lose_active(*std::move(sign));
+}
+
+void supervisor::end_debtors(clock::time_point now) {
+  const auto is_due = [&](const incarnation* worker) {
+    return worker != nullptr && now >= watch_.answer_is_due(*worker, !active_);
+  };
+  if (is_due(next_.get())) next_failed(worker_watch::has_not_answered());
+  if (is_due(active_.get())) {
+    lose_active({.what = {.doubtful = true}, .why = worker_watch::has_not_answered(), .at = now});
+  }
 }
 
 void supervisor::look_until(unique_function<bool()> look) {

@@ -98,7 +98,7 @@ void supervisor::activate_next() {
   }
   active_ = std::move(next_);
   completions.attach(active_->segment(), active_->number(), replay);
-  runs_.fill({});
+  watch_.begin(now);
   put_on_trial(replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
@@ -106,8 +106,6 @@ void supervisor::activate_next() {
                            !draining_ || draining_->held.empty());
   completions.leave_role();
 
-  last_progress_at_ = now;
-  pinged_ = false;
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
   if (!draining_) return start_next();
