@@ -151,10 +151,14 @@ class reactor final : public completion_driver {
   void screen_in_flight();
   /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
   void drop(std::uint16_t slot, error why);
+  /// The same for all that are in flight and have their answer. One that is held is kept: what
+  /// depends on it has to wait. Precondition: no worker is attached.
+  void drop_answered();
   /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
   /// the first of its lanes.
   void attach(wire::worker_header* segment, std::uint64_t worker,
               const std::vector<std::uint16_t>& replay);
+  [[nodiscard]] bool has_worker() const noexcept { return segment_ != nullptr; }
   /// The worker is gone: what it wrote is not looked at any more, and is not held against the next.
   void detach() noexcept {
     segment_ = nullptr;

@@ -19,17 +19,7 @@ supervisor::supervisor(parts p)
       memory_(parts_.device_memory, parts_.host_memory),
       watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
       cause_(parts_.completions),
-      losses_(parts_.config.restarts.window),
-      random_(std::random_device{}()) {
-  plan_ = {.config = &parts_.config,
-           .requests = &parts_.requests,
-           .device_memory = &parts_.device_memory,
-           .host_memory = &parts_.host_memory,
-           .picture = &memory_.picture(),
-           .program_wakes = parts_.wakes,
-           .executable = worker_executable(parts_.config),
-           .plugin = parts_.backend.plugin,
-           .device = parts_.backend.description.uuid};
+      succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions, *parts_.around) {
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
     change_memory(added ? wire::control::map : wire::control::unmap,
@@ -45,6 +35,18 @@ supervisor::supervisor(parts p)
   handle_faults();
   // So that the first host tensors and staged copies find theirs ready.
   memory_.set_host_reach(std::max(reach, memory_pool::reach_step_bytes));
+}
+
+worker_plan supervisor::plan_for(const parts& p, const worker_memory& memory) {
+  return {.config = &p.config,
+          .requests = &p.requests,
+          .device_memory = &p.device_memory,
+          .host_memory = &p.host_memory,
+          .picture = &memory.picture(),
+          .program_wakes = p.wakes,
+          .executable = worker_executable(p.config),
+          .plugin = p.backend.plugin,
+          .device = p.backend.description.uuid};
 }
 
 result<void> supervisor::begin() {

@@ -7,10 +7,10 @@
 #include "device/supervision/incarnation.hpp"
 #include "device/supervision/loss/draining_worker.hpp"
 #include "device/supervision/loss/fault_attribution.hpp"
-#include "device/supervision/loss/loss_history.hpp"
 #include "device/supervision/loss/recovery.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "device/supervision/worker_memory.hpp"
+#include "device/supervision/worker_succession.hpp"
 #include "device/supervision/worker_watch.hpp"
 #include "memory/memory_pool.hpp"
 
@@ -23,7 +23,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -156,15 +155,9 @@ class supervisor final {
     if (watch_.note_busy()) wake();
   }
 
-  /// True while the next request is to run alone, as the first of a worker that came after several
-  /// others were lost. Relaxed: which one it becomes does not matter.
-  [[nodiscard]] bool next_on_trial() const noexcept {
-    return next_on_trial_.load(std::memory_order_relaxed);
-  }
-  /// True for one of those who ask.
-  [[nodiscard]] bool take_trial() noexcept {
-    return next_on_trial_.exchange(false, std::memory_order_relaxed);
-  }
+  /// See `worker_succession`.
+  [[nodiscard]] bool next_on_trial() const noexcept { return succession_.next_on_trial(); }
+  [[nodiscard]] bool take_trial() noexcept { return succession_.take_trial(); }
 
   /// Fails what was published when the device was gone already, as when it ended between a sender's
   /// look at it and the request's place in the ring. The sender looks again once it has published,
@@ -183,13 +176,14 @@ class supervisor final {
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
  private:
+  [[nodiscard]] static worker_plan plan_for(const parts& p, const worker_memory& memory);
   void wake() noexcept;
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
   void change_memory(wire::control kind, memory_piece piece);
   void finish_protects();
   [[nodiscard]] worker_pair workers() const noexcept {
-    return {.active = active_.get(), .next = next_.get()};
+    return {.active = active_.get(), .next = succession_.next()};
   }
 
   // What the device thread does: supervisor_turns.cpp.
@@ -199,7 +193,8 @@ class supervisor final {
   void hand_over_continuations();
   void sleep();
   void handle(worker_events of_active, worker_events of_next, bool draining_has_ended);
-  void hear(std::unique_ptr<incarnation>& worker, worker_events what);
+  void hear_next(worker_events what);
+  void hear_active(worker_events what);
   void tick();
   void check_requests(clock::time_point now);
   void end_debtors(clock::time_point now);
@@ -207,12 +202,7 @@ class supervisor final {
   // Workers come: supervisor_workers.cpp.
   void start_next();
   void next_failed(error why);
-  [[nodiscard]] bool next_can_serve() const noexcept;
   void activate_next();
-  [[nodiscard]] bool note_loss(clock::time_point at, loss_history::cost of);
-  [[nodiscard]] std::int32_t budget() const;
-  void put_on_trial(std::span<const std::uint16_t> replay);
-  [[nodiscard]] clock::duration backoff_after(int failures);
 
   // A worker is lost: supervisor_loss.cpp.
   void lose_active(sign_of_loss sign);
@@ -243,7 +233,6 @@ class supervisor final {
   void end_all();
 
   parts parts_;
-  worker_plan plan_;
 
   // What other threads look at. The device thread writes the first four; release, so that whoever
   // sees a state or a generation sees what led to it.
@@ -252,7 +241,6 @@ class supervisor final {
   std::atomic<pid_t> pid_{-1};
   std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
   std::atomic<bool> is_let_go_{false};      // relaxed: nothing goes with it
-  std::atomic<bool> next_on_trial_{false};  // the next request that is sent runs alone
 
   mutable std::mutex mutex_;  // guards the next nine
   std::deque<unique_function<void()>> commands_;
@@ -269,23 +257,14 @@ class supervisor final {
   worker_memory memory_;  // what workers are started with outlives them
   worker_watch watch_;
   fault_attribution cause_;
+  worker_succession succession_;
   std::unique_ptr<incarnation> active_;
-  std::unique_ptr<incarnation> next_;
   std::optional<draining_worker> draining_;
   clock::time_point reaped_at_{};
-  std::uint64_t last_number_ = 0;
-  std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
-  clock::time_point next_started_at_{};
-  clock::time_point next_start_ = clock::time_point::min();
-  bool after_reaping_ = false;  // a reaping brings `next_start_` forward
-  clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();
-  loss_history losses_;
-  std::uint64_t answered_at_last_loss_ = 0;
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};
   bool ending_ = false;
-  std::mt19937_64 random_;
 
   // Written by the device thread itself, first and last: only for that one it makes a difference,
   // and once it has ended another one may have its number. Relaxed: it sees what it wrote.

@@ -17,7 +17,7 @@ void supervisor::give_up(error why, bool by_request) {
     reason.message = fmt::format(
         "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
         "fault: {}",
-        losses_.spent(current_time()),
+        succession_.spent(current_time()),
         std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
         reason.message);
     reason.code = errc::device_stopped;
@@ -51,8 +51,7 @@ void supervisor::give_up(error why, bool by_request) {
   cause_.leave_open();
   memory_.fail_protects(reason);
   active_.reset();
-  next_.reset();
-  next_start_ = clock::time_point::min();
+  succession_.end();
   pid_.store(-1, std::memory_order_release);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
@@ -65,11 +64,8 @@ void supervisor::serve_again() {
     stop_reason_.reset();
   }
   is_let_go_.store(false, std::memory_order_relaxed);
-  losses_.clear();
-  next_on_trial_.store(false, std::memory_order_relaxed);
-  failed_standbys_.clear();
   lost_at_ = current_time();
-  activate_after_ = lost_at_;
+  succession_.begin_anew(lost_at_);
   handle_faults();
   if (life_.is_restarted) life_.is_restarted();
   // What is sent from here on waits for the worker.
@@ -148,7 +144,7 @@ void supervisor::fail_latecomers() {
 
 void supervisor::end_all() {
   active_.reset();
-  next_.reset();
+  succession_.end();
   draining_.reset();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();

@@ -56,7 +56,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   parts_.completions.leave_role();
   // Where only one process may have the device, too, the next one starts after the last has gone.
   // And where this may be the end it is known first who is to blame.
-  const bool may_be_the_end = !is_explained(sign.what, {}) && losses_.spent(sign.at) >= budget();
+  const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
   const bool reaps_first =
       !parts_.device_memory.on_device() || parts_.backend.description.one_process || may_be_the_end;
   if (reaps_first && !sign.ended) {
@@ -85,16 +85,12 @@ void supervisor::lose_active(sign_of_loss sign) {
   }
   pid_.store(-1, std::memory_order_release);
   // Until it is reaped it may turn out to be explained; see `reap_and_settle`.
-  using enum loss_history::cost;
-  if (!note_loss(sign.at, explained ? none : one)) return give_up(std::move(sign.why));
+  if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
   if (draining_) draining_->costs_budget = !explained;
-
-  failed_standbys_.clear();
-  if (!next_) {
-    // However long a standby that failed to start was to be left alone.
-    next_start_ = activate_after_;
-    if (current_time() >= next_start_) start_next();
-  } else if (next_can_serve() && current_time() >= activate_after_) {
+  const clock::time_point now = current_time();
+  if (succession_.start_is_due(now)) {
+    start_next();
+  } else if (succession_.may_serve(now)) {
     activate_next();
   }
 }

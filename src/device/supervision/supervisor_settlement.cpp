@@ -84,7 +84,7 @@ void supervisor::forget_ended() {
 void supervisor::reap_and_settle() {
   const os::exit_report report = draining_->worker->end();
   reaped_at_ = current_time();
-  if (std::exchange(after_reaping_, false)) next_start_ = reaped_at_;
+  succession_.note_reaped(reaped_at_);
   if (draining_->sign.ask_its_end) {
     std::tie(draining_->sign.what, draining_->sign.why) = explain(*draining_->worker, report);
     const std::lock_guard lock(mutex_);
@@ -101,7 +101,7 @@ void supervisor::reap_and_settle() {
   reactor& completions = parts_.completions;
   const auto refund_if = [&](bool explained) {
     if (explained && std::exchange(draining_->costs_budget, false))
-      losses_.refund(draining_->sign.at);
+      succession_.refund(draining_->sign.at);
   };
   refund_if(is_explained(what, {}));
   if (draining_->held.empty()) {
