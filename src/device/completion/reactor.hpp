@@ -158,7 +158,6 @@ class reactor final : public completion_driver {
   /// the first of its lanes.
   void attach(wire::worker_header* segment, std::uint64_t worker,
               const std::vector<std::uint16_t>& replay);
-  [[nodiscard]] bool has_worker() const noexcept { return segment_ != nullptr; }
   /// The worker is gone: what it wrote is not looked at any more, and is not held against the next.
   void detach() noexcept {
     segment_ = nullptr;

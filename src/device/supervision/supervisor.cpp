@@ -19,6 +19,7 @@ supervisor::supervisor(parts p)
       memory_(parts_.device_memory, parts_.host_memory),
       watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
       cause_(parts_.completions),
+      settlement_(parts_.requests, parts_.completions, cause_, *parts_.around),
       succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions, *parts_.around) {
   if (!parts_.device_memory.on_device()) return;
   parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {

@@ -5,9 +5,9 @@
 #include "device/selection/backend_choice.hpp"
 #include "device/submission/mailbox.hpp"
 #include "device/supervision/incarnation.hpp"
-#include "device/supervision/loss/draining_worker.hpp"
 #include "device/supervision/loss/fault_attribution.hpp"
 #include "device/supervision/loss/recovery.hpp"
+#include "device/supervision/loss/settlement.hpp"
 #include "device/supervision/supervisor_environment.hpp"
 #include "device/supervision/worker_memory.hpp"
 #include "device/supervision/worker_succession.hpp"
@@ -23,13 +23,21 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 namespace troupe {
 
-/// Keeps one worker serving a device: starts it, watches it, and when it is lost decides what
-/// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
+/// Keeps one worker serving a device: starts it, watches it, and when it is lost hands the mailbox
+/// to the next one. It has the worker in service, the thread, and what is known of the device
+/// outside; each other part of the work is a class with its own state:
+///
+///  - `worker_watch` notices that the worker is lost;
+///  - `settlement` decides what becomes of each request of a lost worker, with `fault_attribution`
+///    where several may have caused a fault;
+///  - `worker_succession` has the next worker, and says how many there may be;
+///  - `worker_memory` tells workers which memory there is.
 ///
 /// One thread, the device thread, does all of this, or whoever gives it its turns. Other threads
 /// reach it by `execute` (a queue under a mutex, and an eventfd), by the looks that senders
@@ -121,9 +129,7 @@ class supervisor final {
     const pid_t pid = pid_.load(std::memory_order_acquire);
     return pid > 0 ? std::optional(pid) : std::nullopt;
   }
-  [[nodiscard]] std::uint64_t replayed() const noexcept {
-    return replayed_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t replayed() const noexcept { return settlement_.replayed(); }
 
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
   /// the device has stopped.
@@ -192,36 +198,23 @@ class supervisor final {
   void drive();
   void hand_over_continuations();
   void sleep();
-  void handle(worker_events of_active, worker_events of_next, bool draining_has_ended);
+  void handle(worker_events of_active, worker_events of_next, bool lost_has_ended);
   void hear_next(worker_events what);
   void hear_active(worker_events what);
   void tick();
   void check_requests(clock::time_point now);
   void end_debtors(clock::time_point now);
 
-  // Workers come: supervisor_workers.cpp.
+  // Workers come, and are lost: supervisor_workers.cpp.
   void start_next();
   void next_failed(error why);
   void activate_next();
-
-  // A worker is lost: supervisor_loss.cpp.
   void lose_active(sign_of_loss sign);
-  [[nodiscard]] bool is_mapping_of(std::optional<std::uint64_t> ticket) const;
-  [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
-                                               const os::exit_report& report) const;
-  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,
-                                            const error& why, bool culprit_named);
-  [[nodiscard]] bool settle(const loss& what, const error& why);
-  void note_fault(std::uint16_t slot);
-  void look_for_cause();
+  void reap_lost();
+  void note_outcome(settlement::outcome left);
+  void note_unexplained(std::optional<error> fault);
   [[nodiscard]] std::optional<sign_of_loss> protocol_violation();
   void on_alarm();
-
-  // A lost worker is not reaped yet: supervisor_settlement.cpp.
-  void hold_back(const sign_of_loss& sign);
-  void forget_ended();
-  void reap_and_settle();
-  void note_begun();
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
@@ -234,15 +227,14 @@ class supervisor final {
 
   parts parts_;
 
-  // What other threads look at. The device thread writes the first four; release, so that whoever
+  // What other threads look at. The device thread writes the first three; release, so that whoever
   // sees a state or a generation sees what led to it.
   std::atomic<device_state> state_{device_state::starting};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<pid_t> pid_{-1};
-  std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
-  std::atomic<bool> is_let_go_{false};      // relaxed: nothing goes with it
+  std::atomic<bool> is_let_go_{false};  // relaxed: nothing goes with it
 
-  mutable std::mutex mutex_;  // guards the next nine
+  mutable std::mutex mutex_;  // guards the next eight
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
@@ -252,15 +244,14 @@ class supervisor final {
   std::optional<error> stop_reason_;
   std::vector<worker::missing_library> missing_;  // in the worker in service
 
-  // The device thread's own.
+  // The device thread's own. What workers are started with outlives them.
   news_of_life life_;
-  worker_memory memory_;  // what workers are started with outlives them
+  worker_memory memory_;
   worker_watch watch_;
   fault_attribution cause_;
+  settlement settlement_;  // has a lost worker until it is reaped
   worker_succession succession_;
   std::unique_ptr<incarnation> active_;
-  std::optional<draining_worker> draining_;
-  clock::time_point reaped_at_{};
   clock::time_point lost_at_ = clock::time_point::min();
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};

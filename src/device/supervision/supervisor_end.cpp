@@ -38,11 +38,11 @@ void supervisor::give_up(error why, bool by_request) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
   if (active_) active_->end();
-  if (draining_) draining_->worker->end();
+  settlement_.end_worker();
   parts_.completions.take_role();
   parts_.completions.poll();
-  note_begun();
-  draining_.reset();
+  settlement_.note_begun();
+  settlement_.forget_worker();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
@@ -94,7 +94,7 @@ void supervisor::condemn(error why) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.completions.take_role();
   parts_.completions.poll();
-  note_begun();
+  settlement_.note_begun();
   leave_behind();
   parts_.completions.detach();
   fail_everything(reason);
@@ -145,7 +145,7 @@ void supervisor::fail_latecomers() {
 void supervisor::end_all() {
   active_.reset();
   succession_.end();
-  draining_.reset();
+  settlement_.forget_worker();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());

@@ -1,6 +1,7 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "os/event.hpp"
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace troupe {
@@ -52,7 +52,7 @@ void supervisor::take_turn() {
     return worker != nullptr ? parts_.around->events_of(*worker) : worker_events{};
   };
   const worker_pair now = workers();
-  handle(ask(now.active), ask(now.next), draining_ && ask(draining_->worker.get()).ended);
+  handle(ask(now.active), ask(now.next), ask(settlement_.worker()).ended);
   run_commands();
   tick();
   duties.release();
@@ -149,7 +149,7 @@ void supervisor::sleep() {
   const worker_pair all = workers();
   add(1, all.active);
   add(4, all.next);
-  if (draining_) entries[7].fd = draining_->worker->ending();
+  if (const incarnation* lost = settlement_.worker()) entries[7].fd = lost->ending();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -177,8 +177,8 @@ void supervisor::sleep() {
          entries[7].revents != 0);
 }
 
-void supervisor::handle(worker_events of_active, worker_events of_next, bool draining_has_ended) {
-  if (draining_has_ended) reap_and_settle();
+void supervisor::handle(worker_events of_active, worker_events of_next, bool lost_has_ended) {
+  if (lost_has_ended) reap_lost();
   if (active_) active_->hear_threads();
   if (succession_.next() != nullptr) hear_next(of_next);
   if (active_) hear_active(of_active);
@@ -215,7 +215,7 @@ void supervisor::hear_active(worker_events what) {
           .ended = what.ended,
           .ask_its_end = !what.ended,
           .at = current_time()};
-      if (what.ended) std::tie(sign.what, sign.why) = explain(worker, report);
+      if (what.ended) explain_by_exit(parts_.completions, *worker.segment(), report, sign);
       return lose_active(std::move(sign));
     }
   }
@@ -269,7 +269,7 @@ void supervisor::check_requests(clock::time_point now) {
   std::optional<sign_of_loss> sign = protocol_violation();
   if (!sign) sign = watch_.check_limits(now);
   if (!sign) {
-    look_for_cause();
+    note_unexplained(cause_.look());
     sign = watch_.check_progress(active_.get(), now);
   }
   parts_.completions.leave_role();

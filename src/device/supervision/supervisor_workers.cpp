@@ -1,4 +1,5 @@
-// How workers come: a start, and the hand-over of the mailbox.
+// Workers come, have the mailbox handed over, and are lost.
+#include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 
 #include <algorithm>
@@ -6,9 +7,10 @@
 
 namespace troupe {
 
+using namespace std::chrono_literals;
+
 void supervisor::start_next() {
-  auto failed = succession_.start(active_.get(), draining_ ? draining_->worker.get() : nullptr,
-                                  memory_.frozen());
+  auto failed = succession_.start(active_.get(), settlement_.worker(), memory_.frozen());
   if (failed) next_failed(*std::move(failed));
 }
 
@@ -49,13 +51,101 @@ void supervisor::activate_next() {
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
-                           !draining_ || draining_->held.empty());
+                           !settlement_.holds_back());
   completions.leave_role();
 
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
-  if (!draining_) return start_next();
+  if (settlement_.worker() == nullptr) return start_next();
   succession_.start_after_reaping(now);
+}
+
+void supervisor::lose_active(sign_of_loss sign) {
+  lost_at_ = sign.at;
+  sign.why.device = parts_.ordinal;
+  sign.why.generation = generation();
+  if (!active_->is_process()) return condemn(std::move(sign.why));
+
+  clear_mapped_culprit(parts_.completions, sign.what);
+  state_.store(device_state::recovering, std::memory_order_release);
+  if (settlement_.worker() != nullptr) reap_lost();
+  // What has completed since is answered: whether anything has since the last loss counts.
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  parts_.completions.leave_role();
+  // Where only one process may have the device, too, the next one starts after the last has gone.
+  // And where this may be the end it is known first who is to blame.
+  const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
+  const bool reaps_first =
+      !parts_.device_memory.on_device() || parts_.backend.description.one_process || may_be_the_end;
+  if (reaps_first && !sign.ended) {
+    // Killed if it still runs, and reaped in any case: after this none of its stores can land.
+    const os::exit_report report = active_->end();
+    if (std::exchange(sign.ask_its_end, false)) {
+      explain_by_exit(parts_.completions, *active_->segment(), report, sign);
+    }
+    sign.ended = true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = sign.why;
+  }
+  active_->kill();
+  settlement::outcome left = settlement_.take_over(std::move(active_), sign);
+  const bool explained = left.explained;
+  note_outcome(std::move(left));
+  if (sign.ended) reap_lost();  // it has been reaped, and nothing will tell of its end again
+  pid_.store(-1, std::memory_order_release);
+  // Until it is reaped it may turn out to be explained; see `note_outcome`.
+  if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
+  const clock::time_point now = current_time();
+  if (succession_.start_is_due(now)) {
+    start_next();
+  } else if (succession_.may_serve(now)) {
+    activate_next();
+  }
+}
+
+void supervisor::reap_lost() {
+  settlement::outcome left = settlement_.reap();
+  succession_.note_reaped(settlement_.reaped_at());
+  note_outcome(std::move(left));
+}
+
+void supervisor::note_outcome(settlement::outcome left) {
+  if (left.refund) succession_.refund(*left.refund);
+  if (left.fault) {
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = std::move(left.fault);
+  }
+  note_unexplained(std::move(left.unexplained));
+}
+
+void supervisor::note_unexplained(std::optional<error> fault) {
+  if (!fault) return;
+  const std::lock_guard lock(mutex_);
+  ++health_.unexplained_faults;
+  if (health_.last_fault && health_.last_fault->generation == fault->generation) {
+    health_.last_fault = std::move(fault);
+  }
+}
+
+// With the role: the worker in service wrote what cannot be.
+std::optional<sign_of_loss> supervisor::protocol_violation() {
+  auto violation = parts_.completions.take_violation();
+  if (!violation || !active_) return std::nullopt;
+  return sign_of_loss{.why = *std::move(violation), .at = current_time()};
+}
+
+void supervisor::on_alarm() {
+  // The end of a lost worker raises alarms of its own.
+  constexpr auto aftermath = 20ms;
+  if (!active_ || !active_->is_process() || settlement_.worker() != nullptr ||
+      current_time() - settlement_.reaped_at() < aftermath) {
+    return;
+  }
+  auto sign = watch_.check_alarm(workers(), *parts_.around, *parts_.backend.source);
+  if (sign) lose_active(*std::move(sign));
 }
 
 }  // namespace troupe
