@@ -493,6 +493,13 @@ void reactor::drop(std::uint16_t slot, error why) {
   give_back_freed();
 }
 
+void reactor::drop_answered() {
+  for (const std::uint16_t slot : in_flight()) {
+    const wire::hold held = requests_.header(slot).held.load(std::memory_order_relaxed);
+    if (records_[slot].answered && held == wire::hold::none) drop(slot, {});
+  }
+}
+
 std::vector<std::uint16_t> reactor::in_flight() const {
   std::vector<std::uint16_t> slots;
   for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {

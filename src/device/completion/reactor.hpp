@@ -151,6 +151,9 @@ class reactor final : public completion_driver {
   void screen_in_flight();
   /// Ends a request that no worker has any more: answers it, unless it was, and frees its slot.
   void drop(std::uint16_t slot, error why);
+  /// The same for all that are in flight and have their answer. One that is held is kept: what
+  /// depends on it has to wait. Precondition: no worker is attached.
+  void drop_answered();
   /// Begins with a fresh worker: the requests in flight, which are `replay` in the order sent, are
   /// the first of its lanes.
   void attach(wire::worker_header* segment, std::uint64_t worker,

@@ -224,4 +224,11 @@ class incarnation {
   std::uint64_t pongs_ = 0;
 };
 
+/// The workers of a device that are not lost: the one in service, and the one that is to be next.
+/// Null where there is none.
+struct worker_pair {
+  incarnation* active = nullptr;
+  incarnation* next = nullptr;
+};
+
 }  // namespace troupe

@@ -1,6 +1,6 @@
 #include "device/supervision/quarantine_book.hpp"
 
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/recovery.hpp"
 
 #include <fmt/format.h>
 

@@ -16,39 +16,38 @@ namespace troupe {
 
 supervisor::supervisor(parts p)
     : parts_(std::move(p)),
-      next_look_ns_(no_look),
-      losses_(parts_.config.restarts.window),
-      random_(std::random_device{}()) {
-  plan_ = {.config = &parts_.config,
-           .requests = &parts_.requests,
-           .device_memory = &parts_.device_memory,
-           .host_memory = &parts_.host_memory,
-           .picture = &picture_,
-           .program_wakes = parts_.wakes,
-           .executable = worker_executable(parts_.config),
-           .plugin = parts_.backend.plugin,
-           .device = parts_.backend.description.uuid};
-  for (memory_pool* pool : {&parts_.device_memory, &parts_.host_memory}) {
-    if (pool->on_device()) continue;
-    picture_.pieces.push_back(
-        {.space = pool->space(), .bytes = pool->bytes(), .descriptor = pool->memory().get()});
-  }
-  if (parts_.device_memory.on_device()) {
-    parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
-      change_memory(added ? wire::control::map : wire::control::unmap,
-                    {.space = memory_space::device,
-                     .offset = slab.offset,
-                     .bytes = slab.bytes,
-                     .descriptor = slab.slab->descriptor(),
-                     .keep = slab.slab});
-    });
-    picture_.host_reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t reach) {
-      change_memory(wire::control::share, {.space = memory_space::host, .bytes = reach});
-    });
-    handle_faults();
-    // So that the first host tensors and staged copies find theirs ready.
-    picture_.host_reach = std::max(picture_.host_reach, memory_pool::reach_step_bytes);
-  }
+      memory_(parts_.device_memory, parts_.host_memory),
+      watch_(parts_.completions, parts_.config, parts_.device_memory.on_device()),
+      cause_(parts_.completions),
+      settlement_(parts_.requests, parts_.completions, cause_, *parts_.around),
+      succession_(plan_for(parts_, memory_), parts_.requests, parts_.completions, *parts_.around) {
+  if (!parts_.device_memory.on_device()) return;
+  parts_.device_memory.on_slab([this](const slab_place& slab, bool added) {
+    change_memory(added ? wire::control::map : wire::control::unmap,
+                  {.space = memory_space::device,
+                   .offset = slab.offset,
+                   .bytes = slab.bytes,
+                   .descriptor = slab.slab->descriptor(),
+                   .keep = slab.slab});
+  });
+  const std::uint64_t reach = parts_.host_memory.watch_reach(this, [this](std::uint64_t now) {
+    change_memory(wire::control::share, {.space = memory_space::host, .bytes = now});
+  });
+  handle_faults();
+  // So that the first host tensors and staged copies find theirs ready.
+  memory_.set_host_reach(std::max(reach, memory_pool::reach_step_bytes));
+}
+
+worker_plan supervisor::plan_for(const parts& p, const worker_memory& memory) {
+  return {.config = &p.config,
+          .requests = &p.requests,
+          .device_memory = &p.device_memory,
+          .host_memory = &p.host_memory,
+          .picture = &memory.picture(),
+          .program_wakes = p.wakes,
+          .executable = worker_executable(p.config),
+          .plugin = p.backend.plugin,
+          .device = p.backend.description.uuid};
 }
 
 result<void> supervisor::begin() {
@@ -238,25 +237,35 @@ void supervisor::wake() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(parts_.wakes, &one, sizeof(one));
 }
 
-bool supervisor::bring_look_forward(std::int64_t to_ns) noexcept {
-  std::int64_t next = next_look_ns_.load(std::memory_order_relaxed);
-  while (to_ns < next) {
-    if (next_look_ns_.compare_exchange_weak(next, to_ns)) return true;
+// From whatever thread allocates.
+void supervisor::change_memory(wire::control kind, memory_piece piece) {
+  {
+    // The number and the place in the queue under one lock, so that workers count in order.
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t version = memory_.count_change();
+    if (ended_) return;
+    commands_.emplace_back([this, change = memory_change{kind, std::move(piece), version}] {
+      memory_.change(change, workers());
+    });
   }
-  return false;
+  wake();
 }
 
-void supervisor::note_look(std::int64_t at_ns) noexcept {
-  if (bring_look_forward(at_ns)) wake();
+future<void> supervisor::protect(detail::buffer_ref buffer, bool read_only) {
+  auto done = std::make_shared<promise<void>>();
+  future<void> answer = done->get_future();
+  parts_.completions.track_promise(done);
+  const bool taken =
+      execute([this, done = std::move(done), asked = std::move(buffer), read_only]() mutable {
+        memory_.protect(std::move(done), std::move(asked), read_only, workers());
+        finish_protects();
+      });
+  if (!taken) return make_failed_future<void>(stop_reason());
+  return answer;
 }
 
-void supervisor::note_run_limit(std::chrono::nanoseconds limit) noexcept {
-  const std::chrono::nanoseconds often = look_interval(limit);
-  if (often < watch_interval) note_look((current_time() + often).time_since_epoch().count());
-}
-
-void supervisor::begin_watching() noexcept {
-  if (!watching_.exchange(true)) wake();
+void supervisor::finish_protects() {
+  if (memory_.finish_protects(workers(), current_time())) wake();
 }
 
 error supervisor::why_unknown(const request_type& type) const {

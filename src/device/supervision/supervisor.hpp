@@ -4,32 +4,40 @@
 #include "device/completion/reactor.hpp"
 #include "device/selection/backend_choice.hpp"
 #include "device/submission/mailbox.hpp"
-#include "device/supervision/draining_worker.hpp"
 #include "device/supervision/incarnation.hpp"
-#include "device/supervision/loss_history.hpp"
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/fault_attribution.hpp"
+#include "device/supervision/loss/recovery.hpp"
+#include "device/supervision/loss/settlement.hpp"
 #include "device/supervision/supervisor_environment.hpp"
+#include "device/supervision/worker_memory.hpp"
+#include "device/supervision/worker_succession.hpp"
+#include "device/supervision/worker_watch.hpp"
 #include "memory/memory_pool.hpp"
 
 #include <troupe/core/future.hpp>
 #include <troupe/device/config.hpp>
 #include <troupe/device/health.hpp>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <limits>
 #include <memory>
 #include <mutex>
-#include <random>
+#include <optional>
 #include <thread>
 #include <vector>
 
 namespace troupe {
 
-/// Keeps one worker serving a device: starts it, watches it, and when it is lost decides what
-/// becomes of each request, hands the mailbox to the next worker and has a standby made ready.
+/// Keeps one worker serving a device: starts it, watches it, and when it is lost hands the mailbox
+/// to the next one. It has the worker in service, the thread, and what is known of the device
+/// outside; each other part of the work is a class with its own state:
+///
+///  - `worker_watch` notices that the worker is lost;
+///  - `settlement` decides what becomes of each request of a lost worker, with `fault_attribution`
+///    where several may have caused a fault;
+///  - `worker_succession` has the next worker, and says how many there may be;
+///  - `worker_memory` tells workers which memory there is.
 ///
 /// One thread, the device thread, does all of this, or whoever gives it its turns. Other threads
 /// reach it by `execute` (a queue under a mutex, and an eventfd), by the looks that senders
@@ -121,9 +129,7 @@ class supervisor final {
     const pid_t pid = pid_.load(std::memory_order_acquire);
     return pid > 0 ? std::optional(pid) : std::nullopt;
   }
-  [[nodiscard]] std::uint64_t replayed() const noexcept {
-    return replayed_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t replayed() const noexcept { return settlement_.replayed(); }
 
   /// Calls `watcher` soon and with each new generation, as a continuation; with no value whenever
   /// the device has stopped.
@@ -140,28 +146,24 @@ class supervisor final {
   }
 
   /// Counts the changes of memory so far; a request names those that it depends on.
-  [[nodiscard]] std::uint64_t memory_version() const noexcept {
-    return memory_version_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] std::uint64_t memory_version() const noexcept { return memory_.version(); }
 
   /// After a request with a deadline was sent, which is to be looked at then.
-  void note_look(std::int64_t at_ns) noexcept;
+  void note_look(std::int64_t at_ns) noexcept {
+    if (watch_.note_look(at_ns)) wake();
+  }
   /// After a request with a run limit of its own was sent.
-  void note_run_limit(std::chrono::nanoseconds limit) noexcept;
+  void note_run_limit(std::chrono::nanoseconds limit) noexcept {
+    if (watch_.note_run_limit(limit, current_time())) wake();
+  }
   /// After any request was sent.
   void note_busy() noexcept {
-    if (!watching_.load(std::memory_order_relaxed)) begin_watching();
+    if (watch_.note_busy()) wake();
   }
 
-  /// True while the next request is to run alone, as the first of a worker that came after several
-  /// others were lost. Relaxed: which one it becomes does not matter.
-  [[nodiscard]] bool next_on_trial() const noexcept {
-    return next_on_trial_.load(std::memory_order_relaxed);
-  }
-  /// True for one of those who ask.
-  [[nodiscard]] bool take_trial() noexcept {
-    return next_on_trial_.exchange(false, std::memory_order_relaxed);
-  }
+  /// See `worker_succession`.
+  [[nodiscard]] bool next_on_trial() const noexcept { return succession_.next_on_trial(); }
+  [[nodiscard]] bool take_trial() noexcept { return succession_.take_trial(); }
 
   /// Fails what was published when the device was gone already, as when it ended between a sender's
   /// look at it and the request's place in the ring. The sender looks again once it has published,
@@ -180,19 +182,15 @@ class supervisor final {
   [[nodiscard]] error why_unknown(const request_type& type) const;
 
  private:
-  struct pending_protect {
-    std::shared_ptr<promise<void>> done;
-    detail::buffer_ref buffer;
-    bool read_only = false;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> awaited{};  // worker, acknowledgements
-    std::optional<error> refused{};
-  };
-
+  [[nodiscard]] static worker_plan plan_for(const parts& p, const worker_memory& memory);
   void wake() noexcept;
-  void begin_watching() noexcept;
-  [[nodiscard]] bool bring_look_forward(std::int64_t to_ns) noexcept;
   void publish(device_state state);
   void tell(const std::shared_ptr<generation_watcher>& watcher, bool ended) const;
+  void change_memory(wire::control kind, memory_piece piece);
+  void finish_protects();
+  [[nodiscard]] worker_pair workers() const noexcept {
+    return {.active = active_.get(), .next = succession_.next()};
+  }
 
   // What the device thread does: supervisor_turns.cpp.
   void run();
@@ -200,60 +198,23 @@ class supervisor final {
   void drive();
   void hand_over_continuations();
   void sleep();
-  void handle(worker_events of_active, worker_events of_next, bool draining_has_ended);
-  void hear(std::unique_ptr<incarnation>& worker, worker_events what);
+  void handle(worker_events of_active, worker_events of_next, bool lost_has_ended);
+  void hear_next(worker_events what);
+  void hear_active(worker_events what);
   void tick();
-
-  // Notices that a worker is lost: supervisor_watch.cpp.
-  void check_limits(clock::time_point now);
-  void expire(std::uint16_t slot);
-  [[nodiscard]] static std::chrono::nanoseconds look_interval(std::chrono::nanoseconds limit);
-  [[nodiscard]] std::uint64_t begun_together(const record& r) const;
-  [[nodiscard]] std::optional<clock::time_point> end_of_run(std::span<const std::uint16_t> slots,
-                                                            const record& r, clock::time_point now);
-  void check_progress(clock::time_point now);
-  [[nodiscard]] clock::time_point debt_is_due(const incarnation& worker) const;
+  void check_requests(clock::time_point now);
   void end_debtors(clock::time_point now);
-  [[nodiscard]] bool on_protocol_violation();
-  void on_alarm();
 
-  // Memory: supervisor_memory.cpp.
-  void change_memory(wire::control kind, memory_piece piece);
-  void have_protected(pending_protect& change, bool read_only);
-  void handle_refused_protects();
-  void on_refused_protect(incarnation& by, incarnation::refused_protect refused);
-  [[nodiscard]] bool changes_since(std::size_t index, const detail::buffer& of) const;
-  [[nodiscard]] clock::time_point standby_is_left_out() const;
-  void finish_protects();
-
-  // Workers come: supervisor_workers.cpp.
+  // Workers come, and are lost: supervisor_workers.cpp.
   void start_next();
   void next_failed(error why);
-  [[nodiscard]] bool next_can_serve() const noexcept;
   void activate_next();
-  [[nodiscard]] bool note_loss(clock::time_point at, loss_history::cost of);
-  [[nodiscard]] std::int32_t budget() const;
-  void put_on_trial(std::span<const std::uint16_t> replay);
-  [[nodiscard]] clock::duration backoff_after(int failures);
-
-  // A worker is lost: supervisor_loss.cpp.
   void lose_active(sign_of_loss sign);
-  [[nodiscard]] bool is_mapping_of(std::optional<std::uint64_t> ticket) const;
-  [[nodiscard]] std::pair<loss, error> explain(const incarnation& worker,
-                                               const os::exit_report& report) const;
-  [[nodiscard]] std::optional<error> end_of(verdict v, std::uint16_t slot, const loss& what,
-                                            const error& why, bool culprit_named);
-  [[nodiscard]] bool settle(const loss& what, const error& why);
-  void note_fault(std::uint16_t slot);
-  void seek_cause(const loss& what, const error& why, const std::string& ended_before,
-                  std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
-  void look_for_cause();
-
-  // A lost worker is not reaped yet: supervisor_settlement.cpp.
-  void hold_back(const sign_of_loss& sign);
-  void forget_ended();
-  void reap_and_settle();
-  void note_begun();
+  void reap_lost();
+  void note_outcome(settlement::outcome left);
+  void note_unexplained(std::optional<error> fault);
+  [[nodiscard]] std::optional<sign_of_loss> protocol_violation();
+  void on_alarm();
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
@@ -264,29 +225,16 @@ class supervisor final {
   void fail_everything(const error& why);
   void end_all();
 
-  static constexpr std::int64_t no_look = std::numeric_limits<std::int64_t>::max();
-  // How often a worker with work to do is looked at; an idle device is not looked at at all.
-  static constexpr std::chrono::milliseconds watch_interval{100};
-
   parts parts_;
-  worker_plan plan_;
 
-  // What other threads look at. The device thread writes the first four; release, so that whoever
+  // What other threads look at. The device thread writes the first three; release, so that whoever
   // sees a state or a generation sees what led to it.
   std::atomic<device_state> state_{device_state::starting};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<pid_t> pid_{-1};
-  std::atomic<std::uint64_t> replayed_{0};  // a count: relaxed
-  // Senders lower the one and set the other after a request was published, and wake the device
-  // thread if they had to. The device thread resets them, fences, and takes up what was sent:
-  // `publish` fences, too, so either the sender finds them reset, or its request is taken up.
-  std::atomic<std::int64_t> next_look_ns_;
-  std::atomic<bool> watching_{false};
-  std::atomic<bool> is_let_go_{false};            // relaxed: nothing goes with it
-  std::atomic<bool> next_on_trial_{false};        // the next request that is sent runs alone
-  std::atomic<std::uint64_t> memory_version_{0};  // release: the workers have been told of it
+  std::atomic<bool> is_let_go_{false};  // relaxed: nothing goes with it
 
-  mutable std::mutex mutex_;  // guards the next nine
+  mutable std::mutex mutex_;  // guards the next eight
   std::deque<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
@@ -296,45 +244,18 @@ class supervisor final {
   std::optional<error> stop_reason_;
   std::vector<worker::missing_library> missing_;  // in the worker in service
 
-  // The device thread's own.
+  // The device thread's own. What workers are started with outlives them.
   news_of_life life_;
+  worker_memory memory_;
+  worker_watch watch_;
+  fault_attribution cause_;
+  settlement settlement_;  // has a lost worker until it is reaped
+  worker_succession succession_;
   std::unique_ptr<incarnation> active_;
-  std::unique_ptr<incarnation> next_;
-  std::optional<draining_worker> draining_;
-  clock::time_point reaped_at_{};
-  // A fault of the device whose cause is being sought: what may have been it runs again.
-  struct unattributed_fault {
-    error why;
-    std::string ended_before;
-    std::vector<std::uint64_t> suspects;
-    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before they were to run again
-  };
-  std::optional<unattributed_fault> unattributed_;
-  std::uint64_t last_number_ = 0;
-  std::deque<clock::time_point> failed_standbys_;  // within the window, since a worker was lost
-  clock::time_point next_started_at_{};
-  clock::time_point next_start_ = clock::time_point::min();
-  bool after_reaping_ = false;  // a reaping brings `next_start_` forward
-  clock::time_point activate_after_ = clock::time_point::min();
   clock::time_point lost_at_ = clock::time_point::min();
-  loss_history losses_;
-  std::uint64_t answered_at_last_loss_ = 0;
-  std::vector<frozen_range> frozen_;
-  memory_picture picture_;
-  std::vector<pending_protect> protects_;
   std::vector<unique_function<bool()>> looks_;
   clock::time_point looking_since_{};
-  std::uint64_t last_progress_ = 0;
-  clock::time_point last_progress_at_{};
-  // What each lane was seen to run, and since when.
-  struct seen_run {
-    std::optional<std::uint64_t> ticket{};
-    clock::time_point since{};
-  };
-  std::array<seen_run, wire::max_lanes> runs_;
-  bool pinged_ = false;
   bool ending_ = false;
-  std::mt19937_64 random_;
 
   // Written by the device thread itself, first and last: only for that one it makes a difference,
   // and once it has ended another one may have its number. Relaxed: it sees what it wrote.

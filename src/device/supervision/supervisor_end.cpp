@@ -17,7 +17,7 @@ void supervisor::give_up(error why, bool by_request) {
     reason.message = fmt::format(
         "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
         "fault: {}",
-        losses_.spent(current_time()),
+        succession_.spent(current_time()),
         std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
         reason.message);
     reason.code = errc::device_stopped;
@@ -38,23 +38,20 @@ void supervisor::give_up(error why, bool by_request) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
   if (active_) active_->end();
-  if (draining_) draining_->worker->end();
+  settlement_.end_worker();
   parts_.completions.take_role();
   parts_.completions.poll();
-  note_begun();
-  draining_.reset();
+  settlement_.note_begun();
+  settlement_.forget_worker();
   parts_.completions.detach();
   fail_everything(reason);
   parts_.completions.leave_role();
   if (parts_.backend.source) parts_.backend.source->on_fault({});
   looks_.clear();
-  unattributed_.reset();
-  std::vector<pending_protect> unanswered = std::move(protects_);
-  for (pending_protect& one : unanswered)
-    one.done->set_error(reason);
+  cause_.leave_open();
+  memory_.fail_protects(reason);
   active_.reset();
-  next_.reset();
-  next_start_ = clock::time_point::min();
+  succession_.end();
   pid_.store(-1, std::memory_order_release);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
@@ -67,11 +64,8 @@ void supervisor::serve_again() {
     stop_reason_.reset();
   }
   is_let_go_.store(false, std::memory_order_relaxed);
-  losses_.clear();
-  next_on_trial_.store(false, std::memory_order_relaxed);
-  failed_standbys_.clear();
   lost_at_ = current_time();
-  activate_after_ = lost_at_;
+  succession_.begin_anew(lost_at_);
   handle_faults();
   if (life_.is_restarted) life_.is_restarted();
   // What is sent from here on waits for the worker.
@@ -100,7 +94,7 @@ void supervisor::condemn(error why) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.completions.take_role();
   parts_.completions.poll();
-  note_begun();
+  settlement_.note_begun();
   leave_behind();
   parts_.completions.detach();
   fail_everything(reason);
@@ -150,8 +144,8 @@ void supervisor::fail_latecomers() {
 
 void supervisor::end_all() {
   active_.reset();
-  next_.reset();
-  draining_.reset();
+  succession_.end();
+  settlement_.forget_worker();
   // A sender that passed the gate before it closed may still be about to publish.
   parts_.completions.take_role();
   fail_everything(stop_reason());

@@ -1,6 +1,7 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "os/event.hpp"
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace troupe {
@@ -51,7 +51,8 @@ void supervisor::take_turn() {
   const auto ask = [this](const incarnation* worker) {
     return worker != nullptr ? parts_.around->events_of(*worker) : worker_events{};
   };
-  handle(ask(active_.get()), ask(next_.get()), draining_ && ask(draining_->worker.get()).ended);
+  const worker_pair now = workers();
+  handle(ask(now.active), ask(now.next), ask(settlement_.worker()).ended);
   run_commands();
   tick();
   duties.release();
@@ -81,7 +82,9 @@ void supervisor::drive() {
           break;
         }
       }
-      if (!on_protocol_violation()) completions.leave_role();
+      auto violation = protocol_violation();
+      completions.leave_role();
+      if (violation) lose_active(*std::move(violation));
     }
     again = duties.has_put_off();
     hand_over_continuations();
@@ -106,25 +109,22 @@ void supervisor::hand_over_continuations() {
 }
 
 supervisor::clock::time_point supervisor::next_turn() const {
-  clock::time_point until = clock::time_point::max();
-  if (gone()) return until;  // commands come with a wake of their own
-  const std::int64_t look = next_look_ns_.load();
-  if (look != no_look) until = clock::time_point(std::chrono::nanoseconds(look));
-  if (watching_.load()) until = std::min(until, current_time() + watch_interval);
+  if (gone()) return clock::time_point::max();  // commands come with a wake of their own
+  const clock::time_point now = current_time();
+  const worker_pair all = workers();
+  clock::time_point until =
+      std::min(watch_.next_look(now), succession_.next_turn(all.active != nullptr));
   if (!looks_.empty()) {
     // The longer it has taken, the less a little more matters.
-    const clock::time_point now = current_time();
     until = std::min(until, now + std::clamp<clock::duration>((now - looking_since_) / 8,
                                                               shortest_look, longest_look));
   }
-  if (next_ && next_->where() == incarnation::stage::starting) {
-    until = std::min(until, detail::deadline_after(next_started_at_, parts_.config.start_timeout));
+  if (const auto due = worker_memory::standby_is_left_out(all); due > now) {
+    until = std::min(until, due);
   }
-  if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
-  if (next_can_serve() && !active_) until = std::min(until, activate_after_);
-  if (const auto due = standby_is_left_out(); due > current_time()) until = std::min(until, due);
-  for (const incarnation* worker : {active_.get(), next_.get()}) {
-    if (worker != nullptr) until = std::min(until, debt_is_due(*worker));
+  for (const incarnation* worker : {all.active, all.next}) {
+    if (worker == nullptr) continue;
+    until = std::min(until, watch_.answer_is_due(*worker, all.active == nullptr));
   }
   return until;
 }
@@ -146,9 +146,10 @@ void supervisor::sleep() {
     if (worker->has_unsent()) entries[at + 1].events |= POLLOUT;
     entries[at + 2].fd = worker->wakes().get();
   };
-  add(1, active_.get());
-  add(4, next_.get());
-  if (draining_) entries[7].fd = draining_->worker->ending();
+  const worker_pair all = workers();
+  add(1, all.active);
+  add(4, all.next);
+  if (const incarnation* lost = settlement_.worker()) entries[7].fd = lost->ending();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -169,53 +170,58 @@ void supervisor::sleep() {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(parts_.wakes, &count, sizeof(count));
   }
-  if (entries[3].revents != 0) os::take_event(active_->wakes());
-  if (entries[6].revents != 0) os::take_event(next_->wakes());
+  if (entries[3].revents != 0) os::take_event(all.active->wakes());
+  if (entries[6].revents != 0) os::take_event(all.next->wakes());
   handle({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
          {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
          entries[7].revents != 0);
 }
 
-void supervisor::handle(worker_events of_active, worker_events of_next, bool draining_has_ended) {
-  if (draining_has_ended) reap_and_settle();
+void supervisor::handle(worker_events of_active, worker_events of_next, bool lost_has_ended) {
+  if (lost_has_ended) reap_lost();
   if (active_) active_->hear_threads();
-  hear(next_, of_next);
-  hear(active_, of_active);
+  if (succession_.next() != nullptr) hear_next(of_next);
+  if (active_) hear_active(of_active);
 }
 
-void supervisor::hear(std::unique_ptr<incarnation>& worker, worker_events what) {
-  if (!worker) return;
+void supervisor::hear_next(worker_events what) {
+  incarnation& worker = *succession_.next();
   // Also when its process has ended: its last message says why.
-  if ((what.has_spoken || what.ended) && worker->control() >= 0) worker->on_control();
-  const bool serving = &worker == &active_;
-  const bool ending = worker->is_process() && worker->control() < 0;
+  if ((what.has_spoken || what.ended) && worker.control() >= 0) worker.on_control();
+  const bool ending = worker.is_process() && worker.control() < 0;
   if (what.ended || ending) {
-    const bool has_failed = worker->where() == incarnation::stage::failed;
-    const bool is_reaped = what.ended || !serving;
-    const os::exit_report report = is_reaped ? worker->end() : os::exit_report{};
+    const os::exit_report report = worker.end();
+    // Unless it has said why it fails, and then leaves.
+    worker.fail({.code = errc::device_unavailable,
+                 .message = fmt::format("{} ended {} {} before it was needed{}", worker.called(),
+                                        report.signalled ? "by signal" : "with status", report.code,
+                                        worker.doubts())});
+  }
+  if (worker.where() == incarnation::stage::failed) next_failed(worker.failure());
+}
+
+void supervisor::hear_active(worker_events what) {
+  incarnation& worker = *active_;
+  if ((what.has_spoken || what.ended) && worker.control() >= 0) worker.on_control();
+  const bool has_failed = worker.where() == incarnation::stage::failed;
+  const bool ending = worker.is_process() && worker.control() < 0;
+  if (what.ended || ending) {
+    const os::exit_report report = what.ended ? worker.end() : os::exit_report{};
     // One that has said why it fails, and then leaves, has said it.
     const bool crashed = report.signalled || report.unknown;
-    if (serving && (!has_failed || crashed)) {
+    if (!has_failed || crashed) {
       sign_of_loss sign{
           .why = {.code = errc::device_fault, .message = "the worker process is ending"},
           .ended = what.ended,
           .ask_its_end = !what.ended,
           .at = current_time()};
-      if (what.ended) std::tie(sign.what, sign.why) = explain(*worker, report);
+      if (what.ended) explain_by_exit(parts_.completions, *worker.segment(), report, sign);
       return lose_active(std::move(sign));
     }
-    if (!has_failed) {
-      worker->fail(
-          {.code = errc::device_unavailable,
-           .message = fmt::format("{} ended {} {} before it was needed{}", worker->called(),
-                                  report.signalled ? "by signal" : "with status", report.code,
-                                  worker->doubts())});
-    }
   }
-  if (worker->where() != incarnation::stage::failed) return;
-  error why = worker->failure();
-  if (!serving) return next_failed(std::move(why));
-  if (!worker->queues_failed()) {
+  if (!has_failed) return;
+  error why = worker.failure();
+  if (!worker.queues_failed()) {
     // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
     // But one that says what cannot be has had its memory overwritten, if it is no liar.
     const bool lied = why.code == errc::protocol_violation;
@@ -243,28 +249,41 @@ void supervisor::tick() {
   const clock::time_point now = current_time();
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
-  if (next_ && next_->where() == incarnation::stage::starting &&
-      now - next_started_at_ >= parts_.config.start_timeout) {
-    next_failed({.code = errc::device_unavailable,
-                 .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
-                                        parts_.config.start_timeout / 1ms, next_->doubts())});
-  }
+  if (auto why = succession_.overdue(now)) next_failed(*std::move(why));
   end_debtors(now);
-  if (!next_ && next_start_ != clock::time_point::min() && now >= next_start_) start_next();
-  if (next_can_serve() && !active_ && now >= activate_after_) activate_next();
+  if (succession_.start_is_due(now)) start_next();
+  if (!active_ && succession_.may_serve(now)) activate_next();
   finish_protects();
-  if (watching_.load() || next_look_ns_.load() <= now.time_since_epoch() / 1ns) {
-    parts_.completions.take_role();
-    parts_.completions.poll();
-    if (!on_protocol_violation()) check_limits(now);
-    if (parts_.completions.has_role()) check_progress(now);
-    if (parts_.completions.has_role()) parts_.completions.leave_role();
-  }
+  if (watch_.is_due(now)) check_requests(now);
+  const incarnation* standby = active_ ? succession_.next() : nullptr;
   const std::lock_guard lock(mutex_);
   health_.standby_ready =
-      active_ && next_ && next_->where() == incarnation::stage::ready && next_->warm();
+      standby != nullptr && standby->where() == incarnation::stage::ready && standby->warm();
   health_.standby_pid =
-      active_ && next_ && next_->pid() > 0 ? std::optional(next_->pid()) : std::nullopt;
+      standby != nullptr && standby->pid() > 0 ? std::optional(standby->pid()) : std::nullopt;
+}
+
+void supervisor::check_requests(clock::time_point now) {
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  std::optional<sign_of_loss> sign = protocol_violation();
+  if (!sign) sign = watch_.check_limits(now);
+  if (!sign) {
+    note_unexplained(cause_.look());
+    sign = watch_.check_progress(active_.get(), now);
+  }
+  parts_.completions.leave_role();
+  if (sign) lose_active(*std::move(sign));
+}
+
+void supervisor::end_debtors(clock::time_point now) {
+  const auto is_due = [&](const incarnation* worker) {
+    return worker != nullptr && now >= watch_.answer_is_due(*worker, !active_);
+  };
+  if (is_due(succession_.next())) next_failed(worker_watch::has_not_answered());
+  if (is_due(active_.get())) {
+    lose_active({.what = {.doubtful = true}, .why = worker_watch::has_not_answered(), .at = now});
+  }
 }
 
 void supervisor::look_until(unique_function<bool()> look) {

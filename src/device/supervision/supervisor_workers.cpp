@@ -1,67 +1,21 @@
-// How workers come: a start, a standby, the hand-over of the mailbox, and how many may be lost.
-#include "core/actor/backoff.hpp"
+// Workers come, have the mailbox handed over, and are lost.
+#include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace troupe {
-namespace {
 
 using namespace std::chrono_literals;
 
-// A GPU tells of a fault the later the more contexts come before the one that faulted, and a new
-// one takes the lowest place that is free: a third one while a lost worker still has its own
-// (ADR 24). So a standby is started once that is gone, or after so long.
-constexpr auto longest_reaping = 1s;
-
-}  // namespace
-
 void supervisor::start_next() {
-  next_start_ = clock::time_point::min();
-  after_reaping_ = false;
-  // A standby that shares the doorbells of the worker in service would be woken in its place.
-  const auto shares_bells = [this](const incarnation* other) {
-    return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
-  };
-  do {
-    ++last_number_;
-  } while (shares_bells(active_.get()) ||
-           shares_bells(draining_ ? draining_->worker.get() : nullptr));
-  // From the first one on, a worker that is there soon is worth more than a warm one: it may be
-  // needed before it is, and warms up while it is not.
-  plan_.warm_first = generation() == 0;
-  auto started = parts_.around->start_worker(plan_, last_number_, frozen_);
-  if (!started) return next_failed(std::move(started).error());
-  next_ = *std::move(started);
-  next_started_at_ = current_time();
+  auto failed = succession_.start(active_.get(), settlement_.worker(), memory_.frozen());
+  if (failed) next_failed(*std::move(failed));
 }
 
 void supervisor::next_failed(error why) {
-  next_.reset();
-  const clock::time_point now = current_time();
-  if (active_) {
-    // A standby is a convenience: without one the next fault takes a little longer.
-    failed_standbys_.push_back(now);
-    std::erase_if(failed_standbys_, [&](clock::time_point then) {
-      return now - then > parts_.config.restarts.window;
-    });
-    const auto failures = static_cast<int>(failed_standbys_.size());
-    if (failures <= parts_.config.restarts.restarts && !is_permanent(why.code)) {
-      next_start_ = now + backoff_after(failures);
-    }
-    return;
-  }
-  if (is_permanent(why.code) || !note_loss(now, loss_history::cost::one)) {
-    return give_up(std::move(why));
-  }
-  next_start_ = activate_after_;
-}
-
-// What is frozen is so in the worker before it runs anything.
-bool supervisor::next_can_serve() const noexcept {
-  return next_ && next_->where() == incarnation::stage::ready &&
-         next_->protects_acknowledged() == next_->protects_sent();
+  if (!succession_.note_failed(why.code, active_ != nullptr)) give_up(std::move(why));
 }
 
 void supervisor::activate_next() {
@@ -69,17 +23,11 @@ void supervisor::activate_next() {
   completions.take_role();
   completions.catch_up();  // all that was sent so far is handed over, in order
   completions.poll();      // but what is known to read the undefined is answered
-  std::vector<std::uint16_t> replay;
+  completions.drop_answered();
+  const std::vector<std::uint16_t> replay = completions.in_flight();
   std::vector<std::uint64_t> entries;
-  for (const std::uint16_t slot : completions.in_flight()) {
+  for (const std::uint16_t slot : replay) {
     const record& r = completions.at(slot);
-    // One that is held is kept even when it has its answer: what depends on it has to wait.
-    if (r.answered &&
-        parts_.requests.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none) {
-      completions.drop(slot, {});
-      continue;
-    }
-    replay.push_back(slot);
     entries.push_back(wire::ring_entry{.ticket = r.ticket, .slot = slot, .lane = r.lane}.packed());
   }
   const bool first_time = generation_.load(std::memory_order_relaxed) == 0;
@@ -90,69 +38,114 @@ void supervisor::activate_next() {
     const std::lock_guard lock(mutex_);
     health_.standby_ready = false;
     health_.standby_pid.reset();
-    missing_ = next_->missing();
+    missing_ = succession_.next()->missing();
     if (!first_time) {
       ++health_.restarts;
       health_.last_failover = now - lost_at_;
     }
   }
-  active_ = std::move(next_);
+  active_ = succession_.take_next();
   completions.attach(active_->segment(), active_->number(), replay);
-  runs_.fill({});
-  put_on_trial(replay);
+  watch_.begin(now);
+  succession_.put_on_trial(replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
-                           !draining_ || draining_->held.empty());
+                           !settlement_.holds_back());
   completions.leave_role();
 
-  last_progress_at_ = now;
-  pinged_ = false;
   publish(device_state::ready);
   if (!parts_.config.standby || !active_->is_process()) return;
-  if (!draining_) return start_next();
-  after_reaping_ = true;
-  next_start_ = now + longest_reaping;
+  if (settlement_.worker() == nullptr) return start_next();
+  succession_.start_after_reaping(now);
 }
 
-// False where there is to be no other worker.
-bool supervisor::note_loss(clock::time_point at, loss_history::cost of) {
-  const std::uint64_t answered =
-      parts_.completions.totals().answered.load(std::memory_order_relaxed);
-  const bool calm = std::exchange(answered_at_last_loss_, answered) != answered;
-  const auto earlier = losses_.note(at, of, budget(), calm);
-  if (!earlier) return false;
-  activate_after_ = *earlier == 0 ? at : at + backoff_after(*earlier);
-  return true;
-}
+void supervisor::lose_active(sign_of_loss sign) {
+  lost_at_ = sign.at;
+  sign.why.device = parts_.ordinal;
+  sign.why.generation = generation();
+  if (!active_->is_process()) return condemn(std::move(sign.why));
 
-// Where none has ever been ready, what keeps it from that is there to stay.
-std::int32_t supervisor::budget() const {
-  constexpr std::int32_t first_starts = 3;
-  const std::int32_t all = parts_.config.restarts.restarts;
-  return generation() == 0 ? std::min(all, first_starts) : all;
-}
-
-// With the role. After several losses that nobody is named for, one request tries the new worker
-// out: if that loses it, too, it was the one.
-void supervisor::put_on_trial(std::span<const std::uint16_t> replay) {
-  constexpr int several = 3;
-  next_on_trial_.store(false, std::memory_order_relaxed);
-  if (losses_.spent(current_time()) < several) return;
-  const auto first = std::ranges::find_if(replay, [this](std::uint16_t slot) {
-    return parts_.requests.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none &&
-           !is_mapping(*parts_.completions.at(slot).type);
-  });
-  if (first == replay.end()) {
-    next_on_trial_.store(true, std::memory_order_relaxed);
-  } else {
-    parts_.requests.header(*first).alone.store(1, std::memory_order_relaxed);
+  clear_mapped_culprit(parts_.completions, sign.what);
+  state_.store(device_state::recovering, std::memory_order_release);
+  if (settlement_.worker() != nullptr) reap_lost();
+  // What has completed since is answered: whether anything has since the last loss counts.
+  parts_.completions.take_role();
+  parts_.completions.poll();
+  parts_.completions.leave_role();
+  // Where only one process may have the device, too, the next one starts after the last has gone.
+  // And where this may be the end it is known first who is to blame.
+  const bool may_be_the_end = !is_explained(sign.what, {}) && succession_.is_spent(sign.at);
+  const bool reaps_first =
+      !parts_.device_memory.on_device() || parts_.backend.description.one_process || may_be_the_end;
+  if (reaps_first && !sign.ended) {
+    // Killed if it still runs, and reaped in any case: after this none of its stores can land.
+    const os::exit_report report = active_->end();
+    if (std::exchange(sign.ask_its_end, false)) {
+      explain_by_exit(parts_.completions, *active_->segment(), report, sign);
+    }
+    sign.ended = true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = sign.why;
+  }
+  active_->kill();
+  settlement::outcome left = settlement_.take_over(std::move(active_), sign);
+  const bool explained = left.explained;
+  note_outcome(std::move(left));
+  if (sign.ended) reap_lost();  // it has been reaped, and nothing will tell of its end again
+  pid_.store(-1, std::memory_order_release);
+  // Until it is reaped it may turn out to be explained; see `note_outcome`.
+  if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
+  const clock::time_point now = current_time();
+  if (succession_.start_is_due(now)) {
+    start_next();
+  } else if (succession_.may_serve(now)) {
+    activate_next();
   }
 }
 
-supervisor::clock::duration supervisor::backoff_after(int failures) {
-  std::uniform_real_distribution<double> chance(-1, 1);
-  return detail::wait_before(parts_.config.backoff, failures, chance(random_));
+void supervisor::reap_lost() {
+  settlement::outcome left = settlement_.reap();
+  succession_.note_reaped(settlement_.reaped_at());
+  note_outcome(std::move(left));
+}
+
+void supervisor::note_outcome(settlement::outcome left) {
+  if (left.refund) succession_.refund(*left.refund);
+  if (left.fault) {
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = std::move(left.fault);
+  }
+  note_unexplained(std::move(left.unexplained));
+}
+
+void supervisor::note_unexplained(std::optional<error> fault) {
+  if (!fault) return;
+  const std::lock_guard lock(mutex_);
+  ++health_.unexplained_faults;
+  if (health_.last_fault && health_.last_fault->generation == fault->generation) {
+    health_.last_fault = std::move(fault);
+  }
+}
+
+// With the role: the worker in service wrote what cannot be.
+std::optional<sign_of_loss> supervisor::protocol_violation() {
+  auto violation = parts_.completions.take_violation();
+  if (!violation || !active_) return std::nullopt;
+  return sign_of_loss{.why = *std::move(violation), .at = current_time()};
+}
+
+void supervisor::on_alarm() {
+  // The end of a lost worker raises alarms of its own.
+  constexpr auto aftermath = 20ms;
+  if (!active_ || !active_->is_process() || settlement_.worker() != nullptr ||
+      current_time() - settlement_.reaped_at() < aftermath) {
+    return;
+  }
+  auto sign = watch_.check_alarm(workers(), *parts_.around, *parts_.backend.source);
+  if (sign) lose_active(*std::move(sign));
 }
 
 }  // namespace troupe

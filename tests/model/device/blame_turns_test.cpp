@@ -150,6 +150,38 @@ TEST_F(DeviceTurns, WhatACulpritWroteIsUndefinedAlsoWhereItHadItsAnswer) {
   EXPECT_EQ(answer_of(1), errc::tainted_buffer);
 }
 
+// How it ended shows only once the next one serves.
+TEST_F(DeviceTurns, AFaultBelongsToTheGenerationOfTheWorkerThatMetIt) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  send(0);
+  have_it_begin({0});
+  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  turn();
+  have_next_serve();
+  ASSERT_EQ(core_->watch().generation(), 2U);
+  reap_and_settle();
+  ASSERT_EQ(answer_of(0), errc::device_fault);
+  EXPECT_EQ(core_->watch().health().last_fault.value_or(error{}).generation, 1U);
+}
+
+TEST_F(DeviceTurns, WhatFailsWithItsWorkerMakesRoomBeforeTheNextOneServes) {
+  device_config small{.standby = false};
+  small.full = when_full::reject;
+  small.mailbox_capacity = 2;
+  make(small);
+  send(0);
+  send(1);
+  have_it_begin({0, 1});
+  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, SIGSEGV, 0, false, false);
+  turn();
+  ASSERT_EQ(answer_of(0), errc::device_fault);
+  ASSERT_EQ(around_.serving(), nullptr);
+  send(2);
+  EXPECT_EQ(answer_of(2), std::nullopt);
+  send(3);
+  EXPECT_EQ(answer_of(3), errc::mailbox_full);
+}
+
 // Stopped between a worker's loss and its reaping: its marks still say what it had begun.
 TEST_F(DeviceTurns, OnlyWhatADyingWorkerHadBegunIsUndefinedOnceTheDeviceIsGone) {
   make({.standby = false}, true);

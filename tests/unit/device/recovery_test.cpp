@@ -1,4 +1,4 @@
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/recovery.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "device/supervision/loss_history.hpp"
+#include "device/supervision/loss/loss_history.hpp"
 
 #include <algorithm>
 

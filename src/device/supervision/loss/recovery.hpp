@@ -44,6 +44,9 @@ struct sign_of_loss {
   /// `what` and `why` are to be had from how the process ends.
   bool ask_its_end = false;
   std::chrono::steady_clock::time_point at{};
+
+  /// Nothing that the worker had can change any more.
+  [[nodiscard]] bool marks_are_final() const noexcept { return ended || stands_still; }
 };
 
 /// True for an error that trying again cannot help: the same files would be found again.

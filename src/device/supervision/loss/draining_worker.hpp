@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/supervision/incarnation.hpp"
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/recovery.hpp"
 #include "wire/layout.hpp"
 
 #include <array>
@@ -12,25 +12,27 @@
 
 namespace troupe {
 
-/// A worker of a device with memory of its own that was killed and is not reaped yet: its queue may
-/// go on for some milliseconds. What it had been given is held back until then.
+/// A worker that is lost, until it is reaped, and what it had: that is held back until its marks
+/// are final. Where the device has memory of its own, the queue of a killed worker may go on for
+/// some milliseconds.
 struct draining_worker {
   struct held_request {
     std::uint16_t slot = 0;
     std::uint64_t ticket = 0;
     std::uint8_t lane = 0;
     std::uint64_t place = 0;  ///< in its lane there
+    bool given = false;       ///< by its marks; otherwise the worker only named it as it ended
     bool accused = false;     ///< as the culprit, and dealt with
   };
   std::unique_ptr<incarnation> worker;
   sign_of_loss sign;
-  std::vector<held_request> held;
-  bool costs_budget = false;  ///< unless somebody turns out to be named for it
-  std::string ended_before;   ///< the last requests that ended in it, for a message
+  std::vector<held_request> held{};  ///< in the order sent; empty once it is settled
+  bool costs_budget = false;         ///< unless somebody turns out to be named for it
+  std::string ended_before{};        ///< the last requests that ended in it, for a message
 };
 
-/// What a draining worker had done, once it has ended: its marks do not change any more.
-/// Precondition: what it holds is unfinished, in the order sent.
+/// What a lost worker had done, once its marks do not change any more.
+/// Precondition: what is held is unfinished, in the order sent.
 class final_marks {
  public:
   using held_request = draining_worker::held_request;
@@ -40,13 +42,13 @@ class final_marks {
   /// False where a lane's mark cannot be: then nobody knows what of it has run.
   [[nodiscard]] bool known(const held_request& h) const noexcept;
   [[nodiscard]] bool completed(const held_request& h) const noexcept {
-    return known(h) && h.place <= completed_in(h.lane);
+    return h.given && known(h) && h.place <= completed_in(h.lane);
   }
   [[nodiscard]] bool replied(const held_request& h) const noexcept {
     return segment_->lanes[h.lane].replied.load(std::memory_order_relaxed) >= h.place;
   }
   [[nodiscard]] bool can_have_begun(const held_request& h) const noexcept {
-    return !known(h) || h.place <= wire::last_begun(segment_->lanes[h.lane]);
+    return h.given && (!known(h) || h.place <= wire::last_begun(segment_->lanes[h.lane]));
   }
 
  private:

@@ -2,7 +2,7 @@
 
 #include "device/submission/operands.hpp"
 #include "device/submission/record.hpp"
-#include "device/supervision/recovery.hpp"
+#include "device/supervision/loss/recovery.hpp"
 #include "wire/layout.hpp"
 
 #include <algorithm>

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "device/supervision/loss/recovery.hpp"
+
+#include <troupe/base/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class reactor;
+
+/// Finds out who has caused a fault of the device for which several requests are suspected: they
+/// run again, one at a time, and whoever ends well has not done it. Used by the device thread, with
+/// the reactor's role.
+class fault_attribution {
+ public:
+  explicit fault_attribution(reactor& completions) noexcept : completions_(completions) {}
+
+  /// A worker was lost and its requests are judged: begins a search, or ends one whose cause is
+  /// known now. `ended_before`: the requests that ended last in that worker, for the message.
+  void note_loss(const loss& what, const error& why, const std::string& ended_before,
+                 std::span<const request_at_loss> requests, std::span<const verdict> verdicts);
+  /// A suspect does not run again, so whether it was the cause stays open.
+  void leave_open() noexcept { unattributed_.reset(); }
+  /// The fault that none of its suspects has caused, once all of them have run again and no worker
+  /// was lost to them. Where one was cancelled or expired instead, nobody knows.
+  [[nodiscard]] std::optional<error> look();
+
+ private:
+  struct unattributed_fault {
+    error why;
+    std::string ended_before;
+    std::vector<std::uint64_t> suspects;
+    std::uint64_t skipped_reruns = 0;  // `reactor::skipped_reruns` before they were to run again
+  };
+
+  reactor& completions_;
+  std::optional<unattributed_fault> unattributed_;
+};
+
+}  // namespace troupe

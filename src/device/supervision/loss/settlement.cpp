@@ -1,0 +1,271 @@
+#include "device/supervision/loss/settlement.hpp"
+
+#include "device/completion/reactor.hpp"
+#include "device/submission/mailbox.hpp"
+#include "device/submission/operands.hpp"
+#include "device/supervision/loss/exit_cause.hpp"
+#include "device/supervision/loss/what_had_begun.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+settlement::outcome settlement::take_over(std::unique_ptr<incarnation> worker,
+                                          const sign_of_loss& sign) {
+  // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
+  // up by now it has also written down.
+  constexpr auto signal_delivery = 100us;
+  if (!sign.marks_are_final()) around_.pause(signal_delivery);
+  completions_.take_role();
+  completions_.poll();  // what was completed before the end stays completed
+  draining_ = {
+      .worker = std::move(worker), .sign = sign, .ended_before = completions_.last_ended()};
+  hold();
+  completions_.detach();
+  outcome left{.explained = is_explained(sign.what, {})};
+  if (sign.marks_are_final() || draining_->held.empty()) {
+    settle(left);
+  } else {
+    fail_known_culprit();
+    completions_.screen_in_flight();
+  }
+  completions_.leave_role();
+  draining_->costs_budget = !left.explained;
+  return left;
+}
+
+settlement::outcome settlement::reap() {
+  const os::exit_report report = draining_->worker->end();
+  reaped_at_ = around_.now();
+  sign_of_loss& sign = draining_->sign;
+  outcome left;
+  if (std::exchange(sign.ask_its_end, false)) {
+    explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
+    left.fault = sign.why;
+  }
+  if (holds_back()) {
+    completions_.take_role();
+    settle(left);
+    completions_.leave_role();
+  } else {
+    left.explained = is_explained(sign.what, {});
+  }
+  if (left.explained && draining_->costs_budget) left.refund = sign.at;
+  draining_.reset();
+  return left;
+}
+
+void settlement::end_worker() noexcept {
+  if (draining_) draining_->worker->end();
+}
+
+// With the role. Whatever the worker was given may run, or not; the next one leaves it alone.
+void settlement::hold() {
+  for (const std::uint16_t slot : completions_.in_flight()) {
+    const record& r = completions_.at(slot);
+    const bool given = completions_.given(r.lane) >= r.place;
+    if (!given && !names(r)) continue;
+    draining_->held.push_back(
+        {.slot = slot, .ticket = r.ticket, .lane = r.lane, .place = r.place, .given = given});
+    // One that the program has not opened yet is held back by that.
+    std::atomic<wire::hold>& held = requests_.header(slot).held;
+    if (held.load(std::memory_order_relaxed) == wire::hold::none) {
+      held.store(wire::hold::until_released, std::memory_order_relaxed);
+    }
+  }
+}
+
+// One whose executor it was calling as it ended, or that its report names: its marks need not say
+// that it was given that.
+bool settlement::names(const record& r) const {
+  const loss& what = draining_->sign.what;
+  return r.ticket == what.culprit_ticket || may_have_ended(what, *draining_->worker->segment(), r);
+}
+
+// With the role. There is no need to wait for the final marks with that one.
+void settlement::fail_known_culprit() {
+  for (draining_worker::held_request& held : draining_->held) {
+    if (held.ticket != draining_->sign.what.culprit_ticket) continue;
+    held.accused = true;
+    answer(held.slot, end_of(verdict::culprit, held.slot, true));
+  }
+}
+
+// With the role. The marks are final: what had completed is answered, the rest is judged, in the
+// order sent, and the next worker may run what is to be run again.
+void settlement::settle(outcome& left) {
+  loss& what = draining_->sign.what;
+  // That one was in flight, so nobody else is to blame: also where it has completed since.
+  what.culprit_known =
+      what.culprit_known ||
+      std::ranges::any_of(draining_->held, [&](const draining_worker::held_request& h) {
+        return h.ticket == what.culprit_ticket;
+      });
+  forget_ended();
+  const wire::worker_header* segment = draining_->worker->segment();
+  const final_marks marks(*draining_);
+  std::vector<const draining_worker::held_request*> unfinished;
+  std::vector<request_at_loss> requests;
+  mapped_tensors_in_flight mapped;
+  for (const draining_worker::held_request& held : draining_->held) {
+    record& r = completions_.at(held.slot);
+    if (marks.completed(held)) {
+      if (!r.answered) completions_.answer_completed(held.slot, segment, marks.replied(held));
+      continue;
+    }
+    // What was withdrawn is passed over, and may look begun all the same.
+    // Where a lane's mark cannot be, what it was given may have run, and what came after it, too:
+    // nothing of it is run again, because it might read what has been overwritten since.
+    r.started = !mapped.hold_back(r) && !r.withdrawn && marks.can_have_begun(held);
+    r.called = may_have_ended(what, *segment, r);
+    r.interrupted = r.interrupted || r.started;
+    unfinished.push_back(&held);
+    requests.push_back(at_loss(r, marks.known(held)));
+  }
+  const std::vector<verdict> verdicts = judge(what, requests);
+  cause_.note_loss(what, draining_->sign.why, draining_->ended_before, requests, verdicts);
+  const bool culprit_named =
+      what.culprit_known || std::ranges::count(verdicts, verdict::culprit) > 0;
+  for (std::size_t i = 0; i < unfinished.size(); ++i) {
+    const std::uint16_t slot = unfinished[i]->slot;
+    if (!unfinished[i]->accused) answer(slot, end_of(verdicts[i], slot, culprit_named));
+  }
+  // A request that was sent since the worker was lost may read what has become undefined only now.
+  // It has not run: it waits for what is held.
+  do {
+    completions_.screen_in_flight();
+  } while (completions_.taints().take_disappointment());
+  release();
+  left.explained = is_explained(what, verdicts);
+  left.unexplained = cause_.look();
+}
+
+// With the role. What becomes of one request that the worker had not finished; nothing when it is
+// to be run (again).
+std::optional<error> settlement::end_of(verdict v, std::uint16_t slot, bool culprit_named) {
+  const loss& what = draining_->sign.what;
+  const error& why = draining_->sign.why;
+  record& r = completions_.at(slot);
+  std::optional<error> end;
+  switch (v) {
+    case verdict::forget:
+      return std::nullopt;
+    case verdict::replay:
+      // What it reads may have become undefined by this very loss.
+      if (std::string undefined = completions_.taints().screen(slot); !undefined.empty()) {
+        end = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
+        // It is not run again, so whether it was the cause of an earlier fault stays open.
+        if (r.started || r.kills > 0) cause_.leave_open();
+        break;
+      }
+      if ((r.started || r.called) && !culprit_named && !what.from_outside) {
+        ++r.kills;
+        // Next time nothing runs beside it, so that a second loss names who it was.
+        requests_.header(slot).alone.store(1, std::memory_order_relaxed);
+      }
+      if (r.started && what.from_outside) ++r.outside_kills;
+      replayed_.fetch_add(r.started ? 1 : 0, std::memory_order_relaxed);
+      return std::nullopt;
+    case verdict::culprit:
+      if (!what.by_run_limit) note_fault(slot);
+      end = why;
+      break;
+    case verdict::abort:
+      end = error{
+          .code = errc::aborted,
+          .message = fmt::format(
+              "its worker was lost while it ran ({}); {}, so it cannot be run again", why.message,
+              safe_to_repeat(r.operands) ? "it is unknown which request of the lane was running"
+                                         : "it reads what it writes")};
+      break;
+    case verdict::too_often:
+      end = error{
+          .code = errc::aborted,
+          .message = fmt::format("{} workers were killed from outside while it ran; the last: {}",
+                                 r.outside_kills + 1, why.message)};
+      break;
+    case verdict::poisonous:
+      end = error{
+          .code = errc::poisonous,
+          .message = fmt::format("quarantined: {} workers were lost while it ran", r.kills + 1)};
+      break;
+  }
+  completions_.taints().taint_outputs(slot);
+  return end;
+}
+
+// With the role. Where all is settled at once no worker has it any more, and its slot is free
+// before its answer runs. Otherwise the next worker may have it, and passes it over.
+void settlement::answer(std::uint16_t slot, std::optional<error> end) {
+  if (!end) return;
+  if (draining_->sign.marks_are_final()) {
+    completions_.drop(slot, *std::move(end));
+  } else if (!completions_.at(slot).answered) {
+    completions_.answer_early(slot, *std::move(end));
+  }
+}
+
+// With the role. The first one finds content that nobody has counted yet: what is in flight says
+// how much of it each request has found.
+void settlement::note_fault(std::uint16_t slot) {
+  quarantine_book& quarantine = completions_.quarantine();
+  if (!quarantine.counts()) {
+    quarantine.begin_to_count();
+    for (const std::uint16_t one : completions_.in_flight()) {
+      quarantine.recognise(completions_.at(one), requests_.digest(one));
+      quarantine.note_writes(completions_.at(one));
+    }
+  }
+  quarantine.note_fault(completions_.at(slot), completions_.text_of(slot), around_.now());
+}
+
+// With the role: what was dropped. And the next worker, which is to leave alone what is held, may
+// have said that it is done.
+void settlement::forget_ended() {
+  std::erase_if(draining_->held, [this](const draining_worker::held_request& h) {
+    const record& r = completions_.at(h.slot);
+    return !r.in_flight || r.ticket != h.ticket;
+  });
+}
+
+// With the role. What is held goes on, in the next worker, which may serve by now.
+void settlement::release() {
+  forget_ended();
+  for (const draining_worker::held_request& held : draining_->held) {
+    record& r = completions_.at(held.slot);
+    r.withdrawn = r.answered;
+    std::atomic<wire::hold>& hold = requests_.header(held.slot).held;
+    if (hold.load(std::memory_order_relaxed) == wire::hold::until_released) {
+      hold.store(wire::hold::none, std::memory_order_relaxed);
+    }
+  }
+  draining_->held.clear();
+  requests_.release_held();
+}
+
+void settlement::note_begun() {
+  if (draining_) forget_ended();
+  const auto of_draining = draining_ ? std::optional<final_marks>(*draining_) : std::nullopt;
+  std::span<const draining_worker::held_request> held;  // a part of what is in flight, in its order
+  if (draining_) held = draining_->held;
+  mapped_tensors_in_flight mapped;
+  for (const std::uint16_t slot : completions_.in_flight()) {
+    record& r = completions_.at(slot);
+    const bool is_held = !held.empty() && held.front().slot == slot;
+    const std::uint64_t given = completions_.mark_can_be(r.lane) ? completions_.started(r.lane)
+                                                                 : completions_.given(r.lane);
+    const bool begun = is_held ? of_draining->can_have_begun(held.front()) : given >= r.place;
+    if (is_held) held = held.subspan(1);
+    const bool runs_nothing = mapped.hold_back(r);
+    if (!runs_nothing && !r.withdrawn && begun) r.interrupted = true;
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,175 @@
+#include "device/supervision/worker_succession.hpp"
+
+#include "core/actor/backoff.hpp"
+#include "device/completion/reactor.hpp"
+#include "device/submission/mailbox.hpp"
+#include "device/supervision/loss/recovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A GPU tells of a fault the later the more contexts come before the one that faulted, and a new
+// one takes the lowest place that is free: a third one while a lost worker still has its own
+// (ADR 24). So a standby is started once that is gone, or after so long.
+constexpr auto longest_reaping = 1s;
+
+}  // namespace
+
+worker_succession::worker_succession(worker_plan plan, mailbox& requests, reactor& completions,
+                                     supervisor_environment& around)
+    : config_(*plan.config),
+      requests_(requests),
+      completions_(completions),
+      around_(around),
+      plan_(std::move(plan)),
+      losses_(config_.restarts.window),
+      random_(std::random_device{}()) {}
+
+std::optional<error> worker_succession::start(const incarnation* active, const incarnation* lost,
+                                              const std::vector<frozen_range>& frozen) {
+  next_start_ = clock::time_point::min();
+  after_reaping_ = false;
+  // A standby that shares the doorbells of the worker in service would be woken in its place.
+  const auto shares_bells = [this](const incarnation* other) {
+    return other != nullptr && (other->number() - last_number_) % wire::doorbell_sets == 0;
+  };
+  do {
+    ++last_number_;
+  } while (shares_bells(active) || shares_bells(lost));
+  // From the first one on, a worker that is there soon is worth more than a warm one: it may be
+  // needed before it is, and warms up while it is not.
+  plan_.warm_first = !any_has_served_;
+  auto started = around_.start_worker(plan_, last_number_, frozen);
+  if (!started) return std::move(started).error();
+  next_ = *std::move(started);
+  next_started_at_ = around_.now();
+  return std::nullopt;
+}
+
+bool worker_succession::start_is_due(clock::time_point now) const noexcept {
+  return !next_ && next_start_ != clock::time_point::min() && now >= next_start_;
+}
+
+std::optional<error> worker_succession::overdue(clock::time_point now) const {
+  if (!next_ || next_->where() != incarnation::stage::starting ||
+      now - next_started_at_ < config_.start_timeout) {
+    return std::nullopt;
+  }
+  return error{.code = errc::device_unavailable,
+               .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
+                                      config_.start_timeout / 1ms, next_->doubts())};
+}
+
+bool worker_succession::note_failed(errc why, bool serving) {
+  next_.reset();
+  const clock::time_point now = around_.now();
+  if (serving) {
+    // A standby is a convenience: without one the next fault takes a little longer.
+    failed_standbys_.push_back(now);
+    std::erase_if(failed_standbys_,
+                  [&](clock::time_point then) { return now - then > config_.restarts.window; });
+    const auto failures = static_cast<int>(failed_standbys_.size());
+    if (failures <= config_.restarts.restarts && !is_permanent(why)) {
+      next_start_ = now + backoff_after(failures);
+    }
+    return true;
+  }
+  if (is_permanent(why) || !admit_another(now, loss_history::cost::one)) return false;
+  next_start_ = activate_after_;
+  return true;
+}
+
+bool worker_succession::can_serve() const noexcept {
+  return next_ && next_->where() == incarnation::stage::ready &&
+         next_->protects_acknowledged() == next_->protects_sent();
+}
+
+std::unique_ptr<incarnation> worker_succession::take_next() noexcept {
+  any_has_served_ = true;
+  return std::move(next_);
+}
+
+void worker_succession::put_on_trial(std::span<const std::uint16_t> replay) {
+  constexpr int several = 3;
+  next_on_trial_.store(false, std::memory_order_relaxed);
+  if (losses_.spent(around_.now()) < several) return;
+  const auto first = std::ranges::find_if(replay, [this](std::uint16_t slot) {
+    return requests_.header(slot).held.load(std::memory_order_relaxed) == wire::hold::none &&
+           !is_mapping(*completions_.at(slot).type);
+  });
+  if (first == replay.end()) {
+    next_on_trial_.store(true, std::memory_order_relaxed);
+  } else {
+    requests_.header(*first).alone.store(1, std::memory_order_relaxed);
+  }
+}
+
+void worker_succession::start_after_reaping(clock::time_point now) noexcept {
+  after_reaping_ = true;
+  next_start_ = now + longest_reaping;
+}
+
+void worker_succession::note_reaped(clock::time_point at) noexcept {
+  if (std::exchange(after_reaping_, false)) next_start_ = at;
+}
+
+bool worker_succession::note_loss(clock::time_point at, bool explained) {
+  using enum loss_history::cost;
+  if (!admit_another(at, explained ? none : one)) return false;
+  failed_standbys_.clear();
+  // However long a standby that failed to start was to be left alone.
+  if (!next_) next_start_ = activate_after_;
+  return true;
+}
+
+// False where there is to be no other worker.
+bool worker_succession::admit_another(clock::time_point at, loss_history::cost of) {
+  const std::uint64_t answered = completions_.totals().answered.load(std::memory_order_relaxed);
+  const bool calm = std::exchange(answered_at_last_loss_, answered) != answered;
+  const auto earlier = losses_.note(at, of, budget(), calm);
+  if (!earlier) return false;
+  activate_after_ = *earlier == 0 ? at : at + backoff_after(*earlier);
+  return true;
+}
+
+// Where none has ever been ready, what keeps it from that is there to stay.
+std::int32_t worker_succession::budget() const {
+  constexpr std::int32_t first_starts = 3;
+  const std::int32_t all = config_.restarts.restarts;
+  return any_has_served_ ? all : std::min(all, first_starts);
+}
+
+worker_succession::clock::duration worker_succession::backoff_after(int failures) {
+  std::uniform_real_distribution<double> chance(-1, 1);
+  return detail::wait_before(config_.backoff, failures, chance(random_));
+}
+
+worker_succession::clock::time_point worker_succession::next_turn(bool serving) const {
+  clock::time_point until = clock::time_point::max();
+  if (next_ && next_->where() == incarnation::stage::starting) {
+    until = detail::deadline_after(next_started_at_, config_.start_timeout);
+  }
+  if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
+  return can_serve() && !serving ? std::min(until, activate_after_) : until;
+}
+
+void worker_succession::end() noexcept {
+  next_.reset();
+  next_start_ = clock::time_point::min();
+}
+
+void worker_succession::begin_anew(clock::time_point now) noexcept {
+  losses_.clear();
+  next_on_trial_.store(false, std::memory_order_relaxed);
+  failed_standbys_.clear();
+  activate_after_ = now;
+}
+
+}  // namespace troupe
