@@ -1,4 +1,5 @@
-// What C++ takes for what `./dev bench python` measures from Python: one JSON line, for that program.
+// What C++ takes for what `./dev bench python` measures from Python: one JSON line, for that
+// program.
 
 #include "samples.hpp"
 

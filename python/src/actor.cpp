@@ -151,7 +151,8 @@ struct py_actor_ref {
   actor_ref<python_actor> to;
 };
 
-// Supervision ---------------------------------------------------------------------------------------
+// Supervision
+// ---------------------------------------------------------------------------------------
 
 // A decider has no state, so there is one for each directive.
 template <directive D>
@@ -214,10 +215,13 @@ nb::object spawn_at_root(const system_ref& system, nb::handle make, nb::handle o
 
 void add_actor(nb::module_& m) {
   nb::class_<py_reply>(m, "_Reply")
-      .def("set", [](py_reply& r, nb::object value) {
-             carried_object carried(std::move(value));
-             without_gil([&] { r.to.set_value(std::move(carried)); });
-           }, nb::arg("value").none())
+      .def(
+          "set",
+          [](py_reply& r, nb::object value) {
+            carried_object carried(std::move(value));
+            without_gil([&] { r.to.set_value(std::move(carried)); });
+          },
+          nb::arg("value").none())
       .def("fail", [](py_reply& r, nb::handle exception) {
         error why = error_from_exception(exception);
         without_gil([&] { r.to.set_error(std::move(why)); });
@@ -225,22 +229,24 @@ void add_actor(nb::module_& m) {
   nb::class_<timer>(m, "Timer", "A message that comes later, or again and again.")
       .def("cancel", [](timer& t) { t.cancel(); });
   nb::class_<py_actor_ref>(m, "_ActorRef")
-      .def("ask",
-           [](const py_actor_ref& r, nb::handle what, std::optional<double> timeout) {
-             call c{std::make_shared<carried_object>(nb::borrow(what))};
-             ask_options options;
-             if (timeout) options.timeout = *duration_of(timeout);
-             return py_future(without_gil([&] {
-               return timeout ? r.to.ask(std::move(c), options) : r.to.ask(std::move(c));
-             }));
-           },
-           nb::arg("what"), nb::arg("timeout") = nb::none())
+      .def(
+          "ask",
+          [](const py_actor_ref& r, nb::handle what, std::optional<double> timeout) {
+            call c{std::make_shared<carried_object>(nb::borrow(what))};
+            ask_options options;
+            if (timeout) options.timeout = *duration_of(timeout);
+            return py_future(without_gil([&] {
+              return timeout ? r.to.ask(std::move(c), options) : r.to.ask(std::move(c));
+            }));
+          },
+          nb::arg("what"), nb::arg("timeout") = nb::none())
       .def("tell",
            [](const py_actor_ref& r, nb::handle what) {
              call c{std::make_shared<carried_object>(nb::borrow(what))};
              return without_gil([&] { return r.to.tell(std::move(c)); });
            })
-      .def("stop", [](const py_actor_ref& r, bool after_mailbox) {
+      .def("stop",
+           [](const py_actor_ref& r, bool after_mailbox) {
              if (after_mailbox) {
                r.to.stop_after_mailbox();
              } else {
@@ -256,11 +262,12 @@ void add_actor(nb::module_& m) {
              }));
            })
       .def_prop_ro("path", [](const py_actor_ref& r) { return r.to.path(); })
-      .def_prop_ro("id", [](const py_actor_ref& r) { return static_cast<std::uint64_t>(r.to.id()); })
+      .def_prop_ro("id",
+                   [](const py_actor_ref& r) { return static_cast<std::uint64_t>(r.to.id()); })
       .def_prop_ro("stopped", [](const py_actor_ref& r) { return r.to.stopped(); })
       .def("__eq__", [](const py_actor_ref& a, nb::handle b) {
-             return nb::isinstance<py_actor_ref>(b) && nb::inst_ptr<py_actor_ref>(b)->to == a.to;
-           });
+        return nb::isinstance<py_actor_ref>(b) && nb::inst_ptr<py_actor_ref>(b)->to == a.to;
+      });
   nb::class_<py_context>(m, "_Context")
       .def("reference", [](const py_context& c) { return py_actor_ref{living(c).self()}; })
       .def("spawn",
@@ -277,12 +284,10 @@ void add_actor(nb::module_& m) {
              return living(c).send_later(*duration_of(delay), repeats,
                                          call{std::make_shared<carried_object>(nb::borrow(what))});
            })
-      .def("watch", [](const py_context& c, const py_actor_ref& other) {
-             living(c).watch(c.actor, other.to);
-           })
-      .def("unwatch", [](const py_context& c, const py_actor_ref& other) {
-        living(c).unwatch(other.to);
-      });
+      .def("watch", [](const py_context& c,
+                       const py_actor_ref& other) { living(c).watch(c.actor, other.to); })
+      .def("unwatch",
+           [](const py_context& c, const py_actor_ref& other) { living(c).unwatch(other.to); });
 }
 
 }  // namespace troupe::python

@@ -24,7 +24,8 @@ class carried_object {
  public:
   carried_object() = default;
   explicit carried_object(nb::object o) noexcept : object_(o.release().ptr()) {}
-  carried_object(carried_object&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  carried_object(carried_object&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)) {}
   carried_object& operator=(carried_object&& other) noexcept {
     std::swap(object_, other.object_);
     return *this;
@@ -77,8 +78,8 @@ class pending_answer : public std::enable_shared_from_this<pending_answer> {
   void arrive(answer a);
 
  private:
-  int blocked_ = 0;        ///< threads that wait for the C++ future
-  bool attached_ = false;  ///< the C++ future is the continuation's
+  int blocked_ = 0;                   ///< threads that wait for the C++ future
+  bool attached_ = false;             ///< the C++ future is the continuation's
   std::atomic<bool> arrived_{false};  // release: the answer is there
   std::mutex mutex_;                  // guards the listeners, and orders `arrived_` for waiters
   std::condition_variable changed_;

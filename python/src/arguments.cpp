@@ -13,9 +13,9 @@ namespace troupe::python {
 namespace {
 
 // Python's keywords that are names of fields in C++ anywhere, or could be.
-constexpr std::array keywords{"in",     "from", "is",   "as",    "not",  "or",     "and",   "if",
-                              "lambda", "with", "pass", "class", "def",  "global", "yield", "del",
-                              "import", "None", "True", "False", "raise"};
+constexpr std::array keywords{"in",    "from",   "is",     "as",   "not",   "or",    "and",
+                              "if",    "lambda", "with",   "pass", "class", "def",   "global",
+                              "yield", "del",    "import", "None", "True",  "False", "raise"};
 
 std::string short_text(nb::handle value) {
   std::string text = nb::cast<std::string>(nb::repr(value));

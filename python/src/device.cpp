@@ -179,15 +179,17 @@ nb::object description_of_hardware(const py_device& d) {
 nb::object make_device(const device_ref& handle) { return nb::cast(py_device{handle}); }
 
 void add_device(nb::module_& m) {
-  nb::class_<py_library>(m, "Library", nb::dynamic_attr(),
-                         "The actor of one library on one device. Its requests are its methods; they run\n"
-                         "in one lane, in the order sent.")
+  nb::class_<py_library>(
+      m, "Library", nb::dynamic_attr(),
+      "The actor of one library on one device. Its requests are its methods; they run\n"
+      "in one lane, in the order sent.")
       .def("__getattr__", &operation_named)
       .def("__dir__",
            [](nb::handle self) {
              nb::list all = nb::borrow<nb::list>(
-                 nb::module_::import_("builtins").attr("list")(
-                     nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
+                 nb::module_::import_("builtins")
+                     .attr("list")(
+                         nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
              const py_library& of = *nb::inst_ptr<py_library>(self);
              for (const request_type* const one : requests_of(of.name)) {
                const std::string_view name = one->name.substr(of.name.size() + 1);
@@ -197,94 +199,109 @@ void add_device(nb::module_& m) {
            })
       .def("__repr__",
            [](const py_library& of) {
-             return "<" + of.name + " on device " + std::to_string(of.device->device.ordinal()) + ">";
+             return "<" + of.name + " on device " + std::to_string(of.device->device.ordinal()) +
+                    ">";
            })
-      .def("on_new_lanes",
-           [](const py_library& of, int n) {
-             return py_library{of.device, of.name, of.actor.on_new_lanes(n)};
-           },
-           nb::arg("n") = 1,
-           "The same library with lanes of its own, which run beside the others.");
+      .def(
+          "on_new_lanes",
+          [](const py_library& of, int n) {
+            return py_library{of.device, of.name, of.actor.on_new_lanes(n)};
+          },
+          nb::arg("n") = 1, "The same library with lanes of its own, which run beside the others.");
 
-  nb::class_<py_device>(m, "Device", nb::dynamic_attr(),
-                        "A device: a stable address for requests, served by worker processes that may be\n"
-                        "replaced at any time. Its libraries are attributes: device.blas.gemm(a=x, b=w).")
+  nb::class_<py_device>(
+      m, "Device", nb::dynamic_attr(),
+      "A device: a stable address for requests, served by worker processes that may be\n"
+      "replaced at any time. Its libraries are attributes: device.blas.gemm(a=x, b=w).")
       .def("__getattr__", &library_named)
       .def("__dir__",
            [](nb::handle self) {
              nb::list all = nb::borrow<nb::list>(
-                 nb::module_::import_("builtins").attr("list")(
-                     nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
+                 nb::module_::import_("builtins")
+                     .attr("list")(
+                         nb::module_::import_("builtins").attr("object").attr("__dir__")(self)));
              for (const std::string_view one : libraries())
                all.append(nb::str(one.data(), one.size()));
              return all;
            })
-      .def("__eq__", [](const py_device& a, nb::handle b) {
+      .def("__eq__",
+           [](const py_device& a, nb::handle b) {
              return nb::isinstance<py_device>(b) && nb::inst_ptr<py_device>(b)->handle == a.handle;
            })
       .def("__hash__",
            [](const py_device& d) { return reinterpret_cast<std::uintptr_t>(d.handle.get()); })
       .def("__repr__",
            [](const py_device& d) {
-             return "<troupe.Device " + std::to_string(d->ordinal()) + ": " + d->description().name +
-                    ", " + std::string(name_of(d->health().state)) + ">";
+             return "<troupe.Device " + std::to_string(d->ordinal()) + ": " +
+                    d->description().name + ", " + std::string(name_of(d->health().state)) + ">";
            })
-      .def("empty",
-           [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
-             return allocate(d, extents, type, false, own);
-           },
-           nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false,
-           "A tensor whose content is undefined.\n\n"
-           "own: in a piece of memory of its own, so that it can be frozen. Raises OutOfMemory.")
-      .def("zeros",
-           [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
-             return allocate(d, extents, type, true, own);
-           },
-           nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false,
-           "A tensor of zeros.")
-      .def("host_empty",
-           [](const py_device& d, nb::handle extents, nb::handle type) {
-             return py_tensor{value_of(d->allocate_host(dtype_from(type), shape_from(extents))),
-                              d.handle};
-           },
-           nb::arg("shape"), nb::arg("dtype") = "f32",
-           "A tensor in memory that the program and the workers share; its content is undefined.\n\n"
-           "in_place() shows it as a NumPy array without a copy, and copies from and to it need no\n"
-           "staging. Use the elements only while no request that uses them is in flight.")
+      .def(
+          "empty",
+          [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
+            return allocate(d, extents, type, false, own);
+          },
+          nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false,
+          "A tensor whose content is undefined.\n\n"
+          "own: in a piece of memory of its own, so that it can be frozen. Raises OutOfMemory.")
+      .def(
+          "zeros",
+          [](const py_device& d, nb::handle extents, nb::handle type, bool own) {
+            return allocate(d, extents, type, true, own);
+          },
+          nb::arg("shape"), nb::arg("dtype") = "f32", nb::arg("own") = false, "A tensor of zeros.")
+      .def(
+          "host_empty",
+          [](const py_device& d, nb::handle extents, nb::handle type) {
+            return py_tensor{value_of(d->allocate_host(dtype_from(type), shape_from(extents))),
+                             d.handle};
+          },
+          nb::arg("shape"), nb::arg("dtype") = "f32",
+          "A tensor in memory that the program and the workers share; its content is undefined.\n\n"
+          "in_place() shows it as a NumPy array without a copy, and copies from and to it need no\n"
+          "staging. Use the elements only while no request that uses them is in flight.")
       .def("_copy_in", &copy_in)
       .def("_copy_out", &copy_out)
       .def("_copy",
            [](const py_device& d, const py_tensor& from, const py_tensor& to) {
-             return py_future(without_gil([&] { return d->copy(from.view, to.view); }), nb::cast(to));
+             return py_future(without_gil([&] { return d->copy(from.view, to.view); }),
+                              nb::cast(to));
            })
       .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
       .def_prop_ro("hardware", &description_of_hardware,
                    "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")
       .def_prop_ro("health", &health_of, "A snapshot of its state; available at once.")
       .def_prop_ro("statistics", &statistics_of, "Counts since it was made.")
-      .def_prop_ro("generation", [](const py_device& d) { return d->generation(); },
-                   "0 before the first worker is ready, then one more with each worker.")
-      .def_prop_ro("worker_pid", [](const py_device& d) { return d->worker_pid(); },
-                   "The process that serves it now, or None.")
-      .def("wait_until_ready",
-           [](const py_device& d) {
-             value_of(without_gil([&] { return d->wait_until_ready(); }));
-           },
-           "Waits for the first worker. Raises why the device could not start.")
-      .def("drain",
-           [](const py_device& d, double timeout) {
-             return without_gil([&] { return d->drain(*duration_of(timeout)); });
-           },
-           nb::arg("timeout"), "Waits until no request is in flight. False if timeout (seconds) passed.")
-      .def("trim", [](const py_device& d) { d->trim(); },
-           "Returns memory that no tensor uses to the operating system.")
-      .def("stop", [](const py_device& d) { without_gil([&] { d->stop(); }); },
-           "Refuses new requests, fails those in flight with DeviceStopped, ends the workers. The\n"
-           "tensors are kept; see restart().")
-      .def("restart", [](const py_device& d) { value_of(without_gil([&] { return d->restart(); })); },
-           "Brings a stopped device back, with its tensors.")
-      .def("forgive_all", [](const py_device& d) { d->forgive_all(); },
-           "Clears the faults of all requests, so that they may run again.");
+      .def_prop_ro(
+          "generation", [](const py_device& d) { return d->generation(); },
+          "0 before the first worker is ready, then one more with each worker.")
+      .def_prop_ro(
+          "worker_pid", [](const py_device& d) { return d->worker_pid(); },
+          "The process that serves it now, or None.")
+      .def(
+          "wait_until_ready",
+          [](const py_device& d) { value_of(without_gil([&] { return d->wait_until_ready(); })); },
+          "Waits for the first worker. Raises why the device could not start.")
+      .def(
+          "drain",
+          [](const py_device& d, double timeout) {
+            return without_gil([&] { return d->drain(*duration_of(timeout)); });
+          },
+          nb::arg("timeout"),
+          "Waits until no request is in flight. False if timeout (seconds) passed.")
+      .def(
+          "trim", [](const py_device& d) { d->trim(); },
+          "Returns memory that no tensor uses to the operating system.")
+      .def(
+          "stop", [](const py_device& d) { without_gil([&] { d->stop(); }); },
+          "Refuses new requests, fails those in flight with DeviceStopped, ends the workers. The\n"
+          "tensors are kept; see restart().")
+      .def(
+          "restart",
+          [](const py_device& d) { value_of(without_gil([&] { return d->restart(); })); },
+          "Brings a stopped device back, with its tensors.")
+      .def(
+          "forgive_all", [](const py_device& d) { d->forgive_all(); },
+          "Clears the faults of all requests, so that they may run again.");
 }
 
 }  // namespace troupe::python

@@ -50,8 +50,8 @@ std::shared_ptr<event_loop> event_loop::running() {
   if (known.is_none()) {
     found = std::make_shared<event_loop>(loop);
     auto* const kept = new std::shared_ptr<event_loop>(found);
-    known_loops()[loop] =
-        nb::capsule(kept, [](void* p) noexcept { delete static_cast<std::shared_ptr<event_loop>*>(p); });
+    known_loops()[loop] = nb::capsule(
+        kept, [](void* p) noexcept { delete static_cast<std::shared_ptr<event_loop>*>(p); });
     loop.attr("add_reader")(found->descriptor_, nb::cpp_function([weak = std::weak_ptr(found)] {
                               if (const auto self = weak.lock()) self->deliver();
                             }));
@@ -118,11 +118,10 @@ void loop_listener::hear(std::unique_ptr<listener> self) noexcept {
 
 void loop_listener::wake() {
   const nb::object waiting = waiting_.take();
-  const nb::object done =
-      nb::steal(PyObject_CallMethodNoArgs(waiting.ptr(), interned().done));
+  const nb::object done = nb::steal(PyObject_CallMethodNoArgs(waiting.ptr(), interned().done));
   if (done.is_valid() && done.is(Py_False)) {
-    const nb::object set = nb::steal(
-        PyObject_CallMethodOneArg(waiting.ptr(), interned().set_result, Py_None));
+    const nb::object set =
+        nb::steal(PyObject_CallMethodOneArg(waiting.ptr(), interned().set_result, Py_None));
     if (set.is_valid()) return;
   }
   // A loop that is closed while its futures wait: nobody is there to be told.

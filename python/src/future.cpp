@@ -209,8 +209,8 @@ void py_future::wait(std::optional<double> timeout) {
     const std::shared_ptr<pending_answer> pending = pending_;
     const clock::time_point now = clock::now();
     if (now >= end) {
-      PyErr_Format(PyExc_TimeoutError,
-                   "the future is not ready after %R s; the request goes on", nb::cast(*timeout).ptr());
+      PyErr_Format(PyExc_TimeoutError, "the future is not ready after %R s; the request goes on",
+                   nb::cast(*timeout).ptr());
       throw nb::python_error();
     }
     if (taking_) {
@@ -242,43 +242,48 @@ nb::object py_future::exception(std::optional<double> timeout) {
 }
 
 bool py_future::cancel() {
-  if (done() || !stop_.stop_possible()) return false;
-  without_gil([&] { stop_.request_stop(); });
+  if (done()) return false;
+  without_gil([&] { sent_.cancel(); });
   return true;
 }
 
 void add_future(nb::module_& m) {
-  nb::class_<py_future>(m, "Future", nb::type_slots(future_slots),
-                        "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
-                        "Any number of threads and tasks may wait for the same one. Dropping it neither\n"
-                        "waits for the request nor cancels it.")
-      .def("result", &py_future::result, nb::arg("timeout") = nb::none(),
-           "Waits for the answer and returns it. Other threads run meanwhile; Ctrl-C interrupts.\n\n"
-           "timeout is in seconds. Raises the request's troupe.Failure, or TimeoutError.")
+  nb::class_<py_future>(
+      m, "Future", nb::type_slots(future_slots),
+      "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
+      "Any number of threads and tasks may wait for the same one. Dropping it neither\n"
+      "waits for the request nor cancels it.")
+      .def(
+          "result", &py_future::result, nb::arg("timeout") = nb::none(),
+          "Waits for the answer and returns it. Other threads run meanwhile; Ctrl-C interrupts.\n\n"
+          "timeout is in seconds. Raises the request's troupe.Failure, or TimeoutError.")
       .def("exception", &py_future::exception, nb::arg("timeout") = nb::none(),
            "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
       .def("done", &py_future::done, "True once there is an answer or a failure.")
-      .def("cancel", &py_future::cancel,
-           "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False if\n"
-           "nothing can be cancelled any more. A request in a GPU's stream runs to its end.");
+      .def(
+          "cancel", &py_future::cancel,
+          "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False if\n"
+          "nothing can be cancelled any more. A request in a GPU's stream runs to its end.");
   nb::class_<awaiting>(m, "_Awaiting", nb::type_slots(awaiting_slots))
-      .def("send", [](nb::handle self, nb::handle) {
-        nb::object next = nb::steal(next_slot(self.ptr()));
-        if (!next.is_valid()) throw nb::python_error();
-        return next;
-      })
-      .def("throw",
-           [](awaiting& self, nb::object type, nb::object value, nb::object trace) -> nb::object {
-             self.cancelled();
-             if (PyExceptionInstance_Check(type.ptr())) {
-               PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(type.ptr())), type.ptr());
-             } else {
-               PyErr_SetObject(type.ptr(), value.ptr());
-             }
-             (void)trace;
-             throw nb::python_error();
-           },
-           nb::arg("type"), nb::arg("value") = nb::none(), nb::arg("traceback") = nb::none())
+      .def("send",
+           [](nb::handle self, nb::handle) {
+             nb::object next = nb::steal(next_slot(self.ptr()));
+             if (!next.is_valid()) throw nb::python_error();
+             return next;
+           })
+      .def(
+          "throw",
+          [](awaiting& self, nb::object type, nb::object value, nb::object trace) -> nb::object {
+            self.cancelled();
+            if (PyExceptionInstance_Check(type.ptr())) {
+              PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(type.ptr())), type.ptr());
+            } else {
+              PyErr_SetObject(type.ptr(), value.ptr());
+            }
+            (void)trace;
+            throw nb::python_error();
+          },
+          nb::arg("type"), nb::arg("value") = nb::none(), nb::arg("traceback") = nb::none())
       .def("close", [](awaiting&) {});
   nb::class_<arrivals>(m, "_Arrivals")
       .def(nb::init<>())

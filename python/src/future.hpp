@@ -2,11 +2,12 @@
 
 #include "answer.hpp"
 
+#include <troupe/device/library_actor.hpp>
+
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <vector>
 
 namespace troupe::python {
@@ -17,8 +18,8 @@ namespace nb = nanobind;
 class py_future {
  public:
   /// `written`: what a request without a reply answers, the tensor or tensors that it writes.
-  py_future(std::shared_ptr<pending_answer> pending, nb::object written, std::stop_source stop = std::stop_source(std::nostopstate))
-      : pending_(std::move(pending)), value_(std::move(written)), stop_(std::move(stop)) {}
+  py_future(std::shared_ptr<pending_answer> pending, nb::object written, request_handle sent = {})
+      : pending_(std::move(pending)), value_(std::move(written)), sent_(std::move(sent)) {}
   template <class T>
   explicit py_future(future<T> f, nb::object written = nb::none())
       : py_future(std::make_shared<pending_future<T>>(std::move(f)), std::move(written)) {}
@@ -32,7 +33,7 @@ class py_future {
   /// Blocks, without the GIL. Throws the failure, or TimeoutError.
   [[nodiscard]] nb::object result(std::optional<double> timeout);
   [[nodiscard]] nb::object exception(std::optional<double> timeout);
-  /// Asks for the request not to be run. False where nothing can be cancelled any more.
+  /// Asks for the request not to be run. False once there is an answer.
   bool cancel();
   /// The value. Throws the failure. Precondition: done.
   [[nodiscard]] nb::object value() const;
@@ -50,7 +51,7 @@ class py_future {
   bool taking_ = false;
   nb::object value_;
   std::optional<error> failure_;
-  std::stop_source stop_;
+  request_handle sent_;
   nb::object kept_;
 };
 

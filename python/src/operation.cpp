@@ -11,7 +11,6 @@
 #include <troupe/request/outputs.hpp>
 
 #include <nanobind/stl/string.h>
-
 #include <structmember.h>
 
 #include <algorithm>
@@ -72,8 +71,8 @@ bool operation::set_option(request_options& options, PyObject* name, nb::handle 
 }
 
 void operation::allocate_missing(any_request& request, std::vector<nb::object>& written) const {
-  const auto made = value_of(
-      allocate_outputs(*type, request.data(), [this](dtype t, const shape& s) {
+  const auto made =
+      value_of(allocate_outputs(*type, request.data(), [this](dtype t, const shape& s) {
         return device->device.allocate(t, s);
       }));
   for (const std::size_t offset : made) {
@@ -104,9 +103,8 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   }
   if (given < setter->tensors()) allocate_missing(request, written);
 
-  std::stop_source stop;
-  options.stop = stop.get_token();
-  future<any_reply> answer = without_gil([&] { return actor.ask(request, options); });
+  request_handle sent;
+  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
   nb::object result = nb::none();
   if (written.size() == 1) {
     result = std::move(written.front());
@@ -117,7 +115,7 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
     }
   }
   py_future made(std::make_shared<pending_future<any_reply>>(std::move(answer)), std::move(result),
-                 std::move(stop));
+                 std::move(sent));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }
@@ -131,9 +129,7 @@ struct operation_object {
   PyObject* dict;  ///< documentation, once somebody asked for it
 };
 
-operation& of(PyObject* self) noexcept {
-  return *reinterpret_cast<operation_object*>(self)->of;
-}
+operation& of(PyObject* self) noexcept { return *reinterpret_cast<operation_object*>(self)->of; }
 
 template <class F>
 PyObject* guarded(F&& f) noexcept {
@@ -142,8 +138,7 @@ PyObject* guarded(F&& f) noexcept {
   } catch (nb::python_error& e) {
     e.restore();
   } catch (const nb::builtin_exception& e) {
-    PyErr_SetString(e.type() == nb::exception_type::type_error ? PyExc_TypeError
-                                                               : PyExc_ValueError,
+    PyErr_SetString(e.type() == nb::exception_type::type_error ? PyExc_TypeError : PyExc_ValueError,
                     e.what());
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
@@ -175,7 +170,10 @@ void destroy(PyObject* self) {
 
 PyObject* show(PyObject* self) {
   return guarded([&] {
-    return nb::module_::import_("troupe.descriptions").attr("shown")(nb::borrow(self)).release().ptr();
+    return nb::module_::import_("troupe.descriptions")
+        .attr("shown")(nb::borrow(self))
+        .release()
+        .ptr();
   });
 }
 
@@ -218,10 +216,9 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)}
                        {Py_tp_getset, properties},
                        {Py_tp_members, members},
                        {0, nullptr}};
-PyType_Spec spec = {"troupe.Operation", sizeof(operation_object), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
+PyType_Spec spec = {
+    "troupe.Operation", sizeof(operation_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 PyTypeObject* operation_type = nullptr;
 
 }  // namespace

@@ -55,8 +55,9 @@ gpu_choice gpu_from(nb::handle gpu) {
 
 lane_policy lanes_from(nb::handle lanes) {
   if (PyLong_Check(lanes.ptr())) return lane_policy::pool(nb::cast<int>(lanes));
-  return choice<lane_policy>("lanes", nb::cast<std::string>(lanes),
-                             {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
+  return choice<lane_policy>(
+      "lanes", nb::cast<std::string>(lanes),
+      {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
 }
 
 // Sets what is given by keyword. What is not there is said so, with what is.
@@ -77,8 +78,9 @@ device_config config_from(nb::kwargs options) {
                                         {"cpu", backend_kind::cpu},
                                         {"cuda", backend_kind::cuda}});
     else if (name == "isolation")
-      c.isolation = choice<isolation>("isolation", nb::cast<std::string>(value),
-                                      {{"process", isolation::process}, {"thread", isolation::thread}});
+      c.isolation =
+          choice<isolation>("isolation", nb::cast<std::string>(value),
+                            {{"process", isolation::process}, {"thread", isolation::thread}});
     else if (name == "full")
       c.full = choice<when_full>("full", nb::cast<std::string>(value),
                                  {{"wait", when_full::wait}, {"reject", when_full::reject}});
@@ -111,15 +113,18 @@ device_config config_from(nb::kwargs options) {
     else if (name == "fault_injection")
       c.fault_injection = nb::cast<bool>(value);
     else if (name == "plugins")
-      c.plugins = nb::cast<std::vector<std::string>>(nb::module_::import_("builtins").attr("list")(
-          nb::module_::import_("builtins").attr("map")(nb::module_::import_("os").attr("fspath"), value)));
+      c.plugins = nb::cast<std::vector<std::string>>(
+          nb::module_::import_("builtins")
+              .attr("list")(nb::module_::import_("builtins")
+                                .attr("map")(nb::module_::import_("os").attr("fspath"), value)));
     else if (name == "trace")
-      c.tracer = value_of(trace_file::open(nb::cast<std::string>(
-          nb::module_::import_("os").attr("fspath")(value))));
+      c.tracer = value_of(trace_file::open(
+          nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(value))));
     else
       throw nb::type_error(
           ("device() has no option '" + name +
-           "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, standby, "
+           "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
+           "standby, "
            "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
            "silence_timeout, run_limit, quarantine, fault_injection, plugins, trace")
               .c_str());
@@ -181,33 +186,39 @@ void add_system(nb::module_& m) {
   nb::class_<py_system>(m, "System",
                         "A tree of actors, the threads that run them, and the devices.\n\n"
                         "threads: in the pool of actors; 0 for one per processor.")
-      .def("__init__",
-           [](py_system* self, int threads) {
-             system_config config;
-             config.threads = threads;
-             try {
-               new (self) py_system{make_system(config)};
-             } catch (const failure& why) {
-               raise(why.error());
-             }
-           },
-           nb::arg("threads") = 0)
+      .def(
+          "__init__",
+          [](py_system* self, int threads) {
+            system_config config;
+            config.threads = threads;
+            try {
+              new (self) py_system{make_system(config)};
+            } catch (const failure& why) {
+              raise(why.error());
+            }
+          },
+          nb::arg("threads") = 0)
       .def("device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
-           "The device with this number; made if there is none, on the GPU with that number if there\n"
+           "The device with this number; made if there is none, on the GPU with that number if "
+           "there\n"
            "is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
            "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
            "memory_limit_bytes, standby, plugins (paths), libraries, lanes, run_limit and other\n"
            "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
-      .def("close", [](py_system& s, double timeout) {
-             close(s.handle, timeout);
-             s.handle.reset();
-           },
-           nb::arg("timeout") = 5.0,
-           "Stops the devices and the actors. Tensors and futures stay; what is not done fails.")
+      .def(
+          "close",
+          [](py_system& s, double timeout) {
+            close(s.handle, timeout);
+            s.handle.reset();
+          },
+          nb::arg("timeout") = 5.0,
+          "Stops the devices and the actors. Tensors and futures stay; what is not done fails.")
       .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
-      .def("_spawn", [](const py_system& s, nb::handle make, nb::handle options) {
-             return spawn_at_root(s.handle ? s.handle : throw nb::value_error("the system is closed"),
-                                  make, options);
+      .def("_spawn",
+           [](const py_system& s, nb::handle make, nb::handle options) {
+             return spawn_at_root(
+                 s.handle ? s.handle : throw nb::value_error("the system is closed"), make,
+                 options);
            })
       .def("__enter__", [](nb::object self) { return self; })
       .def("__exit__", [](py_system& s, nb::args) {

@@ -46,9 +46,9 @@ std::string shown(const py_tensor& t) {
 int axis_of(const any_tensor& view, int axis) {
   const int rank = view.rank();
   if (axis < -rank || axis >= rank) {
-    throw nb::index_error(("dimension " + std::to_string(axis) + " of a tensor of rank " +
-                           std::to_string(rank))
-                              .c_str());
+    throw nb::index_error(
+        ("dimension " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank))
+            .c_str());
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -84,15 +84,15 @@ any_tensor at_slice(const any_tensor& view, int dimension, nb::handle slice) {
 }
 
 any_tensor at(any_tensor view, nb::handle index) {
-  const nb::object all = nb::isinstance<nb::tuple>(index) ? nb::borrow(index)
-                                                         : nb::object(nb::make_tuple(index));
+  const nb::object all =
+      nb::isinstance<nb::tuple>(index) ? nb::borrow(index) : nb::object(nb::make_tuple(index));
   std::size_t wanted = 0;
   for (nb::handle one : all)
     wanted += one.is(Py_Ellipsis) ? 0 : 1;
   if (wanted > static_cast<std::size_t>(view.rank())) {
-    throw nb::index_error((std::to_string(wanted) + " indices for a tensor of rank " +
-                           std::to_string(view.rank()))
-                              .c_str());
+    throw nb::index_error(
+        (std::to_string(wanted) + " indices for a tensor of rank " + std::to_string(view.rank()))
+            .c_str());
   }
   int dimension = 0;
   std::size_t left = wanted;
@@ -107,10 +107,12 @@ any_tensor at(any_tensor view, nb::handle index) {
       view = at_slice(view, dimension, one);
       ++dimension;
     } else if (PyIndex_Check(one.ptr()) != 0) {
-      view = at_index(view, dimension, nb::cast<std::int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
+      view =
+          at_index(view, dimension, nb::cast<std::int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
     } else {
-      throw nb::type_error("a tensor is indexed by integers, slices and ...; for what NumPy calls "
-                           "fancy indexing, copy it out with numpy()");
+      throw nb::type_error(
+          "a tensor is indexed by integers, slices and ...; for what NumPy calls "
+          "fancy indexing, copy it out with numpy()");
     }
   }
   return view;
@@ -177,10 +179,12 @@ access access_from(const std::string& name) {
   if (name == "read") return access::read;
   if (name == "write") return access::write;
   if (name == "update") return access::update;
-  throw nb::value_error(("access must be 'read', 'write' or 'update'; it is '" + name + "'").c_str());
+  throw nb::value_error(
+      ("access must be 'read', 'write' or 'update'; it is '" + name + "'").c_str());
 }
 
-// Memory that is used in place ---------------------------------------------------------------------
+// Memory that is used in place
+// ---------------------------------------------------------------------
 
 using any_array = nb::ndarray<>;
 
@@ -226,8 +230,8 @@ nb::dict interface_of(const any_tensor& view, const void* address) {
   for (const std::int64_t stride : view.strides())
     strides.push_back(stride * bytes);
   made["strides"] = view.packed() ? nb::object(nb::none()) : nb::object(tuple_of(strides));
-  made["typestr"] = nb::module_::import_("troupe.arrays").attr("typestr")(
-      nb::str(numpy_name(view.type()).data()));
+  made["typestr"] = nb::module_::import_("troupe.arrays")
+                        .attr("typestr")(nb::str(numpy_name(view.type()).data()));
   made["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(address), false);
   made["version"] = 3;
   return made;
@@ -264,139 +268,156 @@ void add_tensor(nb::module_& m) {
                         "views of the same memory, and copy nothing.")
       .def("__repr__", &shown)
       .def_prop_ro("shape", [](const py_tensor& t) { return tuple_of(t.view.extents()); })
-      .def_prop_ro("strides", [](const py_tensor& t) { return tuple_of(t.view.strides()); },
-                   "In elements.")
-      .def_prop_ro("dtype", [](const py_tensor& t) { return std::string(to_string(t.view.type())); },
-                   "Troupe's name of the element type, such as 'f32' or 'bf16'.")
+      .def_prop_ro(
+          "strides", [](const py_tensor& t) { return tuple_of(t.view.strides()); }, "In elements.")
+      .def_prop_ro(
+          "dtype", [](const py_tensor& t) { return std::string(to_string(t.view.type())); },
+          "Troupe's name of the element type, such as 'f32' or 'bf16'.")
       .def_prop_ro("ndim", [](const py_tensor& t) { return t.view.rank(); })
-      .def_prop_ro("size", [](const py_tensor& t) { return t.view.count(); },
-                   "The number of elements.")
+      .def_prop_ro(
+          "size", [](const py_tensor& t) { return t.view.count(); }, "The number of elements.")
       .def_prop_ro("nbytes",
                    [](const py_tensor& t) { return t.view.count() * size_of(t.view.type()); })
       .def_prop_ro("in_host_memory",
                    [](const py_tensor& t) { return t.view.space() == memory_space::host; })
       .def_prop_ro("frozen", [](const py_tensor& t) { return t.view.frozen(); })
-      .def_prop_ro("T", [viewed](const py_tensor& t) { return viewed(t, t.view.transpose()); },
-                   "The view with its last two dimensions swapped.")
+      .def_prop_ro(
+          "T", [viewed](const py_tensor& t) { return viewed(t, t.view.transpose()); },
+          "The view with its last two dimensions swapped.")
       .def("__len__",
            [](const py_tensor& t) {
              if (t.view.rank() == 0) throw nb::type_error("a tensor of rank 0 has no length");
              return t.view.extent(0);
            })
-      .def("__getitem__", [viewed](const py_tensor& t, nb::handle index) {
-             return viewed(t, at(t.view, index));
-           })
-      .def("reshape",
-           [viewed](const py_tensor& t, nb::args extents) {
-             const nb::handle all = nb::len(extents) == 1 && PyIndex_Check(nb::object(extents[0]).ptr()) == 0
-                                        ? nb::handle(PyTuple_GET_ITEM(extents.ptr(), 0))
-                                        : nb::handle(extents);
-             std::vector<std::int64_t> wanted;
-             std::int64_t known = 1;
-             for (nb::handle one : all) {
-               wanted.push_back(nb::cast<std::int64_t>(one));
-               if (wanted.back() != -1) known *= wanted.back();
-             }
-             for (std::int64_t& one : wanted) {
-               if (one == -1 && known > 0) one = t.view.count() / known;
-             }
-             return viewed(t, value_of(t.view.reshape(shape(std::span(wanted)))));
-           },
-           "The same packed elements in another shape; one extent may be -1.")
-      .def("permute",
-           [viewed](const py_tensor& t, nb::args order) {
-             std::vector<int> all;
-             for (nb::handle one : order)
-               all.push_back(axis_of(t.view, nb::cast<int>(one)));
-             return viewed(t, value_of(t.view.permute(all)));
-           },
-           "The view with its dimensions in another order.")
-      .def("transpose",
-           [viewed](const py_tensor& t, int a, int b) {
-             std::vector<int> order(static_cast<std::size_t>(t.view.rank()));
-             for (std::size_t i = 0; i < order.size(); ++i)
-               order[i] = static_cast<int>(i);
-             std::swap(order[static_cast<std::size_t>(axis_of(t.view, a))],
-                       order[static_cast<std::size_t>(axis_of(t.view, b))]);
-             return viewed(t, value_of(t.view.permute(order)));
-           },
-           nb::arg("a") = -2, nb::arg("b") = -1, "The view with two dimensions swapped.")
+      .def("__getitem__",
+           [viewed](const py_tensor& t, nb::handle index) { return viewed(t, at(t.view, index)); })
+      .def(
+          "reshape",
+          [viewed](const py_tensor& t, nb::args extents) {
+            const nb::handle all =
+                nb::len(extents) == 1 && PyIndex_Check(nb::object(extents[0]).ptr()) == 0
+                    ? nb::handle(PyTuple_GET_ITEM(extents.ptr(), 0))
+                    : nb::handle(extents);
+            std::vector<std::int64_t> wanted;
+            std::int64_t known = 1;
+            for (nb::handle one : all) {
+              wanted.push_back(nb::cast<std::int64_t>(one));
+              if (wanted.back() != -1) known *= wanted.back();
+            }
+            for (std::int64_t& one : wanted) {
+              if (one == -1 && known > 0) one = t.view.count() / known;
+            }
+            return viewed(t, value_of(t.view.reshape(shape(std::span(wanted)))));
+          },
+          "The same packed elements in another shape; one extent may be -1.")
+      .def(
+          "permute",
+          [viewed](const py_tensor& t, nb::args order) {
+            std::vector<int> all;
+            for (nb::handle one : order)
+              all.push_back(axis_of(t.view, nb::cast<int>(one)));
+            return viewed(t, value_of(t.view.permute(all)));
+          },
+          "The view with its dimensions in another order.")
+      .def(
+          "transpose",
+          [viewed](const py_tensor& t, int a, int b) {
+            std::vector<int> order(static_cast<std::size_t>(t.view.rank()));
+            for (std::size_t i = 0; i < order.size(); ++i)
+              order[i] = static_cast<int>(i);
+            std::swap(order[static_cast<std::size_t>(axis_of(t.view, a))],
+                      order[static_cast<std::size_t>(axis_of(t.view, b))]);
+            return viewed(t, value_of(t.view.permute(order)));
+          },
+          nb::arg("a") = -2, nb::arg("b") = -1, "The view with two dimensions swapped.")
       .def("numpy", &to_numpy,
            "Copies the elements to a new NumPy array. Waits for the requests that write them.")
-      .def("__array__",
-           [](nb::handle self, nb::handle dtype, nb::handle copy) {
-             if (copy.is(Py_False)) {
-               throw nb::value_error(
-                   "the elements are in a device's memory and have to be copied; map() shows them "
-                   "in place");
-             }
-             nb::object made = to_numpy(*nb::inst_ptr<py_tensor>(self));
-             return dtype.is_none() ? made : made.attr("astype")(dtype, nb::arg("copy") = false);
-           },
-           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def(
+          "__array__",
+          [](nb::handle self, nb::handle dtype, nb::handle copy) {
+            if (copy.is(Py_False)) {
+              throw nb::value_error(
+                  "the elements are in a device's memory and have to be copied; map() shows them "
+                  "in place");
+            }
+            nb::object made = to_numpy(*nb::inst_ptr<py_tensor>(self));
+            return dtype.is_none() ? made : made.attr("astype")(dtype, nb::arg("copy") = false);
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("tolist", [](py_tensor& t) { return to_numpy(t).attr("tolist")(); })
-      .def("item",
-           [](py_tensor& t) {
-             if (t.view.count() != 1) {
-               throw nb::value_error(("item() wants one element; this is " + shown(t)).c_str());
-             }
-             return to_numpy(t).attr("item")();
-           },
-           "The value of a tensor with one element.")
-      .def("freeze", &freeze,
-           "Makes the tensor's memory read-only, in this worker and all that come, and returns the\n"
-           "tensor. Waits for requests that write it. A small tensor that shares its piece of\n"
-           "memory with others is copied to a piece of its own first, and the copy is returned.")
-      .def("thaw",
-           [](nb::handle self) {
-             py_tensor& t = *nb::inst_ptr<py_tensor>(self);
-             value_of(without_gil([&] { return t.device->device.thaw(t.view).get_result(); }));
-             return nb::borrow(self);
-           },
-           "Undoes freeze().")
-      .def("release", [](py_tensor& t) { t.device->device.release(t.view); },
-           "Invalidates every view of the memory at once; it is freed once requests are done with it.")
-      .def("_map",
-           [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
-             return py_future(t.device->device.map(t.view, access_from(role), duration_of(timeout)));
-           })
+      .def(
+          "item",
+          [](py_tensor& t) {
+            if (t.view.count() != 1) {
+              throw nb::value_error(("item() wants one element; this is " + shown(t)).c_str());
+            }
+            return to_numpy(t).attr("item")();
+          },
+          "The value of a tensor with one element.")
+      .def(
+          "freeze", &freeze,
+          "Makes the tensor's memory read-only, in this worker and all that come, and returns the\n"
+          "tensor. Waits for requests that write it. A small tensor that shares its piece of\n"
+          "memory with others is copied to a piece of its own first, and the copy is returned.")
+      .def(
+          "thaw",
+          [](nb::handle self) {
+            py_tensor& t = *nb::inst_ptr<py_tensor>(self);
+            value_of(without_gil([&] { return t.device->device.thaw(t.view).get_result(); }));
+            return nb::borrow(self);
+          },
+          "Undoes freeze().")
+      .def(
+          "release", [](py_tensor& t) { t.device->device.release(t.view); },
+          "Invalidates every view of the memory at once; it is freed once requests are done with "
+          "it.")
+      .def(
+          "_map",
+          [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
+            return py_future(t.device->device.map(t.view, access_from(role), duration_of(timeout)));
+          })
       .def("_view_in_place",
            [](nb::handle self) {
              py_tensor& t = *nb::inst_ptr<py_tensor>(self);
              return numpy_in_place(self, t.view, t.view.address());
            })
-      .def_prop_ro("_device_type", [](const py_tensor& t) {
-        return t.device->device.description().architecture.empty() ? "cpu" : "cuda";
-      })
+      .def_prop_ro("_device_type",
+                   [](const py_tensor& t) {
+                     return t.device->device.description().architecture.empty() ? "cpu" : "cuda";
+                   })
       .def_prop_ro("_ordinal",
                    [](const py_tensor& t) { return t.device->device.description().ordinal; });
 
-  nb::class_<py_mapped_tensor>(m, "MappedTensor",
-                               "A tensor that the program uses in place until unmap(), or the end of\n"
-                               "a with block. Later requests on it wait until then.")
-      .def_prop_ro("shape", [](const py_mapped_tensor& x) { return tuple_of(mapped_view(x).extents()); })
-      .def_prop_ro("dtype",
-                   [](const py_mapped_tensor& x) {
-                     return std::string(to_string(mapped_view(x).type()));
-                   })
-      .def("unmap", [](py_mapped_tensor& x) { without_gil([&] { x.mapped.unmap(); }); },
-           "Ends the mapping. On a GPU the program synchronises its own work first.")
-      .def("_on", [](py_mapped_tensor& x, bool on_gpu, int ordinal) {
+  nb::class_<py_mapped_tensor>(
+      m, "MappedTensor",
+      "A tensor that the program uses in place until unmap(), or the end of\n"
+      "a with block. Later requests on it wait until then.")
+      .def_prop_ro("shape",
+                   [](const py_mapped_tensor& x) { return tuple_of(mapped_view(x).extents()); })
+      .def_prop_ro(
+          "dtype",
+          [](const py_mapped_tensor& x) { return std::string(to_string(mapped_view(x).type())); })
+      .def(
+          "unmap", [](py_mapped_tensor& x) { without_gil([&] { x.mapped.unmap(); }); },
+          "Ends the mapping. On a GPU the program synchronises its own work first.")
+      .def("_on",
+           [](py_mapped_tensor& x, bool on_gpu, int ordinal) {
              x.on_gpu = on_gpu;
              x.ordinal = ordinal;
            })
-      .def("numpy",
-           [](nb::handle self) {
-             auto& x = *nb::inst_ptr<py_mapped_tensor>(self);
-             const any_tensor& view = mapped_view(x);
-             if (x.on_gpu) {
-               throw nb::type_error(
-                   "the elements are in a GPU's memory: torch.from_dlpack(mapped) or "
-                   "cupy.from_dlpack(mapped) shows them in place, tensor.numpy() copies them");
-             }
-             return numpy_in_place(self, view, x.mapped.address());
-           },
-           "The elements in place, on the CPU backend.")
+      .def(
+          "numpy",
+          [](nb::handle self) {
+            auto& x = *nb::inst_ptr<py_mapped_tensor>(self);
+            const any_tensor& view = mapped_view(x);
+            if (x.on_gpu) {
+              throw nb::type_error(
+                  "the elements are in a GPU's memory: torch.from_dlpack(mapped) or "
+                  "cupy.from_dlpack(mapped) shows them in place, tensor.numpy() copies them");
+            }
+            return numpy_in_place(self, view, x.mapped.address());
+          },
+          "The elements in place, on the CPU backend.")
       .def("__dlpack__", [](nb::handle self, nb::kwargs) { return dlpack_of_mapped(self); })
       .def("__dlpack_device__",
            [](const py_mapped_tensor& x) {
@@ -405,11 +426,13 @@ void add_tensor(nb::module_& m) {
            })
       .def_prop_ro("__cuda_array_interface__",
                    [](const py_mapped_tensor& x) {
-                     if (!x.on_gpu) throw nb::attribute_error("the tensor is not in a GPU's memory");
+                     if (!x.on_gpu)
+                       throw nb::attribute_error("the tensor is not in a GPU's memory");
                      return interface_of(mapped_view(x), x.mapped.address());
                    })
       .def("__enter__", [](nb::object self) { return self; })
-      .def("__exit__", [](py_mapped_tensor& x, nb::args) { without_gil([&] { x.mapped.unmap(); }); });
+      .def("__exit__",
+           [](py_mapped_tensor& x, nb::args) { without_gil([&] { x.mapped.unmap(); }); });
 }
 
 }  // namespace troupe::python

@@ -14,8 +14,12 @@ takes. Requests run in a worker process; when a kernel crashes or hangs, its req
 `troupe.Failure`, and everything else goes on.
 """
 
+from __future__ import annotations
+
 import atexit as _atexit
 
+from . import arrays as _arrays
+from . import errors as _errors
 from ._core import (
     Device,
     Future,
@@ -30,19 +34,45 @@ from ._core import (
     libraries,
     requests,
 )
-from . import arrays as _arrays
-from . import errors as _errors
-from . import loading as _loading
-from .actors import Actor, ActorRef, Supervision, spawn as _spawn
 from .errors import *
 from .waiting import as_completed, gather
+
+TYPE_CHECKING = False  # typing itself takes long to import, too
+if TYPE_CHECKING:
+    from typing import Any as _Any
+
+    from .actors import Actor, ActorRef, Supervision
+
+# What takes long to import, because asyncio does, is imported when it is used.
+_LATER = ("Actor", "ActorRef", "Supervision")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        from . import actors
+
+        return getattr(actors, name)
+    raise AttributeError(f"module 'troupe' has no attribute '{name}'")
+
+
+def _spawn(self: System, *args: _Any, **kwargs: _Any) -> _Any:
+    from .actors import spawn
+
+    return spawn(self, *args, **kwargs)
+
+
+def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    from .loading import load
+
+    return load(self, *args, **kwargs)
+
 
 # What of the classes is written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
     (Device, "full", _arrays.full),
     (Device, "copy", _arrays.copy),
-    (Device, "load", _loading.load),
+    (Device, "load", _load),
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),

@@ -11,7 +11,8 @@ from . import _core
 HERE = pathlib.Path(_core.__file__).parent
 
 
-def info(arguments: list[str]) -> int:
+def run_installed(arguments: list[str]) -> None:
+    """Goes on as the program `troupe` of the installation."""
     program = HERE / "bin" / "troupe"
     if not program.exists():
         program = HERE.parent.parent / "bin" / "troupe"  # a build folder
@@ -20,7 +21,6 @@ def info(arguments: list[str]) -> int:
 
 def demo() -> int:
     """Matrix products go on while their worker is killed three times."""
-    import os
     import signal
 
     import numpy as np
@@ -50,10 +50,8 @@ def demo() -> int:
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["info", *rest]:
-            return info(rest)
-        case ["requests", *_]:
-            return info(arguments)
+        case ["info" | "requests", *_]:
+            run_installed(arguments)
         case ["demo"]:
             return demo()
     print("usage: python -m troupe info | demo | requests [NAME]", file=sys.stderr)

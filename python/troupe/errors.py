@@ -7,7 +7,9 @@ A failure has the fields of the C++ `error`: `code` (the kind's name, such as "d
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Failure(Exception):

@@ -26,6 +26,10 @@ completion_driver* driver_of(device_core& core) noexcept { return &core.completi
 
 }  // namespace detail
 
+void request_handle::cancel() const {
+  if (const auto core = core_.lock()) core->cancel({.slot = slot_, .ticket = ticket_});
+}
+
 library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
                              std::shared_ptr<detail::lane_group> lanes)
     : core_(std::move(core)), library_(library), lanes_(std::move(lanes)) {}
@@ -34,14 +38,25 @@ library_actor::library_actor(const library_actor&) = default;
 library_actor& library_actor::operator=(const library_actor&) = default;
 
 future<any_reply> library_actor::ask(const any_request& r, const request_options& options) const {
+  request_handle unused;
+  return ask(r, options, unused);
+}
+future<any_reply> library_actor::ask(const any_request& r, const request_options& options,
+                                     request_handle& sent) const {
   promise<any_reply> source(detail::driver_of(*core_));
   future<any_reply> answer = source.get_future();
-  (void)core_->send(
+  const auto placed = core_->send_held(
       r.type(), r.data(), options, lanes_->pick(),
       [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
         if (failure != nullptr) return source.set_error(std::move(*failure));
         source.set_value(any_reply(*type, reply));
-      });
+      },
+      device_core::no_room::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
+  if (placed) {
+    sent.core_ = core_;
+    sent.slot_ = placed->slot;
+    sent.ticket_ = placed->ticket;
+  }
   return answer;
 }
 result<void> library_actor::tell(const any_request& r, const request_options& options) const {

@@ -7,6 +7,8 @@
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/fill.hpp>
+#include <troupe/request/any_request.hpp>
+#include <troupe/request/fields.hpp>
 
 #include <gtest/gtest.h>
 
@@ -176,6 +178,37 @@ TEST_P(Refusal, CancelledRequestIsNotRun) {
   flag.set();
   EXPECT_TRUE(held.get_result());
   EXPECT_EQ(gpu_.library("test").ask(sum{.input = t}).get(), 0.0);
+}
+
+TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
+  if (on_gpu()) GTEST_SKIP() << "what is in a stream cannot be taken out again";
+  shared_flag flag(gpu_);
+  auto t = gpu_.tensor<float>({1}, initial::zero).value();
+  auto held = gpu_.library("test").ask(hold{.flag = flag.tensor()});
+  any_request fill(request_type_of<memory::fill>());
+  for (const field_view& one : fields_of(fill.type())) {
+    if (one.name == "to") one.in<any_tensor>(fill.data()) = t;
+    if (one.name == "value") one.in<scalar>(fill.data()) = 1;
+  }
+  request_handle sent;
+  sent.cancel();  // of nothing
+  auto second = gpu_.library("test").ask(fill, {}, sent);
+  sent.cancel();
+  auto outcome = second.get_result();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::cancelled);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_EQ(gpu_.library("test").ask(sum{.input = t}).get(), 0.0);
+  // What has ended, and whose slot others have had since, is nobody's.
+  EXPECT_TRUE(gpu_.library("test").ask(fill, {}, sent).get_result());
+  const request_handle ended = sent;
+  std::vector<future<any_reply>> others;
+  for (int i = 0; i < 100; ++i)
+    others.push_back(gpu_.library("test").ask(fill, {}, sent));
+  ended.cancel();
+  for (future<any_reply>& one : others)
+    EXPECT_TRUE(one.get_result());
 }
 
 TEST_P(Refusal, RequestWhoseDeadlinePassesInTheQueueIsNotRun) {

@@ -65,6 +65,23 @@ template <request R>
 
 }  // namespace detail
 
+/// A request that was sent, to be cancelled later. Unlike a stop token in `request_options` it
+/// costs nothing until then.
+class TROUPE_EXPORT request_handle {
+ public:
+  request_handle() = default;
+
+  /// Cancels the request if it has not begun, as `request_options::stop` does. Thread-safe; nothing
+  /// happens to a request that has ended, or was refused.
+  void cancel() const;
+
+ private:
+  friend class library_actor;
+  std::weak_ptr<device_core> core_;
+  std::uint16_t slot_ = 0;
+  std::uint64_t ticket_ = 0;
+};
+
 /// The actor of one library on one device. It runs that library's requests in one lane, in the
 /// order sent. Copies refer to the same actor. Thread-safe.
 ///
@@ -102,6 +119,9 @@ class TROUPE_EXPORT library_actor {
   [[nodiscard]] future<any_reply> ask(const any_request& r,
                                       const request_options& options = {}) const;
   result<void> tell(const any_request& r, const request_options& options = {}) const;
+  /// Also sets `sent`, by which the request can be cancelled.
+  [[nodiscard]] future<any_reply> ask(const any_request& r, const request_options& options,
+                                      request_handle& sent) const;
 
   /// The same library in a lane of its own, which runs concurrently with the others.
   [[nodiscard]] library_actor on_new_lane() const { return on_new_lanes(1); }

@@ -142,17 +142,17 @@ result<void> staged_copy::send(piece& p) {
     ++under_way_;
   }
   // A refusal calls `done`, too.
-  auto slot = core_->send_held(
+  auto sent = core_->send_held(
       request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
       first ? device_core::no_room::as_configured : device_core::no_room::wait,
       p.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown,
       open ? wire::hold::none : wire::hold::until_opened);
-  if (!slot) return std::move(slot).error();
+  if (!sent) return std::move(sent).error();
   if (open) return {};
   bool ready = false;
   {
     const std::lock_guard lock(mutex_);
-    p.slot = *slot;
+    p.slot = sent->slot;
     p.sent = true;
     ready = p.has_stage;
   }

@@ -236,16 +236,15 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   r.type->destroy(r.type->context, at);
 }
 
-// From the stop token's thread: hands over to the device thread, which may look at the record.
-void device_core::cancel(std::uint16_t slot, std::uint64_t ticket) {
-  supervisor_->execute([this, slot, ticket] {
+void device_core::cancel(sent_request one) {
+  supervisor_->execute([this, one] {
     completions_->take_role();
     completions_->poll();
-    const record& r = completions_->at(slot);
-    if (r.in_flight && r.ticket == ticket && !r.answered &&
+    const record& r = completions_->at(one.slot);
+    if (r.in_flight && r.ticket == one.ticket && !r.answered &&
         completions_->started(r.lane) < r.place) {
       completions_->answer_early(
-          slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
+          one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
     }
     completions_->leave_role();
   });

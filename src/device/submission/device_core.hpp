@@ -83,15 +83,23 @@ class device_core {
     if (!sent) return std::move(sent).error();
     return {};
   }
+  /// Where a request that was sent is: its slot, until the ticket is another one's.
+  struct sent_request {
+    std::uint16_t slot = 0;
+    std::uint64_t ticket = 0;
+  };
   /// The same, for one that may have its place in the order of all before its worker may begin it.
-  /// \returns the slot to `open`, where `held` is `until_opened`
-  result<std::uint16_t> send_held(const request_type& type, const void* request,
+  /// \returns also the slot to `open`, where `held` is `until_opened`
+  result<sent_request> send_held(const request_type& type, const void* request,
                                   const request_options& options, std::uint8_t lane,
                                   completion&& done, no_room full, next_in_lane next,
                                   wire::hold held);
   /// What was stored before is visible to the request. Each request that was sent closed is opened
   /// once, also when it has been answered early; it is not opened when the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }
+
+  /// Cancels it unless it has begun. From any thread: the device thread looks at the record.
+  void cancel(sent_request one);
 
   /// The lanes of a library, by the device's policy, and its name, which lives as long as they do.
   struct library_lanes {
@@ -158,7 +166,6 @@ class device_core {
                                    std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
   void complete_error(std::uint16_t slot, error& failure);
-  void cancel(std::uint16_t slot, std::uint64_t ticket);
 
   const std::int32_t ordinal_;
   const device_config config_;

@@ -53,14 +53,14 @@ class device_core::unsent_slot {
   std::uint16_t slot_;
 };
 
-result<std::uint16_t> device_core::send_held(const request_type& type, const void* request,
-                                             const request_options& options, std::uint8_t lane,
-                                             completion&& done, no_room full, next_in_lane next,
-                                             wire::hold held) {
+auto device_core::send_held(const request_type& type, const void* request,
+                            const request_options& options, std::uint8_t lane, completion&& done,
+                            no_room full, next_in_lane next, wire::hold held)
+    -> result<sent_request> {
   std::optional<request_trace> trace;
   if (config_.tracer) [[unlikely]]
     trace.emplace(config_.tracer, type, ordinal_, supervisor_->generation(), lane);
-  const auto refuse = [&](error why) -> result<std::uint16_t> {
+  const auto refuse = [&](error why) -> result<sent_request> {
     why.device = ordinal_;
     why.generation = supervisor_->generation();
     if (why.request.empty()) why.request = print(type, request);
@@ -139,7 +139,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
       record& sent = completions_->at(slot);
       if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
         sent.stop =
-            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel(slot, ticket); });
+            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel({slot, ticket}); });
       }
       completions_->leave_role();
     });
@@ -153,7 +153,7 @@ result<std::uint16_t> device_core::send_held(const request_type& type, const voi
   // yet. The fence that wakes the worker is between the two here, one of its own in the supervisor.
   if (supervisor_->gone()) [[unlikely]]
     supervisor_->fail_latecomers();
-  return slot;
+  return sent_request{slot, ticket};
 }
 
 // Why requests of this type are not taken, if so.
