@@ -251,7 +251,7 @@ gpu_write_runs() {
 # The last lines of the output on stdin that say how many there were, of whatever program.
 gpu_note() {
   local gtest='^\[ +(PASSED|SKIPPED|FAILED) +\] [0-9]+ test|requests on the device'
-  local ours='^(faults|history|demo): (ok|FAILED|lost)|targets met|ERROR SUMMARY'
+  local ours='^(faults|history|demo): (ok|FAILED|lost)|targets met|ERROR SUMMARY|[0-9]+ passed'
   grep -aE "$gtest|$ours" | tail -n 3 | tr -d '=[]' | tr -s ' ' |
     sed 's/^ //; s/, listed below:$//; s/, [0-9]* failed$//; s/\.$//; s/$/; /' | tr -d '\n' |
     sed 's/; $//' | cut -c1-300
@@ -356,6 +356,24 @@ gpu_test_device() {
   gpu_run demo 60 "$programs/bin/digits" "$root/examples/data/digits.csv.gz"
 }
 
+# The same tests as here, by the Python of that machine, beside whatever torch and CuPy it has. Its
+# extension module is built there: it is one Python's.
+gpu_test_python() {
+  local package=$root/build/gpu-python python=${TROUPE_PYTHON:-python3}
+  if ! "$python" -c 'import nanobind, numpy, pytest' 2>/dev/null; then
+    say "python: left out, $python has no nanobind, NumPy or pytest"
+    return
+  fi
+  step='building the Python package'
+  cmake -S "$root/python" -B "$package" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DTROUPE_LIBRARY="$programs/lib/libtroupe.so.0" \
+    -DPython_EXECUTABLE="$(type -p "$python")" >>"$gpu_log" 2>&1
+  cmake --build "$package" >>"$gpu_log" 2>&1
+  link_python_files "$package"
+  gpu_run python 400 env PYTHONPATH="$package/python" PYTHONDONTWRITEBYTECODE=1 \
+    TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
+}
+
 # [TRIALS] of each of 29 kinds: 100 s for two, on an H200.
 gpu_test_faults() {
   local trials=${1:-3}
@@ -398,10 +416,10 @@ gpu_test_sanitizer() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
-  ((${#parts[@]} > 0)) || parts=(conformance device faults history sanitizer)
+  local known='conformance, device, python, faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
+  ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|(faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|python|(faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

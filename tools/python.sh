@@ -43,8 +43,12 @@ build_python() {
   }
   cmake --build "$folder" --parallel "$jobs" --target troupe_python troupe_installed \
     image_cpu
-  mkdir -p "$folder/python/troupe"
-  ln -sf "$root"/python/troupe/* "$folder/python/troupe/"
+  link_python_files "$folder"
+}
+
+link_python_files() {
+  mkdir -p "$1/python/troupe"
+  ln -sf "$root"/python/troupe/* "$1/python/troupe/"
 }
 
 # run_python_tests PRESET [PYTEST_OPTION...]: pytest, and its count added to those before.
@@ -62,12 +66,26 @@ run_python_tests() {
   local tests failures errors skips
   read -r tests failures errors skips < <(sed -n \
     's/.*<testsuite [^>]*errors="\([0-9]*\)" failures="\([0-9]*\)" skipped="\([0-9]*\)" tests="\([0-9]*\)".*/\4 \2 \1 \3/p' \
-    "$report")
+    "$report") || true # the report ends without a newline
   failed=$((failures + errors))
   ((status == 0 || failed > 0)) || failed=1
   all_failed=$((all_failed + failed))
   all_skipped=$((all_skipped + skips))
   all_passed=$((all_passed + tests - failures - errors - skips))
+}
+
+# What `./dev bench python` does: requests from Python beside C++, asyncio and, where they are
+# installed, Ray, torch, CuPy and nvmath.
+bench_python() {
+  local json=$root/build/bench/python.json
+  prepare_python
+  build_python release
+  build release bench_python_floor
+  mkdir -p "$root/build/bench"
+  step='running python'
+  PYTHONPATH=$(folder_of release)/python TROUPE_BENCH_JSON=$json "$(python_of)" \
+    "$root/python/bench/requests.py" "$root/build/release/bin/bench_python_floor" "$@"
+  verdict 'ok, build/bench/python.json'
 }
 
 # python [--write] [PYTEST_OPTION...]: with --write, the files that are made from descriptions are

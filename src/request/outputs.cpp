@@ -1,3 +1,4 @@
+#include "request/checker.hpp"
 #include "request/description_table.hpp"
 #include "request/description_text.hpp"
 
@@ -25,7 +26,7 @@ class output_allocator {
 
   result<std::vector<std::size_t>> allocate(
       const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
-    std::vector<std::size_t> made;
+    std::vector<std::size_t> made;  // fields
     for (const std::uint16_t i : t_.tensors) {
       if (!is_missing(i)) continue;
       auto type = type_of(i);
@@ -39,9 +40,13 @@ class output_allocator {
       if (!allocated) return std::move(allocated).error();
       tensor(i) = *std::move(allocated);
       learn_sizes(i);
-      made.push_back(t_.fields[i].offset);
+      made.push_back(i);
     }
-    return made;
+    choose_orders(made);
+    std::vector<std::size_t> offsets;
+    for (const std::size_t i : made)
+      offsets.push_back(t_.fields[i].offset);
+    return offsets;
   }
 
  private:
@@ -54,9 +59,41 @@ class output_allocator {
 
   [[nodiscard]] bool is_missing(std::size_t i) {
     const field_details& d = t_.details[i];
-    if (!tensor(i).null() || role_of(t_, t_.fields[i], request_) != access::write) return false;
+    if (!tensor(i).null() || d.in_host_memory || !would_write(i)) return false;
     if (d.given_where >= 0) return holds(condition_of(d.given_where), request_);
     return !d.optional;
+  }
+
+  // What the request would do with a tensor that is nowhere else: it may update one in place.
+  [[nodiscard]] bool would_write(std::size_t i) {
+    std::byte elsewhere{};
+    tensor(i) = any_tensor::unowned(&elsewhere, dtype{}, {0});
+    const access role = role_of(t_, t_.fields[i], request_);
+    tensor(i) = any_tensor();
+    return role == access::write;
+  }
+
+  // Row-major, unless the request takes only the other order, or that of what was given.
+  void choose_orders(std::span<const std::size_t> made) {
+    for (const std::size_t i : made) {
+      if (t_.details[i].layout == layout::column_major) make_column_major(i);
+    }
+    if (const auto verdict = checker(t_, request_).verdict();
+        verdict || verdict.error().code != errc::layout_unsupported) {
+      return;
+    }
+    for (const std::size_t i : made) {
+      if (t_.details[i].layout == layout::matrix) make_column_major(i);
+    }
+  }
+  // Nothing has been written to it yet.
+  void make_column_major(std::size_t i) {
+    numbers extents(tensor(i).extents().begin(), tensor(i).extents().end());
+    if (extents.size() < 2) return;
+    std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
+    if (auto turned = tensor(i).reshape(shape(std::span(extents)))) {
+      tensor(i) = turned->transpose();
+    }
   }
 
   [[nodiscard]] const std::vector<extent>& shape_of(std::size_t i) const {

@@ -38,8 +38,9 @@ constexpr rlim_t mib = 1 << 20;
     std::fputs(up.error().to_string().c_str(), stderr);
     ::_exit(1);
   }
-  const auto a = gpu.tensor<float>({64, 64}, initial::zero).value();
-  const auto c = gpu.tensor<float>({64, 64}).value();
+  // Large enough for a buffer: small products need none where there is AVX-512.
+  const auto a = gpu.tensor<float>({256, 256}, initial::zero).value();
+  const auto c = gpu.tensor<float>({256, 256}).value();
   // More often than OpenBLAS has places for buffers.
   for (int i = 0; i < 200; ++i) {
     const auto outcome = gpu.ask(blas::gemm{.a = a, .b = a, .c = c}).get_result();

@@ -11,7 +11,8 @@ namespace troupe {
 /// Allocates the tensors that a request overwrites and was not given, for callers that leave their
 /// results out. Their extents and types follow from the tensors that were given: an extent from
 /// the symbols of the description, a type from its combinations of types (of several, the first
-/// listed). Optional results are left alone, unless the description says that they must be given.
+/// listed). They are row-major where the request takes that. Optional results are left alone,
+/// unless the description says that they must be given; so are those in host memory.
 /// \returns the offsets of the allocated fields in the request, in the order of the description
 /// \errors `invalid_argument` for a tensor whose type or extents nothing determines, which names
 /// it; those of `allocate`. The request is then unchanged, except for tensors allocated before
