@@ -74,6 +74,14 @@ run_python_tests() {
   all_passed=$((all_passed + tests - failures - errors - skips))
 }
 
+# Format and lint of everything in Python that is new enough to have a style.
+check_python() {
+  prepare_python
+  local files=("$root/python" "$root/tools/write_python_files.py")
+  "$(python_of)" -m ruff format --check -q "${files[@]}" &&
+    "$(python_of)" -m ruff check -q "${files[@]}"
+}
+
 # What `./dev bench python` does: requests from Python beside C++, asyncio and, where they are
 # installed, Ray, torch, CuPy and nvmath.
 bench_python() {

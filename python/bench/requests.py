@@ -6,6 +6,7 @@ $TROUPE_BENCH_JSON.
 """
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
@@ -17,6 +18,7 @@ import time
 
 import troupe
 
+FLOOR = sys.argv[1]
 lines = []
 
 
@@ -49,41 +51,52 @@ def times_of(call, count, warm_up=500):
     return times
 
 
-def blocking(floor):
-    with troupe.System() as system:
-        marker = ready_device(system).lane.marker
-        times = times_of(lambda: marker().result(), 20_000)
-    raw = floor["blocking_p50_us"]
-    median = statistics.median(times)
+def floor_of():
+    return json.loads(subprocess.run([FLOOR], capture_output=True, text=True, check=True).stdout)
+
+
+def rate_of(call, batch=5_000, batches=40):
+    rates = []
+    for _ in range(batches):
+        begin = time.perf_counter()
+        futures = [call() for _ in range(batch)]
+        for one in futures:
+            one.result()
+        rates.append(batch / (time.perf_counter() - begin))
+    return statistics.median(rates)
+
+
+def blocking():
+    # In turn: on two processors that are one core's, a round trip takes 1 us in one run and 9 us in
+    # the next, whoever asks.
+    ours, floors = [], []
+    for _ in range(7):
+        floors.append(floor_of())
+        with troupe.System() as system:
+            marker = ready_device(system).lane.marker
+            ours.append(times_of(lambda marker=marker: marker().result(), 5_000))
+    raw = statistics.median(one["blocking_p50_us"] for one in floors)
+    median = statistics.median(statistics.median(one) for one in ours)
     report("blocking ask of an empty request, p50", median, "us", "C++", raw,
            "<= C++ + 2 us", median <= raw + 2)  # fmt: skip
-    report("the same, p99", percentile(times, 0.99), "us", "C++", floor["blocking_p99_us"])
+    report("the same, best of 7 runs", min(statistics.median(one) for one in ours), "us", "C++",
+           min(one["blocking_p50_us"] for one in floors))  # fmt: skip
+    report("the same, p99", statistics.median(percentile(one, 0.99) for one in ours), "us", "C++",
+           statistics.median(one["blocking_p99_us"] for one in floors))  # fmt: skip
 
 
-def pipelined(floor):
+def pipelined():
+    floor = statistics.median(floor_of()["pipelined_per_s"] for _ in range(3))
     with troupe.System() as system:
         gpu = ready_device(system)
         x, fill, marker = gpu.zeros(4), gpu.memory.fill, gpu.lane.marker
-
-        def rate(call, batch=5_000, batches=40):
-            best = []
-            for _ in range(batches):
-                begin = time.perf_counter()
-                futures = [call() for _ in range(batch)]
-                for one in futures:
-                    one.result()
-                best.append(batch / (time.perf_counter() - begin))
-            return statistics.median(best)
-
-        value = rate(lambda: fill(to=x, value=1.0))
+        value = rate_of(lambda: fill(to=x, value=1.0))
         report("pipelined from one thread, fill(to=x, value=1.0)", value, "1/s", "C++, empty",
-               floor["pipelined_per_s"], ">= 700 000", value >= 700_000)  # fmt: skip
-        report("pipelined from one thread, empty", rate(marker), "1/s", "C++, empty",
-               floor["pipelined_per_s"])  # fmt: skip
+               floor, ">= 700 000", value >= 700_000)  # fmt: skip
+        report("pipelined from one thread, empty", rate_of(marker), "1/s", "C++, empty", floor)
 
 
-def in_asyncio(floor):
-    del floor
+def in_asyncio():
     with troupe.System() as system:
         marker = ready_device(system).lane.marker
 
@@ -116,14 +129,19 @@ def in_asyncio(floor):
         asyncio.run(main())
 
 
-def beside_ray(floor):
-    del floor
+def beside_ray():
     try:
         import ray
     except ImportError:
         print("Ray is not installed: not measured")
         return
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, log_to_driver=False)
+    with troupe.System() as system:
+        marker = ready_device(system).lane.marker
+        ours = statistics.median(times_of(lambda: marker().result(), 5_000))
+        rate = rate_of(marker)
+    ray.init(
+        num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, log_to_driver=False
+    )
 
     @ray.remote
     class Nothing:
@@ -136,22 +154,13 @@ def beside_ray(floor):
     ray.get([actor.call.remote() for _ in range(5_000)])
     ray_rate = 5_000 / (time.perf_counter() - begin)
     ray.shutdown()
-    with troupe.System() as system:
-        marker = ready_device(system).lane.marker
-        ours = statistics.median(times_of(lambda: marker().result(), 5_000))
-        begin = time.perf_counter()
-        for one in [marker() for _ in range(10_000)]:
-            one.result()
-        rate = 10_000 / (time.perf_counter() - begin)
     report("blocking ask beside a Ray actor call, p50", ours, "us", "Ray", ray_blocking,
            "Ray >= 100x", ray_blocking >= 100 * ours)  # fmt: skip
     report("pipelined beside a Ray actor's calls", rate, "1/s", "Ray", ray_rate,
            ">= 100x Ray", rate >= 100 * ray_rate)  # fmt: skip
 
 
-def imports(floor):
-    del floor
-
+def imports():
     def median(code):
         times = []
         for _ in range(11):
@@ -163,17 +172,25 @@ def imports(floor):
         return statistics.median(times)
 
     value = median("import troupe")
-    report("import troupe", value, "ms", "import numpy", median("import numpy"), "<= 20 ms", value <= 20)
+    report(
+        "import troupe",
+        value,
+        "ms",
+        "import numpy",
+        median("import numpy"),
+        "<= 20 ms",
+        value <= 20,
+    )
 
 
 def resident_kib():
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what the C library keeps for later is nobody's
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * resource.getpagesize() // 1024
 
 
-def memory(floor):
-    del floor
+def memory():
     import signal
 
     with troupe.System() as system:
@@ -189,7 +206,9 @@ def memory(floor):
         before = resident_kib()
         asks(1_000_000)
         grown = resident_kib() - before
-        report("memory after 1 000 000 asks more", grown, "KiB", target="<= 256 KiB", met=grown <= 256)
+        report(
+            "memory after 1 000 000 asks more", grown, "KiB", target="<= 256 KiB", met=grown <= 256
+        )
 
         def losses(count):
             for _ in range(count):
@@ -202,7 +221,13 @@ def memory(floor):
         before = resident_kib()
         losses(200)
         grown = resident_kib() - before
-        report("memory after 200 lost workers more", grown, "KiB", target="<= 1024 KiB", met=grown <= 1024)
+        report(
+            "memory after 200 lost workers more",
+            grown,
+            "KiB",
+            target="<= 1024 KiB",
+            met=grown <= 1024,
+        )
 
     def systems(count):
         for _ in range(count):
@@ -210,16 +235,15 @@ def memory(floor):
                 one = system.device(0, backend="cpu", standby=False, isolation="thread")
                 one.lane.marker().result()
 
-    systems(100)
+    systems(200)
     before = resident_kib()
     systems(1_000)
     grown = resident_kib() - before
     report("memory after 1 000 systems more", grown, "KiB", target="<= 1024 KiB", met=grown <= 1024)
 
 
-def on_gpu(floor):
+def on_gpu():
     """Small work on a GPU, where a call costs more than what it computes; skipped without torch."""
-    del floor
     try:
         import torch
     except ImportError:
@@ -229,7 +253,11 @@ def on_gpu(floor):
         return
     with troupe.System() as system:
         gpu = ready_device(system)
-        small, large, signal = _products(gpu, torch, 64), _product_with_bias(gpu, torch), _transform(gpu, torch)
+        small, large, signal = (
+            _products(gpu, torch, 64),
+            _product_with_bias(gpu, torch),
+            _transform(gpu, torch),
+        )
         for name, ours, peers in (small, large, signal):
             # In turn, so that what the machine does meanwhile falls on all of them.
             rounds = 5
@@ -355,14 +383,15 @@ PARTS = {"gpu": on_gpu, "blocking": blocking, "pipelined": pipelined, "asyncio":
 
 
 def main():
-    floor = json.loads(subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout)
     for name in sys.argv[2:] or PARTS:
-        PARTS[name](floor)
+        PARTS[name]()
     path = os.environ.get("TROUPE_BENCH_JSON")
     if path:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(lines, file, indent=1)
-    print(f"{sum(one['met'] is False for one in lines)} of {sum(one['met'] is not None for one in lines)} targets missed")
+    print(
+        f"{sum(one['met'] is False for one in lines)} of {sum(one['met'] is not None for one in lines)} targets missed"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Takes the noise out of a signal: to frequencies, without the high ones, and back."""
 
 import numpy as np
-
 import troupe
 
 n = 4096

@@ -4,7 +4,6 @@ import os
 import signal
 
 import numpy as np
-
 import troupe
 
 rng = np.random.default_rng(1)

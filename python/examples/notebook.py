@@ -4,7 +4,6 @@
 
 # %%
 import numpy as np
-
 import troupe
 
 system = troupe.System()

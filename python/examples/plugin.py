@@ -6,7 +6,6 @@ The plugin is examples/plugin; `docs/guide/plugins.md` says how one is made.
 import sys
 
 import numpy as np
-
 import troupe
 
 picture = np.zeros((16, 16), "f4")

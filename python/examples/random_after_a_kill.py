@@ -4,7 +4,6 @@ import os
 import signal
 
 import numpy as np
-
 import troupe
 
 count, parts, seed = 1_000_000, 10, 42

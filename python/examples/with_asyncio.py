@@ -21,7 +21,9 @@ async def main() -> None:
             results = await asyncio.gather(*(square_sum(gpu, n % 100) for n in range(10_000)))
         seconds = time.perf_counter() - begin
         right = sum(r == 16 * (n % 100) ** 2 for n, r in enumerate(results))
-        print(f"{right} of {len(results)} right, {2 * len(results) / seconds:.0f} requests a second")
+        print(
+            f"{right} of {len(results)} right, {2 * len(results) / seconds:.0f} requests a second"
+        )
 
 
 asyncio.run(main())

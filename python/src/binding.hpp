@@ -46,6 +46,7 @@ auto without_gil(F&& f) {
 
 // Each adds its classes to the module.
 void add_tensor(nb::module_& m);
+void add_mapped_tensor(nb::module_& m);
 void add_future(nb::module_& m);
 void add_operation(nb::module_& m);
 void add_device(nb::module_& m);

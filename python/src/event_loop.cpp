@@ -43,7 +43,7 @@ std::shared_ptr<event_loop> event_loop::running() {
   static auto& last = *new std::weak_ptr<event_loop>;
   const nb::object loop = get_running_loop();
   if (auto same = last.lock()) {
-    if (PyWeakref_GetObject(same->loop_.ptr()) == loop.ptr()) return same;
+    if (PyWeakref_GetObject(same->loop_.get().ptr()) == loop.ptr()) return same;
   }
   const nb::object known = known_loops().attr("get")(loop);
   std::shared_ptr<event_loop> found;
@@ -64,7 +64,7 @@ std::shared_ptr<event_loop> event_loop::running() {
 
 event_loop::event_loop(nb::object loop)
     : loop_(nb::steal(PyWeakref_NewRef(loop.ptr(), nullptr))),
-      create_future_(loop.type().attr("create_future")),
+      create_future_(nb::object(loop.type().attr("create_future"))),
       descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
@@ -77,8 +77,8 @@ event_loop::~event_loop() {
 }
 
 nb::object event_loop::make_future() const {
-  nb::object made =
-      nb::steal(PyObject_CallOneArg(create_future_.ptr(), PyWeakref_GetObject(loop_.ptr())));
+  nb::object made = nb::steal(
+      PyObject_CallOneArg(create_future_.get().ptr(), PyWeakref_GetObject(loop_.get().ptr())));
   if (!made.is_valid()) throw nb::python_error();
   return made;
 }

@@ -30,8 +30,9 @@ class event_loop : public std::enable_shared_from_this<event_loop> {
  private:
   void deliver();
 
-  nb::object loop_;  // a weak reference
-  nb::object create_future_;
+  // Carried: the thread that brings the last answer may be the last that knows this.
+  carried_object loop_;  // a weak reference
+  carried_object create_future_;
   int descriptor_;
   // Pushed by any thread with release, taken whole by the loop's with acquire, so that what the
   // listener says is visible. Who finds it empty wakes the loop.

@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   m.doc() = "What of Troupe's Python package is written in C++.";
   add_future(m);
   add_tensor(m);
+  add_mapped_tensor(m);
   add_operation(m);
   add_device(m);
   add_actor(m);

@@ -29,5 +29,8 @@ struct py_mapped_tensor {
 };
 
 [[nodiscard]] shape shape_from(nb::handle extents);
+[[nodiscard]] nb::tuple tuple_of(std::span<const std::int64_t> all);
+/// The elements at `address` as a NumPy array that keeps `owner`.
+[[nodiscard]] nb::object numpy_in_place(nb::handle owner, const any_tensor& view, void* address);
 
 }  // namespace troupe::python

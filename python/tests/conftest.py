@@ -5,7 +5,6 @@ import pathlib
 
 import numpy as np
 import pytest
-
 import troupe
 
 

@@ -5,7 +5,6 @@ import threading
 import time
 
 import pytest
-
 import troupe
 
 
@@ -42,6 +41,18 @@ def test_messages_come_in_order(system):
     assert asyncio.run(main()) == 516
     with pytest.raises(TypeError, match="Counter has no handler"):
         counter.ask("subtract", 1)
+
+
+def test_event_loops_come_and_go(system, gpu):
+    """The thread that brings the last answer may be the last that knows the loop."""
+    counter = system.spawn(Counter)
+    x = gpu.tensor([1.0])
+
+    async def main():
+        return await counter.ask(Counter.plain), await gpu.blas.dot(x=x, y=x)
+
+    for _ in range(300):
+        assert asyncio.run(main()) == (0, 1)
 
 
 def test_one_message_at_a_time(system):

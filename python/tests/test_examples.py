@@ -34,7 +34,9 @@ def test_example(name, build_folder):
     assert "Traceback" not in run.stderr
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright", "--pythonpath", sys.executable]])
+@pytest.mark.parametrize(
+    "checker", [["mypy", "--strict"], ["pyright", "--pythonpath", sys.executable]]
+)
 def test_types(checker):
     pytest.importorskip(checker[0])
     root = EXAMPLES.parents[1]
@@ -46,7 +48,11 @@ def test_types(checker):
 
 
 def test_the_module_runs():
-    for arguments, says in ([["info"], "troupe"], [["demo"], "0 wrong"], [["requests", "blas.gemm"], "Multiplies"]):
+    for arguments, says in (
+        [["info"], "troupe"],
+        [["demo"], "0 wrong"],
+        [["requests", "blas.gemm"], "Multiplies"],
+    ):
         run = subprocess.run([sys.executable, "-m", "troupe", *arguments], capture_output=True,
                              text=True, timeout=120, check=False)  # fmt: skip
         assert says in run.stdout, run.stdout + run.stderr

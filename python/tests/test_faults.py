@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-
 import troupe
 from troupe import errors
 
@@ -97,7 +96,9 @@ def test_a_closed_system_says_so():
 def test_wrong_options_are_named(system):
     with pytest.raises(TypeError, match="device\\(\\) has no option 'memory'; it has backend"):
         system.device(5, memory=3)
-    with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'cuda'; it is 'gpu'"):
+    with pytest.raises(
+        ValueError, match="backend must be one of 'auto', 'cpu', 'cuda'; it is 'gpu'"
+    ):
         system.device(5, backend="gpu")
 
 
@@ -117,5 +118,7 @@ def test_statistics_and_health(gpu):
     before = gpu.statistics
     gpu.memory.fill(to=gpu.empty(3), value=1).result()
     after = gpu.statistics
-    assert after.sent > before.sent and after.sent == after.answered + after.failed + after.in_flight
+    assert (
+        after.sent > before.sent and after.sent == after.answered + after.failed + after.in_flight
+    )
     assert gpu.health.state in ("ready", "recovering")

@@ -8,9 +8,8 @@ import time
 
 import numpy as np
 import pytest
-from scripts import run_python
-
 import troupe
+from scripts import run_python
 
 
 def test_results_are_shared(gpu):
@@ -51,7 +50,9 @@ def test_a_task_and_threads_wait_for_the_same(gpu):
 
     async def main():
         future = busy(gpu, 0.2)
-        threads = [threading.Thread(target=lambda: results.append(future.result())) for _ in range(4)]
+        threads = [
+            threading.Thread(target=lambda: results.append(future.result())) for _ in range(4)
+        ]
         for thread in threads:
             thread.start()
         await asyncio.sleep(0.05)
@@ -87,7 +88,9 @@ def test_cancelling_a_task_cancels_its_request(gpu):
     async def main():
         first = busy(gpu, 0.3)
         x = gpu.zeros(4)
-        second = asyncio.create_task(awaited(gpu.fault.inject(what="spin", duration_ns=1, output=x)))
+        second = asyncio.create_task(
+            awaited(gpu.fault.inject(what="spin", duration_ns=1, output=x))
+        )
         await asyncio.sleep(0.02)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -181,7 +184,9 @@ def test_the_interpreter_ends_whatever_is_going_on(end):
         check=False,
     )
     assert outcome.stdout == "there\n"
-    assert outcome.returncode == {"sys.exit(3)": 3, "raise ValueError('ended')": 1}.get(end, 0), outcome.stderr
+    assert outcome.returncode == {"sys.exit(3)": 3, "raise ValueError('ended')": 1}.get(end, 0), (
+        outcome.stderr
+    )
     assert "Fatal" not in outcome.stderr and "terminate" not in outcome.stderr
 
 

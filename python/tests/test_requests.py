@@ -5,9 +5,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from scripts import run_python
-
 import troupe
+from scripts import run_python
 
 
 def test_gemm_matches_numpy(gpu, rng):
@@ -65,6 +64,10 @@ def test_a_reply_is_a_number(gpu):
         (lambda g, x: g.blass, AttributeError, "a device has no 'blass'; its libraries are"),
         (lambda g, x: g.empty((2, 2), "f31"), TypeError, "no element type is called 'f31'"),
         (lambda g, x: g.tensor([object()]), TypeError, "array of Python objects"),
+        (lambda g, x: x.cpu(), AttributeError, r"numpy\(\) copies its elements out"),
+        (lambda g, x: x.nothing, AttributeError, "a Tensor has no 'nothing'"),
+        (lambda g, x: x @ x, TypeError, r"device.blas.gemm\(a=x, b=y\) for x @ y"),
+        (lambda g, x: 2 * x, TypeError, "a Tensor has no operators"),
         (lambda g, x: x[::-1], ValueError, "slice it forward"),
         (lambda g, x: x[5], IndexError, "index 5 of dimension 0 with extent 2"),
     ],

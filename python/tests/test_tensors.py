@@ -5,7 +5,6 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
-
 import troupe
 
 TYPES = {
@@ -183,7 +182,10 @@ def test_files_are_loaded_frozen(gpu, rng, tmp_path):
     [
         (b"\xff" * 8, "its header has"),
         (b"\x05" + b"\x00" * 7 + b"{bad}", "no JSON"),
-        ({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 99]}}, "lies at 0 … 99 of 8 bytes"),
+        (
+            {"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 99]}},
+            "lies at 0 … 99 of 8 bytes",
+        ),
         ({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 8]}}, "16 bytes, but has 8"),
         ({"w": {"dtype": "Q3", "shape": [4], "data_offsets": [0, 8]}}, "type Q3"),
         ({"w": {"dtype": "F32"}}, "described wrongly"),

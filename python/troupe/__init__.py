@@ -76,6 +76,11 @@ for _owner, _name, _function in (
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),
+    (Tensor, "__getattr__", _arrays.missing_attribute),
+    *(
+        (Tensor, f"__{operator}__", _arrays.no_operator)
+        for operator in ("add", "sub", "mul", "truediv", "matmul", "radd", "rmul", "rmatmul")
+    ),
     (System, "spawn", _spawn),
 ):
     setattr(_owner, _name, _function)

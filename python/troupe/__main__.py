@@ -35,7 +35,7 @@ def demo() -> int:
         a, b = (rng.standard_normal((256, 256)).astype("f4") for _ in range(2))
         x, w = gpu.tensor(a), gpu.tensor(b)
         expected = a @ b
-        for round in range(3):
+        for _ in range(3):
             futures = [gpu.blas.gemm(a=x, b=w) for _ in range(50)]
             worker = gpu.worker_pid
             if worker:
@@ -43,7 +43,9 @@ def demo() -> int:
             wrong = sum(
                 not np.allclose(future.result().numpy(), expected, atol=1e-2) for future in futures
             )
-            print(f"killed worker {worker} under 50 products: {50 - wrong} right, {wrong} wrong, 0 lost")
+            print(
+                f"killed worker {worker} under 50 products: {50 - wrong} right, {wrong} wrong, 0 lost"
+            )
         print(f"generation {gpu.generation}; the tensors never left the program")
     return 0
 

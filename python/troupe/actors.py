@@ -200,7 +200,9 @@ def spawn(
     return ActorRef(self._spawn(make, options), kind)
 
 
-def _recipe(kind: type[A], args: Any, kwargs: Any) -> tuple[Callable[[_Context], A], dict[str, Any]]:
+def _recipe(
+    kind: type[A], args: Any, kwargs: Any
+) -> tuple[Callable[[_Context], A], dict[str, Any]]:
     if not (isinstance(kind, type) and issubclass(kind, Actor)):
         raise TypeError(f"spawn: a subclass of troupe.Actor is wanted; it is {kind!r}")
     how = kind.supervision

@@ -206,7 +206,9 @@ def _on_device(tensor: Tensor, made: MappedTensor) -> MappedTensor:
     return made
 
 
-async def map_tensor(self: Tensor, access: str = "update", timeout: float | None = None) -> MappedTensor:
+async def map_tensor(
+    self: Tensor, access: str = "update", timeout: float | None = None
+) -> MappedTensor:
     """The same as mapped(), for `await`."""
     return _on_device(self, await self._map(access, timeout))
 
@@ -222,3 +224,37 @@ def in_place(self: Tensor) -> Any:
             "place"
         )
     return self._view_in_place()
+
+
+# What those try first who know torch or NumPy, and what there is instead.
+_INSTEAD = {
+    "cpu": "numpy() copies its elements out",
+    "cuda": "device.tensor(array) copies an array to a device",
+    "to": "numpy() copies its elements out, device.tensor(tensor, dtype) converts them",
+    "astype": "device.tensor(tensor, dtype) converts it",
+    "detach": "it has no gradient",
+    "backward": "it has no gradient",
+    "device": "repr() says where it is",
+    "view": "reshape() makes a view of packed elements",
+    "clone": "device.tensor(tensor) copies it",
+    "copy": "device.tensor(tensor) copies it",
+    "copy_": "device.copy(source, tensor) copies into it",
+    "fill_": "device.memory.fill(to=tensor, value=...) fills it",
+    "zero_": "device.memory.fill(to=tensor, value=0) fills it",
+    "mm": "device.blas.gemm(a=x, b=y) multiplies matrices",
+    "matmul": "device.blas.gemm(a=x, b=y) multiplies matrices",
+    "dot": "device.blas.dot(x=x, y=y) is a request",
+    "sum": "requests compute: device.blas.asum(x=x), device.blas.dot(x=x, y=ones)",
+}
+
+
+def missing_attribute(self: Tensor, name: str) -> Any:
+    instead = _INSTEAD.get(name)
+    raise AttributeError(f"a Tensor has no '{name}'" + (f": {instead}" if instead else ""))
+
+
+def no_operator(self: Tensor, other: object) -> Any:
+    raise TypeError(
+        "a Tensor has no operators: requests compute, such as device.blas.gemm(a=x, b=y) for x @ y "
+        "and device.blas.axpy(x=x, y=y, alpha=1) for y += x"
+    )

@@ -23,7 +23,12 @@ _TYPES = {
     "tensors": "Sequence[Tensor]",
 }
 _OPTIONS = [
-    ("deadline", "float | None", None, "seconds after which the request fails unless it is answered"),
+    (
+        "deadline",
+        "float | None",
+        None,
+        "seconds after which the request fails unless it is answered",
+    ),
     ("run_limit", "float | None", None, "seconds that it may run before it counts as hung"),
     ("quarantine", "bool", True, "False: never refused for earlier faults"),
 ]
@@ -100,7 +105,10 @@ def documentation(name: str) -> str:
         lines += ["", f"Types of {names}: {rows}."]
     if d["rules"]:
         lines += ["", "Rules: " + "; ".join(d["rules"]) + "."]
-    lines += ["", "Options of every request: " + "; ".join(f"{o} ({t})" for o, _, _, t in _OPTIONS) + "."]
+    lines += [
+        "",
+        "Options of every request: " + "; ".join(f"{o} ({t})" for o, _, _, t in _OPTIONS) + ".",
+    ]
     lines += ["", "Returns a Future of " + _answer(d) + "."]
     return "\n".join(lines)
 
@@ -110,10 +118,14 @@ def _about(field: Description) -> str:
     if field["kind"] in ("tensor", "tensors"):
         parts = [field["role"]]
         if "role_where" in field:
-            parts = [f"{field['role']} where {' or '.join(field['role_where'])}, else {field['role_otherwise']}"]
+            parts = [
+                f"{field['role']} where {' or '.join(field['role_where'])}, else {field['role_otherwise']}"
+            ]
         if "shape" in field:
             parts.append("[" + ", ".join(field["shape"]) + "]")
-        parts += [f"[{', '.join(o['shape'])}] where {o['where']}" for o in field.get("other_shapes", [])]
+        parts += [
+            f"[{', '.join(o['shape'])}] where {o['where']}" for o in field.get("other_shapes", [])
+        ]
         if is_result(field):
             parts.append("allocated if left out")
         elif field.get("optional"):
@@ -133,10 +145,18 @@ def _about(field: Description) -> str:
 
 def _answer(d: Description) -> str:
     if d["reply_fields"]:
-        return "an object with " + ", ".join(f"{f['name']} ({f['text']})" for f in d["reply_fields"])
+        return "an object with " + ", ".join(
+            f"{f['name']} ({f['text']})" for f in d["reply_fields"]
+        )
     if d["reply"] != "nothing":
-        return {"scalar": "a number", "integer": "an integer", "real": "a number"}.get(d["reply"], d["reply"])
-    written = [_python_name(f["name"]) for f in d["fields"] if f["kind"] == "tensor" and f["role"] != "reads"]
+        return {"scalar": "a number", "integer": "an integer", "real": "a number"}.get(
+            d["reply"], d["reply"]
+        )
+    written = [
+        _python_name(f["name"])
+        for f in d["fields"]
+        if f["kind"] == "tensor" and f["role"] != "reads"
+    ]
     if not written:
         return "None"
     return written[0] if len(written) == 1 else "the written tensors: " + ", ".join(written)
@@ -210,7 +230,9 @@ def reference() -> str:
         lines += ["", f"## {library}"]
         for name in requests(library):
             arguments = ", ".join(
-                one.name if one.default is inspect.Parameter.empty else f"{one.name}={one.default!r}"
+                one.name
+                if one.default is inspect.Parameter.empty
+                else f"{one.name}={one.default!r}"
                 for one in _signature(name).parameters.values()
                 if one.name not in {option for option, *_ in _OPTIONS}
             )

@@ -126,14 +126,20 @@ def _load_safetensors(
     return {name: one.freeze() for name, one in made.items()} if freeze else made
 
 
-def _safetensors_header(path: str, length: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
+def _safetensors_header(
+    path: str, length: bytes, file: Any, size: int
+) -> tuple[dict[str, Any], int]:
     count = int.from_bytes(length, "little")
     if len(length) < 8 or count > size - 8:
-        raise ValueError(f"load: {path} is no safetensors file: its header has {count} bytes of {size}")
+        raise ValueError(
+            f"load: {path} is no safetensors file: its header has {count} bytes of {size}"
+        )
     try:
         header = json.loads(file.read(count))
     except ValueError as why:
-        raise ValueError(f"load: {path} is no safetensors file: its header is no JSON ({why})") from None
+        raise ValueError(
+            f"load: {path} is no safetensors file: its header is no JSON ({why})"
+        ) from None
     if not isinstance(header, dict):
         raise ValueError(f"load: {path} is no safetensors file: its header is no object")
     return header, 8 + count

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def as_completed(futures: Iterable[Future[Any]], timeout: float | None = None) -> Iterator[Future[Any]]:
+def as_completed(
+    futures: Iterable[Future[Any]], timeout: float | None = None
+) -> Iterator[Future[Any]]:
     """Yields the futures as they become ready. Raises TimeoutError after timeout seconds."""
     arrivals = _Arrivals()
     waiting = 0
@@ -30,4 +32,6 @@ def as_completed(futures: Iterable[Future[Any]], timeout: float | None = None) -
 def gather(*futures: Future[Any], timeout: float | None = None) -> list[Any]:
     """Waits for all and returns their results in order. Raises the first failure, in that order."""
     end = None if timeout is None else time.monotonic() + timeout
-    return [one.result(None if end is None else max(0.0, end - time.monotonic())) for one in futures]
+    return [
+        one.result(None if end is None else max(0.0, end - time.monotonic())) for one in futures
+    ]
