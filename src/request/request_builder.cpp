@@ -109,9 +109,9 @@ class fields_under_way {
     return table_->fields[static_cast<std::size_t>(named(name) - table_->details.data())].offset;
   }
 
-  /// The type, for good.
-  [[nodiscard]] value_type finish(std::string_view name) && {
-    description_table& t = *table_.release();  // never destroyed, as any table
+  /// The type of these fields. It is there until this ends, unless it is kept.
+  [[nodiscard]] value_type finish(std::string_view name) {
+    description_table& t = *table_;
     t.name = name;
     t.bytes = (bytes_ + alignment - 1) / alignment * alignment;
     auto* const defaults = static_cast<std::byte*>(::operator new(std::max(t.bytes, alignment)));
@@ -131,6 +131,18 @@ class fields_under_way {
             .construct = &construct,
             .destroy = &destroy,
             .fields = &t};
+  }
+  /// For good, as any table.
+  void keep() noexcept { (void)table_.release(); }
+
+  fields_under_way() = default;
+  fields_under_way(const fields_under_way&) = delete;
+  fields_under_way& operator=(const fields_under_way&) = delete;
+  ~fields_under_way() {
+    if (!table_ || table_->defaults == nullptr) return;
+    void* const defaults = const_cast<void*>(table_->defaults);
+    destroy(table_.get(), defaults);
+    ::operator delete(defaults);
   }
 
  private:
@@ -283,11 +295,13 @@ result<const request_type*> request_builder::make() {
   }
   if (parts_->failure) return *parts_->failure;
   auto made = std::make_unique<request_type>();
-  static_cast<value_type&>(*made) = std::move(parts_->fields).finish(parts_->name);
+  static_cast<value_type&>(*made) = parts_->fields.finish(parts_->name);
   made->name = made->fields->name;
   made->reply_name = "nothing";
+  std::unique_ptr<value_type> reply;
   if (!parts_->reply.empty()) {
-    made->described_reply = new value_type(std::move(parts_->reply).finish({}));
+    reply = std::make_unique<value_type>(parts_->reply.finish({}));
+    made->described_reply = reply.get();
     made->reply_name = "struct";
   }
   made->id = detail::id_of(*made);
@@ -299,7 +313,11 @@ result<const request_type*> request_builder::make() {
     return *parts_->failure;
   }
   detail::add_to_catalogue(*made);
-  return made.release();  // there for good, as the catalogue is
+  // There for good, as the catalogue is.
+  parts_->fields.keep();
+  if (reply) parts_->reply.keep();
+  (void)reply.release();
+  return made.release();
 }
 
 }  // namespace troupe
