@@ -1,9 +1,8 @@
 // Actors written in Python, in the same tree as all others: the runtime supervises, times and
 // delivers; Python has the handlers. What a handler is and how it runs is in troupe/actors.py.
-#include "actor.hpp"
-
 #include "answer.hpp"
 #include "binding.hpp"
+#include "device_handle.hpp"
 #include "future.hpp"
 
 #include <troupe/core/actor.hpp>

@@ -3,6 +3,8 @@
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 
+#include <nanobind/nanobind.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,5 +29,12 @@ struct device_handle {
   troupe::device device;
 };
 using device_ref = std::shared_ptr<device_handle>;
+
+/// The Python object for a device; device.cpp.
+[[nodiscard]] nanobind::object make_device(const device_ref& handle);
+/// Spawns a top-level actor; `make` is called with the actor's context for each incarnation, and
+/// answers the Python object. `options`: the keywords of `troupe.System.spawn`; actor.cpp.
+[[nodiscard]] nanobind::object spawn_at_root(const system_ref& system, nanobind::handle make,
+                                             nanobind::handle options);
 
 }  // namespace troupe::python

@@ -1,4 +1,3 @@
-#include "actor.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 
@@ -15,8 +14,6 @@
 #include <vector>
 
 namespace troupe::python {
-
-nb::object make_device(const device_ref& handle);  // device.cpp
 
 namespace {
 
