@@ -5,6 +5,7 @@
 #include <troupe/plugin/plugin_requests.hpp>
 #include <troupe/request/catalogue.hpp>
 
+#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -33,6 +34,12 @@ void add_catalogue(nb::module_& m) {
     const request_type* const one = request_named(name);
     if (one == nullptr) throw nb::key_error(name.c_str());
     return page_of(*one);
+  });
+  m.def("_library_file", [] {
+    // Beside it lie its worker, its plugins and the program `troupe`, wherever that is.
+    Dl_info about{};
+    ::dladdr(reinterpret_cast<const void*>(&libraries), &about);
+    return std::string(about.dli_fname);
   });
   m.def("_python_name", &python_name);
   m.def("_dtype_name", [](nb::handle type) { return std::string(to_string(dtype_from(type))); });

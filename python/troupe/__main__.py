@@ -6,16 +6,12 @@ import os
 import pathlib
 import sys
 
-from . import _core
-
-HERE = pathlib.Path(_core.__file__).parent
+from ._core import _library_file
 
 
 def run_installed(arguments: list[str]) -> None:
     """Goes on as the program `troupe` of the installation."""
-    program = HERE / "bin" / "troupe"
-    if not program.exists():
-        program = HERE.parent.parent / "bin" / "troupe"  # a build folder
+    program = pathlib.Path(_library_file()).resolve().parent.parent / "bin" / "troupe"
     os.execv(program, [str(program), *arguments])
 
 
