@@ -44,6 +44,7 @@ class output_allocator {
     }
     choose_orders(made);
     std::vector<std::size_t> offsets;
+    offsets.reserve(made.size());
     for (const std::size_t i : made)
       offsets.push_back(t_.fields[i].offset);
     return offsets;

@@ -133,7 +133,7 @@ class fields_under_way {
             .fields = &t};
   }
   /// For good, as any table.
-  void keep() noexcept { (void)table_.release(); }
+  void keep() noexcept { [[maybe_unused]] const auto* const kept = table_.release(); }
 
   fields_under_way() = default;
   fields_under_way(const fields_under_way&) = delete;
@@ -298,9 +298,9 @@ result<const request_type*> request_builder::make() {
   static_cast<value_type&>(*made) = parts_->fields.finish(parts_->name);
   made->name = made->fields->name;
   made->reply_name = "nothing";
-  std::unique_ptr<value_type> reply;
+  auto reply = std::make_unique<value_type>();
   if (!parts_->reply.empty()) {
-    reply = std::make_unique<value_type>(parts_->reply.finish({}));
+    *reply = parts_->reply.finish({});
     made->described_reply = reply.get();
     made->reply_name = "struct";
   }
@@ -315,8 +315,10 @@ result<const request_type*> request_builder::make() {
   detail::add_to_catalogue(*made);
   // There for good, as the catalogue is.
   parts_->fields.keep();
-  if (reply) parts_->reply.keep();
-  (void)reply.release();
+  if (made->described_reply != nullptr) {
+    parts_->reply.keep();
+    made->described_reply = reply.release();
+  }
   return made.release();
 }
 
