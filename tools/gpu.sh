@@ -359,7 +359,7 @@ gpu_test_device() {
 # The same tests as here, by the Python of that machine, beside whatever torch and CuPy it has. Its
 # extension module is built there: it is one Python's.
 gpu_test_python() {
-  local package=$root/build/gpu-python python=${TROUPE_PYTHON:-python3}
+  local package=$root/build/gpu-python python=${PYTHON:-python3}
   if ! "$python" -c 'import nanobind, numpy, pytest' 2>/dev/null; then
     say "python: left out, $python has no nanobind, NumPy or pytest"
     return

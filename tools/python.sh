@@ -8,17 +8,11 @@
 packages_python=(python3-dev python3-venv)
 python_env=$root/build/python-env
 
-# The environment's interpreter. On a machine that has what is needed, the machine's own.
-python_of() {
-  if [[ -n ${TROUPE_PYTHON:-} ]]; then
-    printf '%s\n' "$TROUPE_PYTHON"
-  else
-    printf '%s\n' "$python_env/bin/python"
-  fi
-}
+# The interpreter: the environment's, or $PYTHON, which has to have all packages already.
+python_of() { printf '%s\n' "${PYTHON:-$python_env/bin/python}"; }
 
 prepare_python() {
-  [[ -z ${TROUPE_PYTHON:-} ]] || return 0
+  [[ -z ${PYTHON:-} ]] || return 0
   need "${packages_python[@]}"
   local stamp=$python_env/requirements.txt
   cmp -s "$root/python/requirements.txt" "$stamp" && return 0

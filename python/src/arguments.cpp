@@ -6,16 +6,10 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <array>
 #include <complex>
 
 namespace troupe::python {
 namespace {
-
-// Python's keywords that are names of fields in C++ anywhere, or could be.
-constexpr std::array keywords{"in",    "from",   "is",     "as",   "not",   "or",    "and",
-                              "if",    "lambda", "with",   "pass", "class", "def",   "global",
-                              "yield", "del",    "import", "None", "True",  "False", "raise"};
 
 std::string short_text(nb::handle value) {
   std::string text = nb::cast<std::string>(nb::repr(value));
@@ -71,7 +65,7 @@ std::optional<scalar> scalar_from(nb::handle value) {
 std::string python_name(std::string_view field) {
   std::string name(field);
   std::ranges::replace(name, '.', '_');
-  if (std::ranges::find(keywords, name) != keywords.end()) name += '_';
+  if (nb::cast<bool>(nb::module_::import_("keyword").attr("iskeyword")(name))) name += '_';
   return name;
 }
 

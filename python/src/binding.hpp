@@ -6,7 +6,10 @@
 #include <nanobind/nanobind.h>
 
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <optional>
+#include <span>
 #include <utility>
 
 /// What every part of the binding uses. Functions hold the GIL unless they say otherwise.
@@ -43,6 +46,40 @@ auto without_gil(F&& f) {
   return std::chrono::nanoseconds(
       static_cast<std::int64_t>(std::min(std::max(*seconds, 0.0), most) * 1e9));
 }
+
+/// Calls `f` from a slot of Python's C API, through which no exception of C++ passes: null, and the
+/// Python exception is set.
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const nb::builtin_exception& e) {
+    PyErr_SetString(e.type() == nb::exception_type::type_error ? PyExc_TypeError : PyExc_ValueError,
+                    e.what());
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+/// The bytes of an object with the buffer protocol, held while this lives.
+class held_buffer {
+ public:
+  held_buffer(nb::handle source, int flags) {
+    if (PyObject_GetBuffer(source.ptr(), &buffer_, flags) != 0) throw nb::python_error();
+  }
+  held_buffer(const held_buffer&) = delete;
+  held_buffer& operator=(const held_buffer&) = delete;
+  ~held_buffer() { PyBuffer_Release(&buffer_); }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
+    return {static_cast<std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
+  }
+
+ private:
+  Py_buffer buffer_{};
+};
 
 // Each adds its classes to the module.
 void add_tensor(nb::module_& m);

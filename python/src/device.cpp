@@ -74,43 +74,33 @@ py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool
           d.handle};
 }
 
-// The bytes of an object with the buffer protocol, for as long as a copy takes.
-struct copy_source {
-  explicit copy_source(nb::handle source, int flags) {
-    if (PyObject_GetBuffer(source.ptr(), &buffer, flags) != 0) throw nb::python_error();
+// A buffer that a future can keep for as long as a copy takes.
+struct kept_buffer {
+  kept_buffer(nb::handle source, int flags) : buffer(new held_buffer(source, flags)) {
+    object = nb::capsule(buffer, [](void* p) noexcept { delete static_cast<held_buffer*>(p); });
   }
-  copy_source(const copy_source&) = delete;
-  copy_source& operator=(const copy_source&) = delete;
-  ~copy_source() { PyBuffer_Release(&buffer); }
-  Py_buffer buffer{};
+  held_buffer* buffer;  // the object's
+  nb::object object;
 };
-nb::object held(nb::handle source, int flags, Py_buffer*& buffer) {
-  auto* const made = new copy_source(source, flags);
-  buffer = &made->buffer;
-  return nb::capsule(made, [](void* p) noexcept { delete static_cast<copy_source*>(p); });
-}
 
 nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, const py_tensor& to) {
   release_kept();
-  Py_buffer* buffer = nullptr;
-  nb::object kept = held(bytes, PyBUF_SIMPLE, buffer);
+  kept_buffer from(bytes, PyBUF_SIMPLE);
   const dtype t = dtype_from(type);
-  const std::span from(static_cast<const std::byte*>(buffer->buf),
-                       static_cast<std::size_t>(buffer->len));
-  py_future made(without_gil([&] { return d->copy_in(t, from, to.view); }), nb::cast(to));
-  made.keep(std::move(kept));
+  py_future made(without_gil([&] { return d->copy_in(t, from.buffer->bytes(), to.view); }),
+                 nb::cast(to));
+  made.keep(std::move(from.object));
   return nb::cast(std::move(made));
 }
 
 nb::object copy_out(const py_device& d, const py_tensor& from, nb::handle bytes, nb::handle type,
                     nb::object array) {
   release_kept();
-  Py_buffer* buffer = nullptr;
-  nb::object kept = held(bytes, PyBUF_WRITABLE, buffer);
+  kept_buffer to(bytes, PyBUF_WRITABLE);
   const dtype t = dtype_from(type);
-  const std::span to(static_cast<std::byte*>(buffer->buf), static_cast<std::size_t>(buffer->len));
-  py_future made(without_gil([&] { return d->copy_out(from.view, t, to); }), std::move(array));
-  made.keep(std::move(kept));
+  py_future made(without_gil([&] { return d->copy_out(from.view, t, to.buffer->bytes()); }),
+                 std::move(array));
+  made.keep(std::move(to.object));
   return nb::cast(std::move(made));
 }
 

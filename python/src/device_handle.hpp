@@ -9,15 +9,39 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace troupe::python {
 
 /// A system and what ends with it. Destroyed without the GIL, because its threads may wait for it.
-struct system_handle {
+class system_handle {
+ public:
   explicit system_handle(const system_config& config) : system(config) {}
+
   troupe::system system;
-  std::mutex mutex;  // guards the devices
-  std::map<std::int32_t, troupe::device> devices;
+
+  // The devices that were made. Nothing that may let go of the GIL happens under the lock.
+  [[nodiscard]] std::optional<troupe::device> find(std::int32_t ordinal) {
+    const std::lock_guard lock(mutex_);
+    const auto there = devices_.find(ordinal);
+    return there == devices_.end() ? std::nullopt : std::optional(there->second);
+  }
+  void keep(std::int32_t ordinal, const troupe::device& one) {
+    const std::lock_guard lock(mutex_);
+    devices_.insert_or_assign(ordinal, one);
+  }
+  [[nodiscard]] std::vector<troupe::device> all() {
+    const std::lock_guard lock(mutex_);
+    std::vector<troupe::device> copies;
+    for (const auto& [ordinal, one] : devices_)
+      copies.push_back(one);
+    return copies;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int32_t, troupe::device> devices_;
 };
 using system_ref = std::shared_ptr<system_handle>;
 [[nodiscard]] system_ref make_system(const system_config& config);

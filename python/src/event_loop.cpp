@@ -14,7 +14,6 @@ namespace {
 struct names {
   PyObject* done = PyUnicode_InternFromString("done");
   PyObject* set_result = PyUnicode_InternFromString("set_result");
-  PyObject* attribute = PyUnicode_InternFromString("_troupe_event_loop");
 };
 const names& interned() {
   static const names& all = *new names;

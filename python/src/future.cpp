@@ -144,19 +144,6 @@ class arrivals {
   std::shared_ptr<ready_queue> queue_ = std::make_shared<ready_queue>();
 };
 
-// Exceptions of C++ do not pass through Python's slots.
-template <class F>
-PyObject* guarded(F&& f) noexcept {
-  try {
-    return f();
-  } catch (nb::python_error& e) {
-    e.restore();
-  } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  }
-  return nullptr;
-}
-
 PyObject* await_slot(PyObject* self) {
   return guarded([&] {
     py_future& of = *nb::inst_ptr<py_future>(self);

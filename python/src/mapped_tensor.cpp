@@ -13,8 +13,6 @@
 namespace troupe::python {
 namespace {
 
-// ---------------------------------------------------------------------
-
 using any_array = nb::ndarray<>;
 
 any_array array_of(void* address, const any_tensor& view, nb::handle owner, int device_type,

@@ -126,25 +126,9 @@ struct operation_object {
   PyObject_HEAD  //
       vectorcallfunc vectorcall;
   operation* of;
-  PyObject* dict;  ///< documentation, once somebody asked for it
 };
 
 operation& of(PyObject* self) noexcept { return *reinterpret_cast<operation_object*>(self)->of; }
-
-template <class F>
-PyObject* guarded(F&& f) noexcept {
-  try {
-    return f();
-  } catch (nb::python_error& e) {
-    e.restore();
-  } catch (const nb::builtin_exception& e) {
-    PyErr_SetString(e.type() == nb::exception_type::type_error ? PyExc_TypeError : PyExc_ValueError,
-                    e.what());
-  } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  }
-  return nullptr;
-}
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
@@ -162,7 +146,6 @@ void destroy(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   auto* const object = reinterpret_cast<operation_object*>(self);
   operation* const dead = object->of;
-  Py_XDECREF(object->dict);
   delete dead;
   type->tp_free(self);
   Py_DECREF(type);
@@ -208,7 +191,6 @@ PyGetSetDef properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(operation_object, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(operation_object, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
@@ -230,7 +212,6 @@ nb::object make_operation(const device_ref& device, const library_actor& actor,
   if (made == nullptr) throw nb::python_error();
   made->vectorcall = &vectorcall;
   made->of = new operation{device, actor, &type, &setter};
-  made->dict = nullptr;
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 

@@ -140,24 +140,22 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
   };
   if (nb::len(options) == 0) {
     // One that there is, whatever it was made with.
-    const std::lock_guard lock(system.mutex);
-    if (const auto there = system.devices.find(ordinal); there != system.devices.end()) {
-      return make_device(std::make_shared<device_handle>(s.handle, there->second));
+    if (const auto there = system.find(ordinal)) {
+      return make_device(std::make_shared<device_handle>(s.handle, *there));
     }
   }
   const device_config config = config_from(options);
   for (const std::string& plugin : config.plugins)
     value_of(load_plugin_requests(plugin));
   device made = make([&] { return system.system.device(ordinal, config); });
-  const std::lock_guard lock(system.mutex);
-  system.devices.insert_or_assign(ordinal, made);
+  system.keep(ordinal, made);
   return make_device(std::make_shared<device_handle>(s.handle, made));
 }
 
 void close(const system_ref& handle, double timeout) {
   if (!handle) return;
   without_gil([&] {
-    for (auto& [ordinal, one] : handle->devices)
+    for (device& one : handle->all())
       one.stop();
     (void)handle->system.shutdown(*duration_of(timeout)).get_result();
   });
@@ -195,13 +193,13 @@ void add_system(nb::module_& m) {
             }
           },
           nb::arg("threads") = 0)
-      .def("device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
-           "The device with this number; made if there is none, on the GPU with that number if "
-           "there\n"
-           "is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
-           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-           "memory_limit_bytes, standby, plugins (paths), libraries, lanes, run_limit and other\n"
-           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
+      .def(
+          "device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
+          "The device with this number; made if there is none: on the GPU with that number if\n"
+          "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
+          "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
+          "memory_limit_bytes, standby, plugins (paths), libraries, lanes, run_limit and other\n"
+          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
       .def(
           "close",
           [](py_system& s, double timeout) {
@@ -224,7 +222,9 @@ void add_system(nb::module_& m) {
       });
 
   m.def("_close_all", [] {
-    for (const auto& one : all_systems())
+    // Others may make and drop systems while one ends.
+    const auto all = all_systems();
+    for (const auto& one : all)
       close(one.lock(), 1.0);
   });
   m.attr("__version__") = nb::str(library_version.data(), library_version.size());

@@ -121,23 +121,6 @@ new_array make_array(const any_tensor& view) {
   return {made[0], made[1]};
 }
 
-// The bytes of an object with the buffer protocol, held while this lives.
-class held_buffer {
- public:
-  held_buffer(nb::handle source, int flags) {
-    if (PyObject_GetBuffer(source.ptr(), &buffer_, flags) != 0) throw nb::python_error();
-  }
-  held_buffer(const held_buffer&) = delete;
-  held_buffer& operator=(const held_buffer&) = delete;
-  ~held_buffer() { PyBuffer_Release(&buffer_); }
-  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
-    return {static_cast<std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
-  }
-
- private:
-  Py_buffer buffer_{};
-};
-
 nb::object to_numpy(py_tensor& t) {
   const new_array made = make_array(t.view);
   const held_buffer target(made.bytes, PyBUF_WRITABLE);
@@ -275,7 +258,8 @@ void add_tensor(nb::module_& m) {
           [](nb::handle self, nb::handle dtype, nb::handle copy) {
             if (copy.is(Py_False)) {
               throw nb::value_error(
-                  "the elements are in a device's memory and have to be copied; map() shows them "
+                  "the elements are in a device's memory and have to be copied; mapped() shows "
+                  "them "
                   "in place");
             }
             nb::object made = to_numpy(*nb::inst_ptr<py_tensor>(self));

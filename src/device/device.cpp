@@ -43,6 +43,7 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
 }
 future<any_reply> library_actor::ask(const any_request& r, const request_options& options,
                                      request_handle& sent) const {
+  sent = {};
   promise<any_reply> source(detail::driver_of(*core_));
   future<any_reply> answer = source.get_future();
   const auto placed = core_->send_held(

@@ -200,6 +200,15 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   flag.set();
   EXPECT_TRUE(held.get_result());
   EXPECT_EQ(gpu_.library("test").ask(sum{.input = t}).get(), 0.0);
+  // A refused request is not sent, and leaves nothing to cancel, not even what was sent before.
+  shared_flag later(gpu_);
+  auto held_again = gpu_.library("test").ask(hold{.flag = later.tensor()});
+  auto waiting = gpu_.library("test").ask(fill, {}, sent);
+  EXPECT_FALSE(gpu_.library("test").ask(any_request(fill.type()), {}, sent).get_result());
+  sent.cancel();
+  later.set();
+  EXPECT_TRUE(held_again.get_result());
+  EXPECT_TRUE(waiting.get_result());
   // What has ended, and whose slot others have had since, is nobody's.
   EXPECT_TRUE(gpu_.library("test").ask(fill, {}, sent).get_result());
   const request_handle ended = sent;

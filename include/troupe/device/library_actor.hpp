@@ -119,7 +119,7 @@ class TROUPE_EXPORT library_actor {
   [[nodiscard]] future<any_reply> ask(const any_request& r,
                                       const request_options& options = {}) const;
   result<void> tell(const any_request& r, const request_options& options = {}) const;
-  /// Also sets `sent`, by which the request can be cancelled.
+  /// Also sets `sent`, by which the request can be cancelled; to nothing if it is refused.
   [[nodiscard]] future<any_reply> ask(const any_request& r, const request_options& options,
                                       request_handle& sent) const;
 
