@@ -206,6 +206,11 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   auto waiting = gpu_.library("test").ask(fill, {}, sent);
   EXPECT_FALSE(gpu_.library("test").ask(any_request(fill.type()), {}, sent).get_result());
   sent.cancel();
+  // Cancellations are looked at in order: after this one, that one has been.
+  request_handle last;
+  auto cancelled = gpu_.library("test").ask(fill, {}, last);
+  last.cancel();
+  EXPECT_FALSE(cancelled.get_result());
   later.set();
   EXPECT_TRUE(held_again.get_result());
   EXPECT_TRUE(waiting.get_result());

@@ -31,7 +31,7 @@ class outbox {
   /// Relaxed, see `wire::lane_mark`. The request may have been revoked just now: the program's look
   /// at this and its word cross, and a fence for each request would cost more than all else here.
   void started(const job& j) noexcept {
-    heap_.release(j.slot);  // the slot's last reply was copied, else it were not used again
+    heap_.release(j.slot);  // the slot is used again, so the program has copied its last reply
     segment_->lanes[j.lane].started.store(j.place, std::memory_order_relaxed);
   }
 
