@@ -30,6 +30,7 @@ std::string shown(const py_tensor& t) {
               : ", device=" + std::to_string(t.device->device.ordinal());
   if (t.view.frozen()) text += ", frozen";
   if (t.view.released()) text += ", released";
+  if (t.device && !t.device->device.tainted_by(t.view).empty()) text += ", tainted";
   return text + ")";
 }
 

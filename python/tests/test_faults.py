@@ -52,9 +52,11 @@ def test_an_undefined_result_is_not_read(gpu):
     y = gpu.zeros(100)
     with pytest.raises(troupe.DeviceFault):
         gpu.fault.inject(what="abort", output=y).result()
+    assert "tainted" in repr(y) and "tainted" not in repr(gpu.zeros(100))
     with pytest.raises(troupe.TaintedBuffer):
         y.numpy()
     gpu.memory.fill(to=y, value=1).result()
+    assert "tainted" not in repr(y)
     np.testing.assert_array_equal(y.numpy(), 1)
     gpu.forgive_all()
 

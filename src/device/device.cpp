@@ -265,6 +265,13 @@ void device::release(const any_tensor& t) {
   if (t.buffer()) t.buffer()->state.fetch_or(buffer_released, std::memory_order_acq_rel);
 }
 
+std::string device::tainted_by(const any_tensor& t) const {
+  const detail::buffer_ref& buffer = t.buffer();
+  const bool ours =
+      buffer && (buffer->owner == &core_->memory() || buffer->owner == &core_->host_memory());
+  return ours ? core_->tainted_by(t) : std::string();
+}
+
 void device::trim() { core_->memory().trim(); }
 
 library_actor device::library(std::string_view name) const {

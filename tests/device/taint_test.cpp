@@ -46,6 +46,8 @@ TEST_P(Taint, KilledWorkersUpdateIsAbortedAndItsOutputTainted) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, errc::tainted_buffer);
   EXPECT_NE(read.error().message.find("test.hold"), std::string::npos) << read.error().message;
+  EXPECT_NE(gpu.tainted_by(output).find("test.hold"), std::string::npos) << gpu.tainted_by(output);
+  EXPECT_EQ(gpu.tainted_by(untouched), "");
   EXPECT_EQ(gpu.ask(sum{.input = untouched}).get(), 0.0);
 
   const std::vector<float> fresh(8, 3.0F);

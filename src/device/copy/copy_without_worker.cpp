@@ -21,15 +21,10 @@ std::optional<error> unreadable(device_core& core, const any_tensor& t) {
     return error{.code = errc::foreign_buffer,
                  .message = "from is not in memory that this device handed out"};
   }
-  memory_pool& pool = on_device ? core.memory() : core.host_memory();
   if ((buffer->state.load(std::memory_order_acquire) & buffer_released) != 0) {
     return error{.code = errc::stale_buffer, .message = "from is stale: it was released"};
   }
-  const any_tensor::byte_range reach = t.reach();
-  const std::int64_t first = t.address() - buffer->address;
-  const std::string culprit = pool.taints().undefined_for(
-      {.device = &core.memory()}, *buffer.get(), static_cast<std::uint64_t>(first + reach.begin),
-      static_cast<std::uint64_t>(first + reach.end));
+  const std::string culprit = core.tainted_by(t);
   if (culprit.empty()) return std::nullopt;
   return error{.code = errc::tainted_buffer,
                .message = fmt::format(

@@ -347,6 +347,16 @@ future<void> device_core::thaw(detail::buffer_ref buffer) {
   });
 }
 
+std::string device_core::tainted_by(const any_tensor& t) {
+  const detail::buffer_ref& buffer = t.buffer();
+  memory_pool& pool = buffer->owner == &memory() ? memory() : host_memory();
+  const any_tensor::byte_range reach = t.reach();
+  const std::int64_t first = t.address() - buffer->address;
+  return pool.taints().undefined_for({.device = &memory()}, *buffer.get(),
+                                     static_cast<std::uint64_t>(first + reach.begin),
+                                     static_cast<std::uint64_t>(first + reach.end));
+}
+
 device_statistics device_core::statistics() const {
   const auto& totals = completions_->totals();
   device_statistics s;

@@ -137,6 +137,9 @@ class device_core {
   [[nodiscard]] reactor& completions() noexcept { return *completions_; }
   [[nodiscard]] memory_pool& memory() noexcept { return *device_memory_; }
   [[nodiscard]] memory_pool& host_memory() noexcept { return *host_memory_; }
+  /// The request that left part of the tensor undefined, as far as what was sent before does not
+  /// overwrite that part; empty if there is none. Precondition: the memory is of this device.
+  [[nodiscard]] std::string tainted_by(const any_tensor& t);
   [[nodiscard]] copy_pool& copiers() noexcept { return *copiers_; }
   [[nodiscard]] const device_config& config() const noexcept { return config_; }
   [[nodiscard]] std::uint32_t mailbox_capacity() const noexcept { return requests_->capacity(); }
