@@ -70,13 +70,26 @@ function(troupe_add_companions target)
   endforeach()
 endfunction()
 
-# troupe_use_precompiled(<target>…): what is compiled in tests/, where most include the same headers.
-function(troupe_use_precompiled)
-  if(NOT TARGET tests_precompiled)
+# troupe_precompile(<name> <header> [LINK <target>…]): precompiled headers for targets that include
+# much the same. Sources still include what they use: `./dev check` compiles without them.
+function(troupe_precompile name header)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE troupe_flags ${arg_LINK})
+  target_precompile_headers(${name} PRIVATE ${header})
+endfunction()
+
+# troupe_use_precompiled(<precompiled> <target>…): those that troupe_precompile has made.
+function(troupe_use_precompiled precompiled)
+  if(NOT TARGET ${precompiled})
     return()
   endif()
   foreach(target IN LISTS ARGN)
-    target_precompile_headers(${target} REUSE_FROM tests_precompiled)
+    target_precompile_headers(${target} REUSE_FROM ${precompiled})
     # ccache has to see which one it is. GCC 12 warns of its own strings in a precompiled header.
     target_compile_options(
       ${target}
@@ -100,7 +113,7 @@ function(troupe_test name)
     target_link_libraries(${name} PRIVATE troupe)
     troupe_add_companions(${name})
   endif()
-  troupe_use_precompiled(${name})
+  troupe_use_precompiled(tests_precompiled ${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TROUPE_TEST_SECONDS})
 endfunction()

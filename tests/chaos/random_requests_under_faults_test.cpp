@@ -1,6 +1,6 @@
 // Requests of every type, valid and invalid, drawn from their descriptions, under faults: each is
-// answered once, by success or by an error that is promised. CHAOS_SECONDS and CHAOS_SEED say for how
-// long and from where.
+// answered once, by success or by an error that is promised. CHAOS_SECONDS and CHAOS_SEED say for
+// how long and from where.
 #include "random_requests.hpp"
 #include "request/built_in_requests.hpp"
 
@@ -36,16 +36,18 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// Memory of the device for a view, defined.
+any_tensor zeros(device& gpu, dtype type, const shape& extents, memory_space space) {
+  return space == memory_space::host ? gpu.allocate_host(type, extents).value()
+                                     : gpu.allocate(type, extents, initial::zero).value();
+}
+// Memory of the device for a view; without strides, packed.
 any_tensor allocated(device& gpu, dtype type, const shape& extents,
                      std::span<const std::int64_t> strides, memory_space space) {
+  if (strides.empty()) return zeros(gpu, type, extents, space);
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < strides.size(); ++d)
     elements += std::max<std::int64_t>(extents[static_cast<int>(d)] - 1, 0) * strides[d];
-  const any_tensor all = space == memory_space::host
-                             ? gpu.allocate_host(type, {elements}).value()
-                             : gpu.allocate(type, {elements}, initial::zero).value();
-  return all.as_strided(extents, strides).value();
+  return zeros(gpu, type, {elements}, space).as_strided(extents, strides).value();
 }
 
 bool is_promised(const error& e) {
@@ -120,10 +122,9 @@ class RandomRequests : public testing::Test {
 TEST_F(RandomRequests, AreAllAnswered) {
   const std::uint64_t seed = setting("CHAOS_SEED", 1);
   const auto end = clock::now() + std::chrono::seconds(setting("CHAOS_SECONDS", 4));
-  random_requests draw(seed, [this](dtype type, const shape& extents,
-                                    std::span<const std::int64_t> strides, memory_space space) {
-    return allocated(gpu_, type, extents, strides, space);
-  });
+  random_requests draw(
+      seed, [this](dtype type, const shape& extents, std::span<const std::int64_t> strides,
+                   memory_space space) { return allocated(gpu_, type, extents, strides, space); });
   while (clock::now() < end && !HasFailure()) {
     const std::size_t first = draw.generator()() % requests_in_a_round;
     for (std::size_t i = 0; i < requests_in_a_round; ++i) {

@@ -109,6 +109,13 @@ void scene::before(const request_type& type, void* request) {
   roles_.clear();
   for (const operand_field& f : fields)
     roles_.push_back({f.name, *f.view, f.what});
+  // Of two lists, one view may be in both: what is read there is also written.
+  for (role& one : roles_) {
+    for (role& other : roles_) {
+      if (&one == &other || one.what != access::read || other.what == access::read) continue;
+      if (one.view.same_view(other.view)) one.what = other.what = access::update;
+    }
+  }
 
   for (const test_tensor& t : tensors_) {
     for (const role& r : roles_) {

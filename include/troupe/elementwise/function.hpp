@@ -1,0 +1,128 @@
+#pragma once
+
+#include <troupe/elementwise/value.hpp>
+#include <troupe/request/description.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::elementwise {
+
+/// What a function gives for an output: a number, or the two parts of a complex one.
+struct result_value {
+  result_value(value number) : real(std::move(number)) {}
+  result_value(complex_value number)
+      : real(std::move(number.real)), imaginary(std::move(number.imaginary)) {}
+
+  value real;
+  std::optional<value> imaginary{};
+};
+
+/// One instruction of a program. Instructions are numbered; operands that are values are numbers of
+/// earlier instructions.
+struct instruction {
+  opcode op{};
+  std::uint16_t a = 0;
+  std::uint16_t b = 0;
+  std::uint16_t c = 0;
+
+  friend bool operator==(const instruction&, const instruction&) = default;
+};
+
+/// A function of the elements of some tensors: a small program, as a value. It is built once from
+/// expressions, sent with each request that uses it, and compiled by the worker.
+///
+///     const auto f = function::of(2, [](auto x) { return silu(x[0] + x[1]); });
+///
+/// A function has no types of its own: it computes in the types of the tensors that it is used
+/// with. f16, bf16, e4m3, e5m2 and c64 compute in f32, f64 and c128 in f64, integers in i64 (u64
+/// modulo 2^64), booleans as booleans. Two types have as common type the later of boolean, i64,
+/// f32, f64. A constant takes the type of the other operand; a real constant beside an integer
+/// makes it f32. Results are rounded once, when they are stored.
+///
+/// As a number, a complex input is its real part; an imaginary part that a complex output does not
+/// get is 0.
+///
+/// Equal functions have equal programs: common subexpressions are merged, operations on constants
+/// carried out (in f64), and operands that commute sorted. Constants are kept beside the program,
+/// so that functions that differ in them share one compiled kernel.
+class TROUPE_EXPORT function {
+ public:
+  static constexpr std::size_t most_instructions = 256;
+  static constexpr std::size_t most_constants = 64;
+  static constexpr int most_inputs = 16;
+  static constexpr int most_outputs = 8;
+
+  /// Does nothing: no inputs and no outputs.
+  function() = default;
+
+  /// Calls `f` once with the inputs, a `std::span<const value>` of length `inputs`. It returns a
+  /// value, a `complex_value`, or a vector of `result_value` for several outputs. Throws `failure`
+  /// (`errc::invalid_argument`) for more inputs, outputs, constants or instructions than there may
+  /// be.
+  template <class F>
+  [[nodiscard]] static function of(int inputs, F&& f) {
+    const building now(inputs);
+    auto made = std::forward<F>(f)(now.inputs());
+    if constexpr (std::is_convertible_v<decltype(made), std::vector<result_value>>) {
+      return now.finish(made);
+    } else {
+      return now.finish({result_value(std::move(made))});
+    }
+  }
+
+  /// The partial derivative of an output by an input, as a function of the same inputs. That of
+  /// floor, ceil, trunc, round, sign, casts to integers, comparisons and bit operations is 0; that
+  /// of select, min and max is the chosen operand's (of equal ones, half of each).
+  /// Throws `failure` (`errc::invalid_argument`) if there is no such input or output, if the output
+  /// is complex or depends on a row operation, or without a formula (lgamma, tgamma).
+  [[nodiscard]] function derivative(int input, int output = 0) const;
+
+  [[nodiscard]] int inputs() const noexcept;
+  [[nodiscard]] int outputs() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept {
+    return program_.empty() ? 0 : program_.size() - 1;
+  }
+  [[nodiscard]] instruction at(std::size_t i) const noexcept;
+  [[nodiscard]] std::span<const scalar> constants() const noexcept { return constants_; }
+  /// True if it has row operations, which only `rows` takes.
+  [[nodiscard]] bool has_row_operations() const noexcept;
+  /// "t0 = x0 + x1; y0 = t0 / (exp(-t0) + 1)".
+  [[nodiscard]] std::string to_string() const;
+  friend bool operator==(const function&, const function&) = default;
+
+  /// Its own rules, which a program from elsewhere may break. \errors `invalid_argument`, naming
+  /// the instruction
+  [[nodiscard]] result<void> check() const;
+  static void describe(description<function>& d);
+
+ private:
+  friend class detail::graph;
+  /// The function that this thread builds, until it goes.
+  class TROUPE_EXPORT building {
+   public:
+    explicit building(int inputs);
+    ~building();
+    building(const building&) = delete;
+    building& operator=(const building&) = delete;
+    [[nodiscard]] std::span<const value> inputs() const noexcept { return inputs_; }
+    [[nodiscard]] function finish(const std::vector<result_value>& outputs) const;
+
+   private:
+    std::unique_ptr<detail::graph> graph_;
+    std::vector<value> inputs_;
+  };
+
+  // First the numbers of inputs and outputs, then an instruction each: opcode, a, b, c from the
+  // least significant bits on, of 8, 16, 16 and 16 bits.
+  std::vector<std::int64_t> program_;
+  std::vector<scalar> constants_;
+};
+
+}  // namespace troupe::elementwise

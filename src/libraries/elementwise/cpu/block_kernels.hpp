@@ -1,0 +1,45 @@
+#pragma once
+
+#include "libraries/elementwise/shared/typed_program.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cpu {
+
+/// Computes one instruction for `n` elements. Booleans are bytes.
+using block_kernel = void (*)(std::byte* y, const std::byte* a, const std::byte* b,
+                              const std::byte* c, std::size_t n);
+/// Copies `n` elements to or from memory, where they lie `stride` elements apart; `memory` is at
+/// the part of a complex number that is meant.
+using load_kernel = void (*)(std::byte* y, const std::byte* memory, std::int64_t stride,
+                             std::size_t n);
+using store_kernel = void (*)(std::byte* memory, std::int64_t stride, const std::byte* a,
+                              std::size_t n);
+
+/// What a row operation has found so far.
+struct accumulator {
+  double real = 0;
+  float single = 0;
+  std::int64_t integer = 0;
+  std::int64_t place = -1;  ///< of `row_argmin` and `row_argmax`
+};
+/// Takes `n` elements in, of which the first is number `first` of the row.
+using row_kernel = void (*)(accumulator& sum, const std::byte* a, std::int64_t first,
+                            std::size_t n);
+
+/// The loops for this machine's processor.
+struct block_kernels {
+  block_kernel (*compute)(const elementwise::typed_instruction& one);
+  load_kernel (*load)(dtype type);
+  store_kernel (*store)(dtype type);
+  row_kernel (*accumulate)(const elementwise::typed_instruction& one);
+
+  [[nodiscard]] static const block_kernels& mine() noexcept;
+};
+
+// For processors with AVX2 and FMA, and for all. The results are the same.
+extern const block_kernels avx2_kernels;
+extern const block_kernels plain_kernels;
+
+}  // namespace troupe::cpu

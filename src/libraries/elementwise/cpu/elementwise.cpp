@@ -1,0 +1,60 @@
+#include "libraries/elementwise/cpu/interpreter.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace troupe::cpu {
+namespace {
+
+// Fewer elements for each thread are done sooner by one.
+constexpr std::int64_t elements_per_thread = std::int64_t{1} << 18;
+
+// Shares [0, count) among threads; `share` gets its bounds.
+template <class Share>
+void shared_out(std::int64_t count, std::int64_t elements, Share share) {
+  const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  const std::int64_t threads = std::clamp<std::int64_t>(
+      std::min(elements / elements_per_thread, count), 1, std::max<std::int64_t>(processors, 1));
+  std::vector<std::jthread> others;
+  for (std::int64_t i = 1; i < threads; ++i)
+    others.emplace_back([=] { share(count * i / threads, count * (i + 1) / threads); });
+  share(0, count / threads);
+}
+
+template <class R>
+result<void> run(const R& r, lane_context&) {
+  auto bound = elementwise::bind(r);
+  if (!bound) return std::move(bound).error();
+  if (r.outputs.empty()) return {};
+  const auto over = elementwise::loops::of(bound->over, r.inputs, r.outputs, r.what);
+  // A row may be empty, and still have a sum.
+  if (over.outer_count == 0 || (over.row_count == 0 && bound->over.reduced == 0)) return {};
+  const std::int64_t elements = over.outer_count * over.row_count;
+  if (bound->over.is_map) {
+    // Whole blocks, so that no two threads write to one cache line.
+    const std::int64_t blocks = (over.row_count - 1) / interpreter::block + 1;
+    shared_out(blocks, elements, [&](std::int64_t first, std::int64_t last) {
+      constexpr std::int64_t block = interpreter::block;
+      interpreter(*bound, over, r.what)
+          .run(0, first * block, std::min(last * block, over.row_count));
+    });
+    return {};
+  }
+  shared_out(over.outer_count, elements, [&](std::int64_t first, std::int64_t last) {
+    interpreter rows(*bound, over, r.what);
+    for (std::int64_t row = first; row < last; ++row)
+      rows.run(row, 0, over.row_count);
+  });
+  return {};
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<elementwise::map>(run<elementwise::map>, effort::by_size);
+  table.add<elementwise::rows>(run<elementwise::rows>, effort::by_size);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "libraries/elementwise/cpu/block_kernels.hpp"
+#include "libraries/elementwise/shared/space.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe::cpu {
+
+/// Runs a bound request block by block: each instruction for all elements of a block, before the
+/// next one, so that the loops are the compiler's and values stay in the cache. One thread uses it.
+class interpreter {
+ public:
+  /// Elements of a block.
+  static constexpr std::int64_t block = 1024;
+
+  /// Both must outlive it.
+  interpreter(const elementwise::bound_request& r, const elementwise::loops& over,
+              const elementwise::function& f);
+
+  /// Elements [first, last) of the row with this number. Precondition: the whole row, if the
+  /// program has row operations.
+  void run(std::int64_t row, std::int64_t first, std::int64_t last);
+
+ private:
+  using instruction = elementwise::typed_instruction;
+
+  /// A number of any type.
+  struct alignas(8) cell {
+    std::array<std::byte, 8> bytes{};
+  };
+  /// An instruction of a pass, with where its operands are.
+  struct step {
+    const instruction* what = nullptr;
+    block_kernel compute = nullptr;
+    load_kernel load = nullptr;
+    store_kernel store = nullptr;
+    std::size_t operand = 0;  ///< of what moves to or from memory, and of indices
+    std::byte* y = nullptr;
+    const std::byte* a = nullptr;
+    const std::byte* b = nullptr;
+    const std::byte* c = nullptr;
+  };
+  /// A uniform value that elements use, and where it is repeated.
+  struct repeated_value {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    std::size_t bytes = 0;
+  };
+  struct row_step {
+    row_kernel accumulate = nullptr;
+    const instruction* what = nullptr;
+    const std::byte* a = nullptr;
+    std::byte* y = nullptr;
+  };
+  struct pass_plan {
+    std::vector<repeated_value> repeated;
+    std::vector<step> elements;
+    std::vector<row_step> rows;
+    std::vector<step> uniform;
+  };
+
+  void plan(const elementwise::pass& of, pass_plan& made, const elementwise::function& f);
+  [[nodiscard]] step step_of(std::uint16_t n) const;
+  [[nodiscard]] const std::byte* constant(const instruction& one, const elementwise::function& f);
+  [[nodiscard]] std::byte* new_buffer();
+
+  void run_block(const pass_plan& p, std::int64_t first, std::size_t n);
+  void execute(const step& s, std::int64_t first, std::size_t n);
+  /// Calls `run(offset, stride, count)` for elements that lie at one stride.
+  template <class Run>
+  void for_runs(std::size_t operand, std::int64_t first, std::size_t n, Run run) const;
+  [[nodiscard]] std::byte* address(std::size_t operand, std::uint16_t part) const noexcept;
+
+  const elementwise::bound_request& r_;
+  const elementwise::loops& over_;
+  const block_kernels& kernels_;
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;
+  std::vector<std::byte*> free_;
+  std::vector<cell> cells_;                         // uniform values, by instruction
+  std::vector<std::vector<std::byte*>> constants_;  // by number and type
+  std::vector<pass_plan> passes_;
+  std::vector<std::int64_t> offsets_;  // of the row, by operand, in elements
+};
+
+}  // namespace troupe::cpu

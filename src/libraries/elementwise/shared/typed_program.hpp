@@ -1,0 +1,76 @@
+#pragma once
+
+#include <troupe/elementwise/function.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::elementwise {
+
+/// What a program computes in.
+enum class number : std::uint8_t { boolean, i64, f32, f64 };
+
+/// The type that elements are computed in.
+[[nodiscard]] constexpr number number_of(dtype type) noexcept {
+  if (type == dtype::f64 || type == dtype::c128) return number::f64;
+  if (type == dtype::boolean) return number::boolean;
+  return is_integer(type) ? number::i64 : number::f32;
+}
+
+/// Instructions that only typed programs have.
+inline constexpr auto convert = static_cast<opcode>(200);  ///< a from its type to another
+/// f64 to f32, so that rounding the result to fewer bits rounds only once. Source: S. Boldo,
+/// G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
+/// odd", 2008.
+inline constexpr auto round_to_odd = static_cast<opcode>(201);
+/// A real number to an integer within the bounds of type b; NaN to 0.
+inline constexpr auto to_integer = static_cast<opcode>(202);
+
+/// The number of a constant 0 that only typed programs have.
+inline constexpr std::uint16_t zero_constant = 0xffff;
+
+/// How many operands are values.
+[[nodiscard]] constexpr int value_operands(opcode op) noexcept {
+  return op >= convert ? 1 : traits_of(op).operands;
+}
+
+/// An instruction of a typed program. Operands are numbers of earlier ones.
+struct typed_instruction {
+  opcode op{};
+  number type{};           ///< of its operands
+  number result{};         ///< of its value
+  std::uint8_t level = 0;  ///< how many passes over a row have to end before it can be computed
+  bool uniform = false;    ///< the same for a whole row
+  std::uint16_t a = 0;
+  std::uint16_t b = 0;
+  std::uint16_t c = 0;
+};
+
+/// What is done while a row is passed over once.
+struct pass {
+  std::vector<std::uint16_t> elements;  ///< for each element
+  std::vector<std::uint16_t> rows;      ///< row operations on them
+  std::vector<std::uint16_t> uniform;   ///< once a row, after it
+};
+
+/// A function for operands of certain types: every conversion is an instruction.
+struct typed_program {
+  std::vector<typed_instruction> code;
+  std::vector<pass> passes;  ///< at least one; the last stores the outputs
+
+  /// `repeated`: a bit for each input that is the same for a whole row. Precondition: `f` is valid
+  /// and has these numbers of inputs and outputs. \errors `type_mismatch`, `invalid_argument`
+  [[nodiscard]] static result<typed_program> bind(const function& f, std::span<const dtype> inputs,
+                                                  std::span<const dtype> outputs,
+                                                  std::uint32_t repeated = 0,
+                                                  std::uint32_t reduced = 0);
+};
+
+/// The types of a program's values, without the program: what a request's rule needs. Also which
+/// values are the same for a whole row. \errors as `bind`
+[[nodiscard]] result<void> check_types(const function& f, std::span<const dtype> inputs,
+                                       std::span<const dtype> outputs, std::uint32_t repeated = 0,
+                                       std::uint32_t reduced = 0);
+
+}  // namespace troupe::elementwise

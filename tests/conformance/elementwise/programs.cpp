@@ -1,0 +1,250 @@
+#include "programs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace troupe::conformance::elementwise_reference {
+namespace {
+
+using elementwise::function;
+using elementwise::opcode;
+
+/// The space of a request, from its tensors' extents.
+std::vector<std::int64_t> broadcast(const std::vector<test_tensor*>& inputs,
+                                    const std::vector<test_tensor*>& outputs) {
+  std::vector<std::int64_t> all;
+  const auto add = [&](const any_tensor& t) {
+    if (static_cast<std::size_t>(t.rank()) > all.size())
+      all.insert(all.begin(), static_cast<std::size_t>(t.rank()) - all.size(), 1);
+    for (int d = 0; d < t.rank(); ++d) {
+      auto& extent = all[all.size() - static_cast<std::size_t>(t.rank() - d)];
+      if (extent == 1) extent = t.extent(d);
+    }
+  };
+  for (const test_tensor* t : inputs)
+    add(t->view);
+  for (const test_tensor* t : outputs)
+    add(t->view);
+  return all;
+}
+
+/// The row-major number of the element of `t` that the element at `at` of the space uses.
+std::size_t element_of(const any_tensor& t, const std::vector<std::int64_t>& at) {
+  std::int64_t n = 0;
+  for (int d = 0; d < t.rank(); ++d) {
+    const std::int64_t index = at[at.size() - static_cast<std::size_t>(t.rank() - d)];
+    n = n * t.extent(d) + (t.extent(d) == 1 ? 0 : index);
+  }
+  return static_cast<std::size_t>(n);
+}
+
+double ulp_of(dtype type, double x) {
+  int digits = 24;
+  int least = -149;
+  switch (real_of(type)) {
+    case dtype::f64:
+      digits = 53, least = -1074;
+      break;
+    case dtype::f16:
+      digits = 11, least = -24;
+      break;
+    case dtype::bf16:
+      digits = 8, least = -133;
+      break;
+    case dtype::e4m3:
+      digits = 4, least = -9;
+      break;
+    case dtype::e5m2:
+      digits = 3, least = -16;
+      break;
+    default:
+      break;
+  }
+  if (x == 0 || !std::isfinite(x)) return std::ldexp(1.0, least);
+  return std::ldexp(1.0, std::max(std::ilogb(x) - digits + 1, least));
+}
+
+bool near(dtype type, double actual, double expected, double ulps) {
+  if (std::isnan(expected)) return std::isnan(actual);
+  if (actual == expected) return std::signbit(actual) == std::signbit(expected) || ulps > 0;
+  if (is_integer(type) || type == dtype::boolean) return false;
+  const bool small = size_of(real_of(type)) < 4;
+  // A result of f32 that is off by a little may round to the next element of a smaller type.
+  const double steps = small ? (ulps > 0 ? 1 : 0) : ulps;
+  if (std::isinf(expected) || std::isinf(actual)) {
+    constexpr double largest = std::numeric_limits<float>::max();
+    return steps > 0 && real_of(type) == dtype::f32 && std::abs(actual) >= largest &&
+           std::abs(expected) >= largest && std::signbit(actual) == std::signbit(expected);
+  }
+  return std::abs(actual - expected) <= steps * ulp_of(type, expected);
+}
+
+}  // namespace
+
+std::vector<expectation> expected(const function& f, const std::vector<test_tensor*>& inputs,
+                                  const std::vector<test_tensor*>& outputs,
+                                  const std::vector<std::int64_t>& axes) {
+  const std::vector<std::int64_t> space = broadcast(inputs, outputs);
+  const auto rank = static_cast<std::int64_t>(space.size());
+  std::vector<bool> in_row(space.size(), false);
+  for (const std::int64_t axis : axes)
+    in_row[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
+  std::vector<dtype> input_types;
+  std::vector<dtype> output_types;
+  std::vector<expectation> made;
+  for (const test_tensor* t : inputs)
+    input_types.push_back(t->view.type());
+  for (const test_tensor* t : outputs) {
+    output_types.push_back(t->view.type());
+    const auto count = static_cast<std::size_t>(t->view.count());
+    made.push_back({std::vector<value>(count), std::vector<value>(count)});
+  }
+  const auto count_of = [&](bool row) {
+    std::int64_t n = 1;
+    for (std::size_t d = 0; d < space.size(); ++d)
+      n *= in_row[d] == row ? space[d] : 1;
+    return n;
+  };
+  const auto place = [&](std::int64_t number, bool row, std::vector<std::int64_t>& at) {
+    for (std::size_t d = space.size(); d-- > 0;) {
+      if (in_row[d] != row) continue;
+      at[d] = number % space[d];
+      number /= space[d];
+    }
+  };
+  for (std::int64_t r = 0; r < count_of(false); ++r) {
+    std::vector<element> row;
+    std::vector<std::int64_t> at(space.size(), 0);
+    place(r, false, at);
+    // Of an empty row there is one element that outputs of one element take.
+    const bool empty = count_of(true) == 0;
+    for (std::int64_t e = 0; e < count_of(true); ++e) {
+      place(e, true, at);
+      element one{.inputs = {}, .indices = at, .position = 0};
+      for (std::size_t d = 0; d < space.size(); ++d)
+        one.position = one.position * space[d] + at[d];
+      for (const test_tensor* t : inputs)
+        one.inputs.push_back(t->values[element_of(t->view, at)]);
+      row.push_back(std::move(one));
+    }
+    if (empty) continue;
+    const outcome results = run(f, input_types, output_types, row);
+    for (std::size_t e = 0; e < row.size(); ++e) {
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        const std::size_t n = element_of(outputs[k]->view, row[e].indices);
+        made[k].real[n] = results.real[e][k];
+        made[k].imaginary[n] = results.imaginary[e][k];
+      }
+    }
+  }
+  return made;
+}
+
+bool check(scene& s, const function& f, const std::vector<test_tensor*>& inputs,
+           const std::vector<test_tensor*>& outputs, double ulps,
+           const std::vector<std::int64_t>& axes, bool as_rows) {
+  const std::vector<expectation> wanted = expected(f, inputs, outputs, axes);
+  std::vector<any_tensor> in;
+  std::vector<any_tensor> out;
+  for (const test_tensor* t : inputs)
+    in.push_back(t->view);
+  for (const test_tensor* t : outputs)
+    out.push_back(t->view);
+  if (axes.empty() && !as_rows) {
+    s.run(elementwise::map{.inputs = in, .outputs = out, .what = f});
+  } else {
+    s.run(elementwise::rows{.inputs = in, .outputs = out, .what = f, .axes = axes});
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const dtype type = outputs[k]->view.type();
+    const std::vector<number> now = s.elements_now(*outputs[k]);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const double real = stored(is_complex(type) ? real_of(type) : type, wanted[k].real[i]);
+      const double imaginary = is_complex(type) ? stored(real_of(type), wanted[k].imaginary[i]) : 0;
+      if (near(type, now[i].real(), real, ulps) &&
+          (!is_complex(type) || near(type, now[i].imag(), imaginary, ulps)))
+        continue;
+      std::ostringstream operands;
+      for (const test_tensor* t : inputs) {
+        const number x = t->values.size() == now.size() ? t->values[i] : number();
+        operands << to_string(t->view.type()) << " " << x << " ";
+      }
+      ADD_FAILURE() << "outputs[" << k << "], " << to_string(type) << ", element " << i << " is "
+                    << now[i] << ", expected (" << real << ", " << imaginary << ") of " << operands.str()
+                    << ": " << f.to_string() << s.note();
+      return false;
+    }
+  }
+  return true;
+}
+
+function random_function(std::mt19937_64& random, int inputs, int outputs, bool complex_first,
+                         std::span<const dtype> types) {
+  using elementwise::value;
+  const auto below = [&](std::size_t n) { return random() % n; };
+  return function::of(inputs, [&](std::span<const value> x) {
+    std::vector<value> reals(x.begin(), x.end());
+    std::vector<value> bits;
+    if (complex_first) reals.push_back(elementwise::complex(x[0]).imaginary);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (is_integer(types[i])) bits.push_back(x[i]);
+    }
+    reals.push_back(elementwise::index(0));
+    reals.push_back(elementwise::position());
+    bits.push_back(reals.back());
+    const auto one_of = [&](const std::vector<value>& from) { return from[below(from.size())]; };
+    const auto any = [&]() -> value {
+      if (below(6) == 0) return static_cast<double>(below(17)) / 4 - 2;
+      if (below(8) == 0) return static_cast<std::int64_t>(below(9)) - 4;
+      return one_of(reals);
+    };
+    constexpr opcode of_two[] = {opcode::add,      opcode::subtract,   opcode::multiply,
+                                 opcode::divide,   opcode::quotient,   opcode::minimum,
+                                 opcode::maximum,  opcode::fmin,       opcode::fmax,
+                                 opcode::copysign, opcode::remainder,  opcode::less,
+                                 opcode::equal,    opcode::less_equal, opcode::not_equal};
+    constexpr opcode of_one[] = {opcode::negative, opcode::absolute,   opcode::sign,  opcode::ceil,
+                                 opcode::floor,    opcode::trunc,      opcode::round, opcode::sqrt,
+                                 opcode::is_nan,   opcode::is_infinite};
+    constexpr opcode of_bits[] = {opcode::bit_and,    opcode::bit_or,      opcode::bit_xor,
+                                  opcode::shift_left, opcode::shift_right, opcode::philox};
+    constexpr dtype casts[] = {dtype::f16, dtype::bf16, dtype::e4m3, dtype::e5m2, dtype::f32,
+                               dtype::i8,  dtype::u16,  dtype::i32,  dtype::f64};
+    const std::size_t steps = 1 + below(20);
+    for (std::size_t i = 0; i < steps; ++i) {
+      switch (below(8)) {
+        case 0:
+        case 1:
+          reals.push_back(elementwise::apply(of_one[below(std::size(of_one))], any()));
+          break;
+        case 2:
+          reals.push_back(elementwise::cast(any(), casts[below(std::size(casts))]));
+          break;
+        case 3:
+          reals.push_back(elementwise::select(any(), any(), any()));
+          break;
+        case 4:
+          bits.push_back(
+              elementwise::apply(of_bits[below(std::size(of_bits))], one_of(bits), one_of(bits)));
+          reals.push_back(bits.back());
+          break;
+        case 5:
+          reals.push_back(elementwise::fma(any(), any(), any()));
+          break;
+        default:
+          reals.push_back(elementwise::apply(of_two[below(std::size(of_two))], any(), any()));
+          break;
+      }
+    }
+    std::vector<elementwise::result_value> results;
+    for (int k = 0; k < outputs; ++k) {
+      const std::size_t last = reals.size() - 1 - below(std::min<std::size_t>(reals.size(), 3));
+      results.emplace_back(reals[last]);
+    }
+    return results;
+  });
+}
+
+}  // namespace troupe::conformance::elementwise_reference
