@@ -8,9 +8,11 @@
 
 #ifdef __CUDACC__
 #define OPERATION static __device__ __forceinline__
+#define INFINITE __int_as_float(0x7f800000)
 #else
 #include <cmath>
 #define OPERATION static inline
+#define INFINITE __builtin_inff()
 #endif
 
 namespace troupe::elementwise::operations {
@@ -74,10 +76,31 @@ OPERATION double op_lgamma(double a) { return ::lgamma(a); }
 OPERATION float op_lgamma(float a) { int sign; return ::lgammaf_r(a, &sign); }
 OPERATION double op_lgamma(double a) { int sign; return ::lgamma_r(a, &sign); }
 #endif
+#ifdef __CUDACC__
+// To 22 bits and more, for results that are rounded to 16 bits or fewer.
+OPERATION float op_divide_fast(float a, float b) {
+  const float magnitude = fabsf(b);
+  if (magnitude < 1.17549435e-38f || magnitude > 8.5e37f) return a / b;  // its reciprocal is not normal
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(b));
+  return a * reciprocal;
+}
+OPERATION float op_exp_fast(float a) { return __expf(a); }
+OPERATION float op_exp2_fast(float a) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(a)); return y; }
+OPERATION float op_rsqrt_fast(float a) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(a)); return y; }
+OPERATION float op_sqrt_fast(float a) { float y; asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(a)); return y; }
+OPERATION float op_tanh_fast(float a) {
+  const float magnitude = fabsf(a);
+  const float e = __expf(2.0f * (magnitude < 20.0f ? magnitude : 20.0f));
+  const float square = a * a;
+  const float near = a * (1.0f - square * (0.333333333f - square * 0.133333333f));
+  return magnitude < 0.1f || a != a ? near : copysignf(1.0f - op_divide_fast(2.0f, e + 1.0f), a);
+}
+#endif
 OPERATION bool op_is_nan(float a) { return a != a; }
 OPERATION bool op_is_nan(double a) { return a != a; }
-OPERATION bool op_is_infinite(float a) { return fabsf(a) == (float)INFINITY; }
-OPERATION bool op_is_infinite(double a) { return fabs(a) == (double)INFINITY; }
+OPERATION bool op_is_infinite(float a) { return fabsf(a) == (float)INFINITE; }
+OPERATION bool op_is_infinite(double a) { return fabs(a) == (double)INFINITE; }
 
 OPERATION i64 op_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }
 OPERATION float op_add(float a, float b) { return a + b; }
@@ -207,7 +230,7 @@ OPERATION double to_f64(T a) {
 OPERATION float rounded_to_odd(double a) {
 #ifdef __CUDACC__
   const float toward_zero = __double2float_rz(a);
-  const bool exact = (double)toward_zero == a || a != a || fabs(a) == (double)INFINITY;
+  const bool exact = (double)toward_zero == a || a != a || fabs(a) == (double)INFINITE;
   return exact ? toward_zero : __int_as_float(__float_as_int(toward_zero) | 1);
 #else
   float nearest = (float)a;

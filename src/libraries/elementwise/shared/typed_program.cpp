@@ -192,6 +192,7 @@ class binder {
     for (std::size_t i = 0; i < f_.size(); ++i)
       bind(i);
     divide_into_passes();
+    mark_fast();
     return std::move(made_);
   }
 
@@ -245,6 +246,7 @@ class binder {
   void bind(std::size_t i);
   void bind_output(std::size_t i);
   void divide_into_passes();
+  void mark_fast();
   void need(std::vector<std::uint16_t>& list, std::vector<bool>& there, std::uint16_t n);
 
   const function& f_;
@@ -347,6 +349,43 @@ void binder::divide_into_passes() {
     }
     for (const std::uint16_t n : now.uniform)
       done[n] = at(n).op != opcode::constant;
+  }
+}
+
+bool is_small(dtype type) noexcept { return is_float(type) && size_of(type) <= 2; }
+
+/// True for operations whose result may jump where an operand changes a little.
+bool jumps(opcode op) noexcept {
+  switch (op) {
+    case opcode::sign:
+    case opcode::ceil:
+    case opcode::floor:
+    case opcode::trunc:
+    case opcode::round:
+    case opcode::quotient:
+    case opcode::remainder:
+    case opcode::row_argmin:
+    case opcode::row_argmax:
+      return true;
+    default:
+      if (op >= convert) return op == to_integer;
+      return (traits_of(op).family == opcode_family::comparison ||
+              traits_of(op).family == opcode_family::predicate);
+  }
+}
+
+void binder::mark_fast() {
+  std::vector<bool> exact(made_.code.size(), false);
+  for (std::size_t n = made_.code.size(); n-- > 0;) {
+    typed_instruction& one = made_.code[n];
+    one.fast = !exact[n];
+    bool wants_exact = exact[n] || jumps(one.op) || one.result < number::f32;
+    if (one.op == opcode::output) wants_exact = !is_small(outputs_[one.b]);
+    if (one.op == opcode::cast) wants_exact = !is_small(static_cast<dtype>(one.b));
+    if (!wants_exact) continue;
+    const std::uint16_t operands[] = {one.a, one.b, one.c};
+    for (int k = 0; k < value_operands(one.op); ++k)
+      exact[operands[k]] = true;
   }
 }
 

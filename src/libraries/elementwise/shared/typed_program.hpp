@@ -45,6 +45,9 @@ struct typed_instruction {
   std::uint16_t a = 0;
   std::uint16_t b = 0;
   std::uint16_t c = 0;
+  /// Only results of at most 16 bits depend on it, and continuously: a GPU may divide and
+  /// exponentiate to 22 bits.
+  bool fast = false;
 };
 
 /// What is done while a row is passed over once.

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "backend/cuda/driver.hpp"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// The kernels of one program and layout, compiled in the background: the thread that finds the
+/// image finished loads it and publishes `ready` (release); lanes look at it before each launch
+/// (acquire), and interpret until then.
+struct compiled_kernel {
+  enum class state : std::uint8_t { compiling, ready, failed };
+  std::atomic<state> now{state::compiling};
+  std::map<std::string, CUfunction, std::less<>> functions;  ///< complete once `ready`
+  std::string failure;                                       ///< complete once `failed`
+
+  /// Waits for the end of the compilation.
+  void wait() const { now.wait(state::compiling, std::memory_order_acquire); }
+};
+
+/// The kernels of the current context with this key. The first call for a key starts to compile
+/// what `source` gives, and does not wait.
+[[nodiscard]] result<std::shared_ptr<compiled_kernel>> compiled_for(
+    const driver& d, const std::string& key, const std::vector<std::string>& names,
+    const std::function<std::string()>& source);
+
+/// How kernels are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`,
+/// `compiled`, or anything else for compiled ones as soon as there are any.
+enum class kernel_policy : std::uint8_t { automatic, interpreted, compiled };
+[[nodiscard]] kernel_policy policy() noexcept;
+
+}  // namespace troupe::cuda

@@ -1,0 +1,206 @@
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/elementwise/cuda/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/source.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+/// All that a plan depends on: the program, and types, shapes, strides and alignment of tensors.
+using request_key = std::vector<std::int64_t>;
+struct request_key_hash {
+  [[nodiscard]] std::size_t operator()(const request_key& key) const noexcept {
+    std::uint64_t mixed = key.size();
+    for (const std::int64_t n : key)
+      mixed = (mixed ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15u, mixed ^= mixed >> 32;
+    return mixed;
+  }
+};
+
+void add_tensors(request_key& key, const std::vector<any_tensor>& list) {
+  for (const any_tensor& t : list) {
+    constexpr std::uintptr_t vector_bytes = 16;
+    const auto alignment = reinterpret_cast<std::uintptr_t>(t.address()) % vector_bytes;
+    key.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |
+                  static_cast<std::int64_t>(alignment) << 16);
+    key.insert(key.end(), t.extents().begin(), t.extents().end());
+    key.insert(key.end(), t.strides().begin(), t.strides().end());
+  }
+}
+void add_axes(request_key&, const elementwise::map&) {}
+void add_axes(request_key& key, const elementwise::rows& r) {
+  key.insert(key.end(), r.axes.begin(), r.axes.end());
+}
+template <class R>
+void make_key(request_key& key, const R& r) {
+  key.clear();
+  key.push_back(std::is_same_v<R, elementwise::map>);
+  for (std::size_t i = 0; i < r.what.size(); ++i) {
+    const elementwise::instruction one = r.what.at(i);
+    key.push_back(static_cast<std::int64_t>(one.op) | std::int64_t{one.a} << 8 |
+                  std::int64_t{one.b} << 24 | std::int64_t{one.c} << 40);
+  }
+  // Their values are parameters; which are real decides types.
+  for (const scalar& one : r.what.constants())
+    key.push_back(static_cast<std::int64_t>(one.what()));
+  add_axes(key, r);
+  add_tensors(key, r.inputs);
+  add_tensors(key, r.outputs);
+}
+
+/// A request that a lane has run before.
+struct known_request {
+  kernel_plan plan;
+  std::shared_ptr<compiled_kernel> kernel;
+  std::unique_ptr<interpreter_program> interpreted;  ///< null where it is too large
+  std::vector<std::pair<std::uint16_t, elementwise::number>> constants;  ///< as the plan has them
+  std::size_t passes = 0;
+  std::vector<bool> has_part;  ///< by pass of a split row
+  bool nothing = false;        ///< no elements
+};
+
+/// What a lane keeps.
+struct lane_state {
+  static constexpr std::size_t most_known = 512;
+  std::unordered_map<request_key, known_request, request_key_hash> known;
+  request_key key;  // of the request at hand
+};
+constexpr char attachment_key = 0;
+
+std::string program_key(const elementwise::bound_request& r, const kernel_plan& p) {
+  std::string key = p.key();
+  for (const auto& one : r.program.code) {
+    key +=
+        fmt::format(" {},{},{},{},{},{},{}", static_cast<int>(one.op), static_cast<int>(one.type),
+                    static_cast<int>(one.result), one.a, one.b, one.c, one.fast);
+  }
+  for (const auto& list : {r.inputs, r.outputs}) {
+    for (const any_tensor& t : list)
+      key += fmt::format(" {}", static_cast<int>(t.type()));
+    key += '|';
+  }
+  key += fmt::format(" {}", r.over.reduced);
+  return key;
+}
+
+template <class R>
+result<known_request> prepare(const driver& d, const R& r, const lane& where) {
+  auto bound = elementwise::bind(r);
+  if (!bound) return std::move(bound).error();
+  const auto over = elementwise::loops::of(bound->over, r.inputs, r.outputs, r.what);
+  known_request made;
+  made.nothing = r.outputs.empty() || over.outer_count == 0 ||
+                 (over.row_count == 0 && bound->over.reduced == 0);
+  if (made.nothing) return made;
+  auto plan = kernel_plan::of(*bound, over, r.what, where.multiprocessors());
+  if (!plan) return std::move(plan).error();
+  made.plan = *std::move(plan);
+  made.passes = bound->program.passes.size();
+  std::vector<std::string> names;
+  if (made.plan.split) {
+    for (std::size_t i = 0; i < made.passes; ++i) {
+      const elementwise::pass& one = bound->program.passes[i];
+      made.has_part.push_back(!one.elements.empty() || !one.rows.empty());
+      if (made.has_part.back()) names.push_back(fmt::format("part_{}", i));
+      names.push_back(fmt::format("join_{}", i));
+    }
+  } else {
+    names.emplace_back("elementwise");
+  }
+  for (const auto& one : bound->program.code) {
+    if (one.op == elementwise::opcode::constant) made.constants.emplace_back(one.a, one.type);
+  }
+  auto kernel = compiled_for(d, program_key(*bound, made.plan), names,
+                             [&] { return source_of(*bound, over, made.plan); });
+  if (!kernel) return std::move(kernel).error();
+  made.kernel = *std::move(kernel);
+  if (!made.plan.split) {
+    made.interpreted = std::make_unique<interpreter_program>();
+    if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
+  }
+  return made;
+}
+
+result<void> launch_compiled(const driver& d, const known_request& known, lane& where,
+                             elementwise::gpu::parameters& parameters) {
+  void* arguments[] = {&parameters};
+  const auto launch = [&](std::string_view name, std::int64_t blocks, unsigned threads) {
+    return check(
+        d.cuLaunchKernel(known.kernel->functions.find(name)->second, static_cast<unsigned>(blocks),
+                         1, 1, threads, 1, 1, 0, where.stream(), arguments, nullptr),
+        "cuLaunchKernel");
+  };
+  const kernel_plan& p = known.plan;
+  if (!p.split) return launch("elementwise", p.blocks, p.threads);
+  auto room = where.workspace(static_cast<std::size_t>(p.partial_bytes + p.cell_bytes));
+  if (!room) return std::move(room).error();
+  parameters.partials = reinterpret_cast<char*>(room->data());
+  parameters.cells = reinterpret_cast<long*>(room->data() + p.partial_bytes);
+  for (std::size_t i = 0; i < known.passes; ++i) {
+    if (known.has_part[i]) {
+      if (auto done = launch(fmt::format("part_{}", i), p.blocks, p.threads); !done) return done;
+    }
+    if (auto done = launch(fmt::format("join_{}", i), p.joining_blocks, 256); !done) return done;
+  }
+  return {};
+}
+
+template <class R>
+result<void> run(const R& r, lane& where) {
+  auto loaded = driver::load();
+  if (!loaded) return std::move(loaded).error();
+  const driver& d = **loaded;
+  std::shared_ptr<void>& attached = where.attachment(&attachment_key);
+  if (!attached) attached = std::make_shared<lane_state>();
+  auto& state = *static_cast<lane_state*>(attached.get());
+  make_key(state.key, r);
+  auto place = state.known.find(state.key);
+  if (place == state.known.end()) {
+    auto made = prepare(d, r, where);
+    if (!made) return std::move(made).error();
+    if (state.known.size() == lane_state::most_known) state.known.clear();
+    place = state.known.emplace(state.key, *std::move(made)).first;
+  }
+  known_request& known = place->second;
+  if (known.nothing) return {};
+  elementwise::gpu::parameters& parameters = known.plan.parameters;
+  std::size_t k = 0;
+  for (const auto* const list : {&r.inputs, &r.outputs}) {
+    for (const any_tensor& t : *list)
+      parameters.operands[k++].address = reinterpret_cast<char*>(t.address());
+  }
+  for (std::size_t i = 0; i < known.constants.size(); ++i) {
+    const auto [n, type] = known.constants[i];
+    if (n != elementwise::zero_constant)
+      parameters.constants[i] = bits_of(type, r.what.constants()[n]);
+  }
+  using enum compiled_kernel::state;
+  const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
+  if (must_compile) known.kernel->wait();
+  const auto now = known.kernel->now.load(std::memory_order_acquire);
+  if (now == ready && (must_compile || policy() != kernel_policy::interpreted)) {
+    return launch_compiled(d, known, where, parameters);
+  }
+  if (!known.interpreted) {
+    return error{
+        .code = errc::library_error,
+        .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
+  }
+  return enqueue_interpreter(*known.interpreted, known.plan, where.stream());
+}
+
+const plugin_operations operations([](operation_table& table) {
+  add<elementwise::map>(table, run<elementwise::map>);
+  add<elementwise::rows>(table, run<elementwise::rows>);
+});
+
+}  // namespace
+}  // namespace troupe::cuda

@@ -1,0 +1,42 @@
+#pragma once
+
+// What a kernel gets. The runtime compiler takes this very text.
+
+namespace troupe::elementwise::gpu {
+
+typedef unsigned long u64;
+
+inline constexpr int most_loops = 8;
+inline constexpr int most_operands = 33;
+inline constexpr int most_cells = 128;
+
+/// Division of numbers below 2^31 by a loop's extent. Source: T. Granlund, P. L. Montgomery,
+/// "Division by Invariant Integers using Multiplication", 1994.
+struct loop_parameters {
+  u64 extent;
+  unsigned multiplier;
+  unsigned shift;
+};
+
+/// An operand: where its first element is, and how far, in bytes, a step of each loop goes. Of an
+/// index operand the address is a number, and the strides are in steps.
+struct operand_parameters {
+  char* address;
+  long strides[most_loops];
+};
+
+/// The parameters of a kernel. Loops are outermost first: those over rows, then those over a row.
+struct parameters {
+  u64 rows;
+  u64 row_steps;    ///< vectors of elements in a row
+  u64 row_length;   ///< elements of it
+  u64 splits;       ///< blocks that share a row
+  u64 split_steps;  ///< vectors for each of them
+  char* partials;   ///< of a shared row: accumulators by row, split and operation
+  long* cells;      ///< of a shared row: uniform values by row and instruction
+  loop_parameters loops[most_loops];
+  operand_parameters operands[most_operands];
+  long constants[most_cells];  ///< the bits of each, in its type
+};
+
+}  // namespace troupe::elementwise::gpu

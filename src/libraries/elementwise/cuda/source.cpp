@@ -1,0 +1,534 @@
+#include "libraries/elementwise/cuda/source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+using elementwise::number;
+using elementwise::opcode;
+using elementwise::opcode_family;
+using elementwise::typed_instruction;
+
+std::string_view name_of(number type) {
+  constexpr std::string_view names[] = {"bool", "i64", "float", "double"};
+  return names[static_cast<int>(type)];
+}
+std::string_view element_name(dtype type) {
+  constexpr std::string_view names[dtype_count] = {
+      "double", "float",    "f16",         "bf16",          "e4m3",  "e5m2",
+      "c64",    "c128",     "signed char", "unsigned char", "short", "unsigned short",
+      "int",    "unsigned", "i64",         "u64",           "bool"};
+  return names[static_cast<int>(type)];
+}
+
+/// Which opcodes have a version to 22 bits.
+bool has_fast(opcode op) {
+  switch (op) {
+    case opcode::divide:
+    case opcode::exp:
+    case opcode::exp2:
+    case opcode::rsqrt:
+    case opcode::sqrt:
+    case opcode::tanh:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Writes the kernels of one request.
+class writer {
+ public:
+  writer(const elementwise::bound_request& r, const elementwise::loops& over, const kernel_plan& p)
+      : r_(r), over_(over), p_(p), code_(r.program.code) {}
+
+  [[nodiscard]] std::string run() {
+    line("#include \"libraries/elementwise/cuda/device_code.cuh\"");
+    line("using namespace troupe::elementwise::gpu;");
+    line(fmt::format("using index = {};", p_.wide ? "u64" : "unsigned"));
+    if (p_.is_map) {
+      map_kernel();
+    } else if (!p_.split) {
+      rows_kernel();
+    } else {
+      for (std::size_t pass = 0; pass < r_.program.passes.size(); ++pass)
+        split_kernels(pass);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  using numbers = std::vector<std::uint16_t>;
+
+  void line(std::string_view text) {
+    text_ += text;
+    text_ += '\n';
+  }
+  [[nodiscard]] std::size_t operand_of(const typed_instruction& one) const {
+    return over_.operand_of(one, r_.inputs.size(), r_.outputs.size());
+  }
+  [[nodiscard]] dtype type_of(std::size_t operand) const {
+    return operand < r_.inputs.size() ? r_.inputs[operand].type()
+                                      : r_.outputs[operand - r_.inputs.size()].type();
+  }
+  [[nodiscard]] bool in_memory(std::size_t operand) const {
+    return operand < r_.inputs.size() + r_.outputs.size();
+  }
+  /// Elements of an operand that a step moves.
+  [[nodiscard]] int width(std::size_t operand) const {
+    return p_.steps[operand] != 0 ? p_.vector : 1;
+  }
+  /// The operands that some instructions move or count, each once.
+  [[nodiscard]] std::vector<std::size_t> operands_of(const numbers& list) const {
+    std::vector<std::size_t> found;
+    for (const std::uint16_t n : list) {
+      const opcode op = code_[n].op;
+      if (op != opcode::input && op != opcode::output && op != opcode::index &&
+          op != opcode::position)
+        continue;
+      const std::size_t k = operand_of(code_[n]);
+      if (std::ranges::find(found, k) == found.end()) found.push_back(k);
+    }
+    return found;
+  }
+  [[nodiscard]] std::string value(std::uint16_t n) const {
+    if (code_[n].op == opcode::constant) {
+      std::size_t place = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        place += code_[i].op == opcode::constant ? std::size_t{1} : 0;
+      return fmt::format("cell_as<{}>(p.constants[{}])", name_of(code_[n].type), place);
+    }
+    return fmt::format("{}{}", is_element_[n] ? "v" : "u", n);
+  }
+  [[nodiscard]] std::string expression(const typed_instruction& one) const;
+  void begin_kernel(std::string_view name, unsigned threads) {
+    line(
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
+                    "parameters p) {{",
+                    threads, name));
+  }
+  void offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
+               int loops, std::string_view from, std::string_view to);
+  void loads(const std::vector<std::size_t>& operands, std::string_view suffix);
+  void elements(const numbers& list, std::string_view suffix, const numbers& rows);
+  void accumulators(const numbers& rows);
+  void join(const numbers& rows, std::string_view threads);
+  void uniform(const numbers& list);
+  void pass_over(const elementwise::pass& pass, std::string_view begin, std::string_view end);
+  void mark_elements(const numbers& list) {
+    is_element_.assign(code_.size(), false);
+    for (const std::uint16_t n : list)
+      is_element_[n] = true;
+  }
+  void map_kernel();
+  void rows_kernel();
+  void split_kernels(std::size_t pass);
+  [[nodiscard]] numbers known_before(std::size_t pass) const;
+
+  const elementwise::bound_request& r_;
+  const elementwise::loops& over_;
+  const kernel_plan& p_;
+  const std::vector<typed_instruction>& code_;
+  std::vector<bool> is_element_;
+  std::string text_;
+};
+
+std::string writer::expression(const typed_instruction& one) const {
+  if (one.op == elementwise::convert) {
+    constexpr std::string_view names[] = {"to_boolean", "to_i64", "to_f32", "to_f64"};
+    return fmt::format("{}({})", names[static_cast<int>(one.result)], value(one.a));
+  }
+  if (one.op == elementwise::round_to_odd) return fmt::format("rounded_to_odd({})", value(one.a));
+  const auto type = static_cast<dtype>(one.b);
+  if (one.op == elementwise::to_integer) {
+    const bool is_signed =
+        type == dtype::i8 || type == dtype::i16 || type == dtype::i32 || type == dtype::i64;
+    return fmt::format("to_integer({}, {}, {})", value(one.a), 8 * size_of(type), is_signed);
+  }
+  if (one.op == opcode::cast) {
+    return fmt::format("loaded(stored<{}>({}))", element_name(type), value(one.a));
+  }
+  if (one.op == opcode::row_length) return "(i64)p.row_length";
+  const auto traits = elementwise::traits_of(one.op);
+  const bool fast = one.fast && one.type == number::f32 && has_fast(one.op);
+  std::string text = fmt::format("op_{}{}(", traits.name, fast ? "_fast" : "");
+  const std::uint16_t operands[] = {one.a, one.b, one.c};
+  for (int k = 0; k < traits.operands; ++k)
+    text += (k == 0 ? "" : ", ") + value(operands[k]);
+  return text + ")";
+}
+
+/// Declares, for each operand, where step number `count` of some loops is, from where `from` is.
+void writer::offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
+                     int loops, std::string_view from, std::string_view to) {
+  for (const std::size_t k : operands) {
+    line(from.empty() ? fmt::format("long {}{} = (long)p.operands[{}].address;", to, k, k)
+                      : fmt::format("long {}{} = {}{};", to, k, from, k));
+  }
+  if (loops == 0 || operands.empty()) return;
+  line(fmt::format("{{ index rest = {};", count));
+  for (int d = first + loops - 1; d >= first; --d) {
+    if (d > first) {
+      line(
+          fmt::format("{{ const index q = divided(rest, p.loops[{0}]); const long at = rest - q * "
+                      "(index)p.loops[{0}].extent; rest = q;",
+                      d));
+    } else {
+      line("{ const long at = rest;");
+    }
+    for (const std::size_t k : operands)
+      line(fmt::format("{}{} += at * p.operands[{}].strides[{}];", to, k, k, d));
+    line("}");
+  }
+  line("}");
+}
+
+void writer::loads(const std::vector<std::size_t>& operands, std::string_view suffix) {
+  for (const std::size_t k : operands) {
+    if (k >= r_.inputs.size()) continue;
+    line(fmt::format("x{}{} = load_vector<{}, {}>((const char*)o{}{});", k, suffix,
+                     element_name(type_of(k)), width(k), k, suffix));
+  }
+}
+
+/// For each element of a step: computes, takes what row operations take, and stores.
+void writer::elements(const numbers& list, std::string_view suffix, const numbers& rows) {
+  std::vector<std::size_t> stores;
+  for (const std::uint16_t n : list) {
+    const std::size_t k = code_[n].op == opcode::output ? operand_of(code_[n]) : SIZE_MAX;
+    if (k == SIZE_MAX || std::ranges::find(stores, k) != stores.end()) continue;
+    stores.push_back(k);
+    line(fmt::format("vector<{}, {}> y{};", element_name(type_of(k)), width(k), k));
+  }
+  line(fmt::format("\n#pragma unroll\nfor (int j = 0; j < {}; ++j) {{", p_.vector));
+  for (const std::uint16_t n : list) {
+    const typed_instruction& one = code_[n];
+    switch (one.op) {
+      case opcode::constant:
+        break;
+      case opcode::input: {
+        const std::string part = is_complex(type_of(one.a)) ? fmt::format(".part[{}]", one.b) : "";
+        line(fmt::format("const {} v{} = loaded(x{}{}.at[{}]{});", name_of(one.result), n, one.a,
+                         suffix, width(one.a) > 1 ? "j" : "0", part));
+        break;
+      }
+      case opcode::index:
+      case opcode::position: {
+        const std::size_t k = operand_of(one);
+        line(fmt::format("const i64 v{} = o{}{} + j * {};", n, k, suffix,
+                         p_.vector > 1 ? p_.steps[k] : 0));
+        break;
+      }
+      case opcode::output: {
+        const std::size_t k = operand_of(one);
+        const bool pair = is_complex(type_of(k));
+        const std::string_view stored =
+            pair ? (type_of(k) == dtype::c64 ? "float" : "double") : element_name(type_of(k));
+        line(fmt::format("y{}.at[{}]{} = stored<{}>({});", k, width(k) > 1 ? "j" : "0",
+                         pair ? fmt::format(".part[{}]", one.c) : "", stored, value(one.a)));
+        break;
+      }
+      default:
+        line(fmt::format("const {} v{} = {};", name_of(one.result), n, expression(one)));
+        break;
+    }
+  }
+  for (const std::uint16_t n : rows) {
+    const typed_instruction& one = code_[n];
+    const std::string_view name = elementwise::traits_of(one.op).name;
+    if (one.op == opcode::row_argmin || one.op == opcode::row_argmax) {
+      line(fmt::format("a{0} = {1}::join(a{0}, placed<{2}>{{{3}, (i64)(e * {4} + j)}});", n, name,
+                       name_of(one.type), value(one.a), p_.vector));
+    } else {
+      line(fmt::format("a{0} = {1}::join(a{0}, {2});", n, name, value(one.a)));
+    }
+  }
+  line("}");
+  for (const std::size_t k : stores)
+    line(fmt::format("store_vector((char*)o{}{}, y{});", k, suffix, k));
+}
+
+void writer::accumulators(const numbers& rows) {
+  for (const std::uint16_t n : rows) {
+    line(fmt::format("auto a{} = {}::start<{}>();", n, elementwise::traits_of(code_[n].op).name,
+                     name_of(code_[n].type)));
+  }
+}
+
+void writer::join(const numbers& rows, std::string_view threads) {
+  for (const std::uint16_t n : rows) {
+    line(fmt::format("a{0} = joined<{1}>(a{0}, {2}, room);", n,
+                     elementwise::traits_of(code_[n].op).name, threads));
+  }
+}
+
+/// What is the same for a whole row, once it is known; by every thread, but stores by the first.
+void writer::uniform(const numbers& list) {
+  is_element_.assign(code_.size(), false);
+  const auto operands = operands_of(list);
+  for (const std::uint16_t n : list) {
+    const typed_instruction& one = code_[n];
+    switch (one.op) {
+      case opcode::constant:
+        break;
+      case opcode::input: {
+        const std::string part = is_complex(type_of(one.a)) ? fmt::format(".part[{}]", one.b) : "";
+        line(fmt::format("const {} u{} = loaded(load_vector<{}, 1>((const char*)r{}).at[0]{});",
+                         name_of(one.result), n, element_name(type_of(one.a)), one.a, part));
+        break;
+      }
+      case opcode::output: {
+        const std::size_t k = operand_of(one);
+        const bool pair = is_complex(type_of(k));
+        const std::string_view stored =
+            pair ? (type_of(k) == dtype::c64 ? "float" : "double") : element_name(type_of(k));
+        line(fmt::format("if (lane == 0) *({}*)(r{} + {}) = stored<{}>({});", stored, k,
+                         one.c != 0 ? size_of(type_of(k)) / 2 : 0, stored, value(one.a)));
+        break;
+      }
+      default:
+        line(fmt::format("const {} u{} = {};", name_of(one.result), n, expression(one)));
+        break;
+    }
+  }
+}
+
+/// A pass over the steps of a thread, from memory or from what it holds.
+void writer::pass_over(const elementwise::pass& pass, std::string_view begin,
+                       std::string_view end) {
+  mark_elements(pass.elements);
+  accumulators(pass.rows);
+  const auto operands = operands_of(pass.elements);
+  if (p_.held > 0) {
+    line(fmt::format(
+        "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const index e = lane + k * {}; if "
+        "(e < p.row_steps) {{",
+        p_.held, p_.team));
+    std::vector<std::size_t> stored;
+    for (const std::size_t k : operands) {
+      if (k >= r_.inputs.size() && in_memory(k)) stored.push_back(k);
+    }
+    offsets(stored, "e", p_.outer_loops, p_.row_loops, "r", "h");
+    // Stores name their place as loads do.
+    for (const std::size_t k : stored)
+      line(fmt::format("#define o{0}_k h{0}", k));
+    elements(pass.elements, "_k", pass.rows);
+    for (const std::size_t k : stored)
+      line(fmt::format("#undef o{0}_k", k));
+    line("} }");
+    return;
+  }
+  line(fmt::format("for (index e = {}; e < {}; e += {}) {{", begin, end, p_.team));
+  offsets(operands, "e", p_.outer_loops, p_.row_loops, "r", "o");
+  for (const std::size_t k : operands) {
+    if (k < r_.inputs.size())
+      line(fmt::format("vector<{}, {}> x{};", element_name(type_of(k)), width(k), k));
+  }
+  loads(operands, "");
+  elements(pass.elements, "", pass.rows);
+  line("}");
+}
+
+void writer::map_kernel() {
+  const elementwise::pass& pass = r_.program.passes[0];
+  mark_elements(pass.elements);
+  const auto operands = operands_of(pass.elements);
+  begin_kernel("elementwise", p_.threads);
+  if (p_.tiled) {
+    const int inner = p_.row_loops - 1;
+    line("unsigned rest = blockIdx.x;");
+    line(fmt::format("const unsigned tiles = ((unsigned)p.loops[{}].extent + 31) / 32;", inner));
+    line("const unsigned column = rest % tiles * 32 + threadIdx.x % 32; rest /= tiles;");
+    line(fmt::format("const unsigned row_tiles = ((unsigned)p.loops[{}].extent + 31) / 32;",
+                     p_.tile_loop));
+    line("const unsigned row = rest % row_tiles * 32 + threadIdx.x / 32; rest /= row_tiles;");
+    line(fmt::format("if (column >= (unsigned)p.loops[{}].extent) return;", inner));
+    for (const std::size_t k : operands)
+      line(
+          fmt::format("long r{0} = (long)p.operands[{0}].address + (long)column * "
+                      "p.operands[{0}].strides[{1}];",
+                      k, inner));
+    for (int d = inner - 1; d >= 0; --d) {
+      if (d == p_.tile_loop) continue;
+      line(
+          fmt::format("{{ const long at = rest % (unsigned)p.loops[{0}].extent; rest /= "
+                      "(unsigned)p.loops[{0}].extent;",
+                      d));
+      for (const std::size_t k : operands)
+        line(fmt::format("r{0} += at * p.operands[{0}].strides[{1}];", k, d));
+      line("}");
+    }
+    line(fmt::format(
+        "\n#pragma unroll\nfor (int t = 0; t < 4; ++t) {{ const unsigned at = row + 8 * t; if (at "
+        "< (unsigned)p.loops[{}].extent) {{",
+        p_.tile_loop));
+    for (const std::size_t k : operands)
+      line(fmt::format("const long o{0} = r{0} + (long)at * p.operands[{0}].strides[{1}];", k,
+                       p_.tile_loop));
+  } else {
+    line(fmt::format("const index e = (index)blockIdx.x * {} + threadIdx.x;", p_.threads));
+    line("if (e >= p.row_steps) return;");
+    offsets(operands, "e", 0, p_.row_loops, "", "o");
+  }
+  for (const std::size_t k : operands) {
+    if (k < r_.inputs.size())
+      line(fmt::format("vector<{}, {}> x{};", element_name(type_of(k)), width(k), k));
+  }
+  loads(operands, "");
+  elements(pass.elements, "", {});
+  if (p_.tiled) line("} }");
+  line("}");
+}
+
+void writer::rows_kernel() {
+  begin_kernel("elementwise", p_.threads);
+  line("__shared__ alignas(16) char room[512];");
+  line(fmt::format("const index row = (index)blockIdx.x * {} + threadIdx.x / {};",
+                   p_.threads / static_cast<unsigned>(p_.team), p_.team));
+  line(fmt::format("const unsigned lane = threadIdx.x % {};", p_.team));
+  line("if (row >= p.rows) return;");
+  std::vector<std::size_t> all;
+  for (std::size_t k = 0; k < r_.inputs.size() + r_.outputs.size() + over_.indices.size(); ++k)
+    all.push_back(k);
+  offsets(all, "row", 0, p_.outer_loops, "", "r");
+  if (p_.held > 0) {
+    std::vector<std::size_t> held;
+    for (const elementwise::pass& pass : r_.program.passes) {
+      for (const std::size_t k : operands_of(pass.elements)) {
+        const bool kept = k < r_.inputs.size() || !in_memory(k);
+        if (kept && std::ranges::find(held, k) == held.end()) held.push_back(k);
+      }
+    }
+    for (const std::size_t k : held) {
+      if (in_memory(k)) {
+        line(
+            fmt::format("vector<{}, {}> x{}[{}];", element_name(type_of(k)), width(k), k, p_.held));
+        line(fmt::format("#define x{0}_k x{0}[k]", k));
+      } else {
+        line(fmt::format("long i{}[{}];", k, p_.held));
+        line(fmt::format("#define o{0}_k i{0}[k]", k));
+      }
+    }
+    line(fmt::format(
+        "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const index e = lane + k * {}; if (e < "
+        "p.row_steps) {{",
+        p_.held, p_.team));
+    offsets(held, "e", p_.outer_loops, p_.row_loops, "r", "h");
+    for (const std::size_t k : held) {
+      if (in_memory(k)) {
+        line(fmt::format("x{0}[k] = load_vector<{1}, {2}>((const char*)h{0});", k,
+                         element_name(type_of(k)), width(k)));
+      } else {
+        line(fmt::format("i{0}[k] = h{0};", k));
+      }
+    }
+    line("} }");
+  }
+  for (const elementwise::pass& pass : r_.program.passes) {
+    if (!pass.elements.empty() || !pass.rows.empty()) pass_over(pass, "lane", "p.row_steps");
+    join(pass.rows, fmt::format("{}", p_.team));
+    for (const std::uint16_t n : pass.rows) {
+      const bool place = code_[n].op == opcode::row_argmin || code_[n].op == opcode::row_argmax;
+      line(fmt::format("const {} u{} = a{}{};", name_of(code_[n].result), n, n,
+                       place ? ".place" : ""));
+    }
+    uniform(pass.uniform);
+  }
+  line("}");
+}
+
+/// The uniform values of earlier passes, row operations included.
+writer::numbers writer::known_before(std::size_t pass) const {
+  numbers known;
+  for (std::size_t i = 0; i < pass; ++i) {
+    const elementwise::pass& one = r_.program.passes[i];
+    known.insert(known.end(), one.rows.begin(), one.rows.end());
+    for (const std::uint16_t n : one.uniform) {
+      if (code_[n].op != opcode::constant && code_[n].op != opcode::output) known.push_back(n);
+    }
+  }
+  return known;
+}
+
+void writer::split_kernels(std::size_t number_of_pass) {
+  const elementwise::pass& pass = r_.program.passes[number_of_pass];
+  std::vector<std::size_t> all;
+  for (std::size_t k = 0; k < r_.inputs.size() + r_.outputs.size() + over_.indices.size(); ++k)
+    all.push_back(k);
+  const auto cells = [&] {
+    line(fmt::format("long* const cells = p.cells + row * {};", code_.size()));
+    for (const std::uint16_t n : known_before(number_of_pass)) {
+      line(fmt::format("const {0} u{1} = cell_as<{0}>(cells[{1}]); (void)u{1};",
+                       name_of(code_[n].result), n));
+    }
+  };
+  if (!pass.elements.empty() || !pass.rows.empty()) {
+    begin_kernel(fmt::format("part_{}", number_of_pass), p_.threads);
+    line("__shared__ alignas(16) char room[512];");
+    line(
+        "const index row = (index)(blockIdx.x / p.splits); const index split = (index)(blockIdx.x "
+        "% p.splits);");
+    line("const unsigned lane = threadIdx.x;");
+    line(
+        "const u64 first = split * p.split_steps; const u64 end = first + p.split_steps < "
+        "p.row_steps ? first + p.split_steps : p.row_steps;");
+    offsets(all, "row", 0, p_.outer_loops, "", "r");
+    cells();
+    pass_over(pass, "(index)first + lane", "end");
+    join(pass.rows, fmt::format("{}", p_.team));
+    std::size_t place = 0;
+    for (const std::uint16_t n : pass.rows) {
+      line(
+          fmt::format("if (lane == 0) *(decltype(a{0})*)(p.partials + ((row * p.splits + split) * "
+                      "{1} + {2}) * 16) = a{0};",
+                      n, pass.rows.size(), place++));
+    }
+    line("}");
+  }
+  begin_kernel(fmt::format("join_{}", number_of_pass), 256);
+  line("char* const room = nullptr;");
+  line(
+      "const index row = (index)blockIdx.x * 8 + threadIdx.x / 32; const unsigned lane = "
+      "threadIdx.x % 32;");
+  line("if (row >= p.rows) return;");
+  offsets(all, "row", 0, p_.outer_loops, "", "r");
+  cells();
+  accumulators(pass.rows);
+  line("for (u64 s = lane; s < p.splits; s += 32) {");
+  std::size_t place = 0;
+  for (const std::uint16_t n : pass.rows) {
+    line(
+        fmt::format("a{0} = {1}::join(a{0}, *(const decltype(a{0})*)(p.partials + ((row * p.splits "
+                    "+ s) * {2} + {3}) * 16));",
+                    n, elementwise::traits_of(code_[n].op).name, pass.rows.size(), place++));
+  }
+  line("}");
+  join(pass.rows, "32");
+  for (const std::uint16_t n : pass.rows) {
+    const bool is_place = code_[n].op == opcode::row_argmin || code_[n].op == opcode::row_argmax;
+    line(fmt::format("const {} u{} = a{}{};", name_of(code_[n].result), n, n,
+                     is_place ? ".place" : ""));
+    line(fmt::format("if (lane == 0) put_cell(cells + {0}, u{0});", n));
+  }
+  uniform(pass.uniform);
+  for (const std::uint16_t n : pass.uniform) {
+    if (code_[n].op != opcode::constant && code_[n].op != opcode::output) {
+      line(fmt::format("if (lane == 0) put_cell(cells + {0}, u{0});", n));
+    }
+  }
+  line("}");
+}
+
+}  // namespace
+
+std::string source_of(const elementwise::bound_request& r, const elementwise::loops& over,
+                      const kernel_plan& p) {
+  return writer(r, over, p).run();
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,135 @@
+// The CUDA C++ that elementwise functions become: it compiles, whatever the layout.
+#include "libraries/elementwise/cuda/device_text.hpp"
+#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/source.hpp"
+
+#include <troupe/elementwise.hpp>
+#include <troupe/jit/compiler.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+using elementwise::function;
+using elementwise::value;
+
+constexpr int multiprocessors = 132;
+
+any_tensor at(std::uintptr_t address, dtype type, std::initializer_list<std::int64_t> extents,
+              std::vector<std::int64_t> strides = {}) {
+  return any_tensor::unowned(reinterpret_cast<std::byte*>(address),  // NOLINT
+                             type, shape(extents), strides);
+}
+
+/// Plans and compiles a request; the plan is for further questions.
+template <class R>
+kernel_plan compiled(const R& r) {
+  const auto bound = elementwise::bind(r).value();
+  const auto over = elementwise::loops::of(bound.over, r.inputs, r.outputs, r.what);
+  const auto plan = kernel_plan::of(bound, over, r.what, multiprocessors).value();
+  const std::string text = source_of(bound, over, plan);
+  jit::compiler compiler({.disk_cache = false});
+  const auto made = compiler
+                        .compile({.text = text,
+                                  .headers = device_headers(),
+                                  .options = {"--std=c++20", "--fmad=false"},
+                                  .architecture = "sm_90"})
+                        .get_result();
+  if (!made && made.error().code == errc::library_missing) return plan;
+  EXPECT_TRUE(made) << (made ? "" : made.error().message) << text;
+  interpreter_program program;
+  EXPECT_TRUE(program.assign(bound, over, plan));
+  return plan;
+}
+
+const function silu_of_sum = function::of(2, [](auto x) { return silu(x[0] + x[1]); });
+const function softmax = function::of(1, [](auto x) {
+  const value e = exp(x[0] - row_max(x[0]));
+  return e / row_sum(e);
+});
+
+TEST(ElementwiseSource, OfVectorsWithABroadcastOperand) {
+  const auto plan = compiled(elementwise::map{
+      .inputs = {at(1 << 20, dtype::bf16, {4096, 4096}), at(1 << 12, dtype::bf16, {4096})},
+      .outputs = {at(1 << 30, dtype::bf16, {4096, 4096})},
+      .what = silu_of_sum});
+  EXPECT_EQ(plan.vector, 8);
+  EXPECT_FALSE(plan.wide);
+}
+
+TEST(ElementwiseSource, OfTilesWhereAnInputIsTransposed) {
+  const auto plan = compiled(elementwise::map{
+      .inputs = {at(1 << 20, dtype::f32, {512, 256}, {1, 512}), at(1 << 12, dtype::f32, {256})},
+      .outputs = {at(1 << 30, dtype::f32, {512, 256})},
+      .what = silu_of_sum});
+  EXPECT_TRUE(plan.tiled);
+}
+
+TEST(ElementwiseSource, OfEveryOpcodeAndType) {
+  for (const dtype type : {dtype::f32, dtype::f64, dtype::i64, dtype::c64, dtype::e4m3}) {
+    const bool integral = type == dtype::i64;
+    const auto f = function::of(3, [&](std::span<const value> x) {
+      value sum = 0;
+      for (int o = 0; o < elementwise::opcode_count; ++o) {
+        const auto op = static_cast<elementwise::opcode>(o);
+        const auto traits = elementwise::traits_of(op);
+        using enum elementwise::opcode_family;
+        if (traits.family == source || traits.family == output || traits.family == cast ||
+            elementwise::is_row(op))
+          continue;
+        if (!integral && (traits.family == bits || traits.family == integer)) continue;
+        if (traits.operands == 1) sum = sum + elementwise::apply(op, x[0]);
+        if (traits.operands == 2) sum = sum + elementwise::apply(op, x[0], x[1]);
+        if (traits.operands == 3) sum = sum + elementwise::apply(op, x[0], x[1], x[2]);
+      }
+      for (int t = 0; t < dtype_count; ++t) {
+        if (!is_complex(static_cast<dtype>(t)))
+          sum = sum + elementwise::cast(x[1], static_cast<dtype>(t));
+      }
+      return sum + elementwise::index(0) + elementwise::position();
+    });
+    const auto x = [&](std::uintptr_t place) { return at(place << 20, type, {1001}); };
+    compiled(elementwise::map{.inputs = {x(1), x(2), x(3)}, .outputs = {x(4)}, .what = f});
+  }
+}
+
+TEST(ElementwiseSource, OfRowsInRegistersAndOfLongOnes) {
+  const auto held =
+      compiled(elementwise::rows{.inputs = {at(1 << 20, dtype::bf16, {16384, 8192})},
+                                 .outputs = {at(1l << 32, dtype::bf16, {16384, 8192})},
+                                 .what = softmax});
+  EXPECT_EQ(held.team, 256);
+  EXPECT_EQ(held.held, 4);
+  const auto streamed =
+      compiled(elementwise::rows{.inputs = {at(1 << 20, dtype::f32, {1024, 100'000})},
+                                 .outputs = {at(1l << 32, dtype::f32, {1024, 100'000})},
+                                 .what = softmax});
+  EXPECT_EQ(streamed.held, 0);
+  const auto shared =
+      compiled(elementwise::rows{.inputs = {at(1 << 20, dtype::f32, {2, 1 << 24})},
+                                 .outputs = {at(1l << 32, dtype::f32, {2, 1 << 24})},
+                                 .what = softmax});
+  EXPECT_TRUE(shared.split);
+}
+
+TEST(ElementwiseSource, OfRowsWithPlacesIndicesAndStatistics) {
+  const auto f = function::of(2, [](auto x) {
+    const value best = row_argmax(x[0] * x[1]);
+    return std::vector<elementwise::result_value>{best, row_product(x[0]), row_min(x[1]),
+                                                  select(elementwise::index(0) == best, 1.0, 0.0),
+                                                  elementwise::complex_value{x[0], row_sum(x[1])}};
+  });
+  compiled(elementwise::rows{
+      .inputs = {at(1 << 20, dtype::f16, {64, 1000}), at(1 << 12, dtype::f64, {1000})},
+      .outputs = {at(1 << 24, dtype::i32, {64, 1}), at(1 << 25, dtype::f16, {64, 1}),
+                  at(1 << 26, dtype::f64, {64, 1}), at(1 << 27, dtype::u8, {64, 1000}),
+                  at(1 << 28, dtype::c64, {64, 1000})},
+      .what = f});
+}
+
+}  // namespace
+}  // namespace troupe::cuda
