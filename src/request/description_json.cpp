@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string all = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') all += '\\';
@@ -42,19 +42,19 @@ class writer {
     return array_of(t_.types, [&](const type_table& table) {
       return fmt::format(
           "{{\"fields\": {}, \"rows\": {}}}",
-          array_of(table.fields, [&](std::uint16_t f) { return quoted(t_.details[f].name); }),
+          array_of(table.fields, [&](std::uint16_t f) { return in_quotes(t_.details[f].name); }),
           array_of(table.rows, [&](std::uint64_t row) {
             std::string names;
             for (std::size_t place = 0; place < table.fields.size(); ++place) {
               names += place == 0 ? "" : ", ";
-              names += quoted(to_string(type_table::type_in(row, place)));
+              names += in_quotes(to_string(type_table::type_in(row, place)));
             }
             return '[' + names + ']';
           }));
     });
   }
   [[nodiscard]] std::string rules() const {
-    return array_of(t_.rules, [](const own_rule& rule) { return quoted(rule.text); });
+    return array_of(t_.rules, [](const own_rule& rule) { return in_quotes(rule.text); });
   }
 
  private:
@@ -62,15 +62,15 @@ class writer {
     const field& f = t_.fields[i];
     const field_details& d = t_.details[i];
     std::string text =
-        fmt::format("{{\"name\": {}, \"kind\": {}", quoted(d.name), quoted(to_string(f.kind)));
+        fmt::format("{{\"name\": {}, \"kind\": {}", in_quotes(d.name), in_quotes(to_string(f.kind)));
     const auto add = [&](std::string_view key, std::string_view value) {
       fmt::format_to(std::back_inserter(text), ", \"{}\": {}", key, value);
     };
     if (f.is_tensor()) {
-      add("role", quoted(verb_of(f.role)));
+      add("role", in_quotes(verb_of(f.role)));
       if (f.role_conditions > 0) {
         add("role_where", array_of(role_conditions(f), [&](int c) { return of(c); }));
-        add("role_otherwise", quoted(verb_of(f.otherwise)));
+        add("role_otherwise", in_quotes(verb_of(f.otherwise)));
       }
       if (d.has_shape) add("shape", shape_text(d.shape.extents));
       if (!d.other_shapes.empty()) {
@@ -85,20 +85,20 @@ class writer {
       add("default", default_text(f));
     }
     if (!d.enumerators.empty()) {
-      add("enumerators", array_of(d.enumerators, [](const std::string& e) { return quoted(e); }));
+      add("enumerators", array_of(d.enumerators, [](const std::string& e) { return in_quotes(e); }));
     }
     for (const auto& range : d.range)
-      add("range", quoted(text_of(range)));
+      add("range", in_quotes(text_of(range)));
     if (d.given_where >= 0) add("given_where", of(d.given_where));
     if (!d.only_where.empty()) {
       add("only_where", array_of(d.only_where, [&](int c) { return of(c); }));
     }
-    add("text", quoted(d.text));
+    add("text", in_quotes(d.text));
     return text + '}';
   }
 
   [[nodiscard]] std::string of(int index) const {
-    return quoted(text_of(t_, t_.conditions[static_cast<std::size_t>(index)]));
+    return in_quotes(text_of(t_, t_.conditions[static_cast<std::size_t>(index)]));
   }
   [[nodiscard]] static std::vector<int> role_conditions(const field& f) {
     std::vector<int> all;
@@ -107,7 +107,7 @@ class writer {
     return all;
   }
   [[nodiscard]] std::string shape_text(std::span<const extent> shape) const {
-    return array_of(shape, [&](const extent& e) { return quoted(text_of(t_, e)); });
+    return array_of(shape, [&](const extent& e) { return in_quotes(text_of(t_, e)); });
   }
   // Numbers and bools are JSON's own.
   [[nodiscard]] std::string default_text(const field& f) const {
@@ -118,9 +118,9 @@ class writer {
       case field_kind::boolean:
         return text;
       case field_kind::real:
-        return std::isfinite(value_at<double>(t_.defaults, f.offset)) ? text : quoted(text);
+        return std::isfinite(value_at<double>(t_.defaults, f.offset)) ? text : in_quotes(text);
       case field_kind::scalar:
-        return value_at<scalar>(t_.defaults, f.offset).has_imaginary() ? quoted(text) : text;
+        return value_at<scalar>(t_.defaults, f.offset).has_imaginary() ? in_quotes(text) : text;
       case field_kind::integers:
       case field_kind::scalars:
       case field_kind::groups:
@@ -128,7 +128,7 @@ class writer {
       case field_kind::text:
         return text;
       default:
-        return quoted(text);
+        return in_quotes(text);
     }
   }
 
@@ -144,7 +144,7 @@ std::string json_of(const request_type& type) {
       "{{\"name\": {}, \"summary\": {}, \"source\": {}, \"reply\": {},\n  \"reply_fields\": {},\n  "
       "\"fields\": {},\n"
       "  \"types\": {},\n  \"rules\": {}}}",
-      quoted(type.name), quoted(t.summary), quoted(t.source), quoted(type.reply_name),
+      in_quotes(type.name), in_quotes(t.summary), in_quotes(t.source), in_quotes(type.reply_name),
       type.described_reply != nullptr ? writer(*type.described_reply->fields).fields() : "[]",
       w.fields(), w.types(), w.rules());
 }
