@@ -56,6 +56,7 @@ bool is_promised(const error& e) {
     case errc::device_fault:    // ran alone then
     case errc::unsupported:     // by this backend
     case errc::numerical:
+    case errc::capacity_exceeded:  // as its data wants
     case errc::library_error:
       return true;
     default:

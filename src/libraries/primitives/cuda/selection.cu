@@ -1,0 +1,221 @@
+#include "backend/cuda/context/late_failure.cuh"
+#include "libraries/primitives/cuda/compaction.cuh"
+#include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/selection.hpp"
+#include "libraries/primitives/shared/capacity.hpp"
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+/// Calls `f` with what has the type's width. Only parts of 8 bytes are aligned in c128.
+struct alignas(8) wide_element {
+  std::uint64_t words[2];
+};
+template <class F>
+result<void> with_element(dtype type, F f) {
+  switch (size_of(type)) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    case 8:
+      return f(std::uint64_t{});
+    default:
+      return f(wide_element{});
+  }
+}
+
+/// The elements of a vector.
+template <class T>
+struct element_source {
+  using value_type = T;
+  const T* first;
+  std::int64_t step;
+  explicit element_source(const any_tensor& of)
+      : first(reinterpret_cast<const T*>(of.address())), step(of.stride(0)) {}
+  __device__ T operator()(std::int64_t i) const { return first[i * step]; }
+};
+
+/// Which elements are selected: flagged ones, those that are not flagged, or those that differ from
+/// the one before them. One type for all, so that CUB's code is made once for each width.
+class choice {
+ public:
+  using value_type = bool;
+
+  [[nodiscard]] static choice flagged(const any_tensor& flags, bool set) {
+    return {flags, set ? what::flagged : what::not_flagged};
+  }
+  [[nodiscard]] static choice first_of_run(const any_tensor& x) { return {x, what::first_of_run}; }
+
+  __device__ bool operator()(std::int64_t i) const {
+    if (what_ == what::flagged) return first_[i * step_] != 0;
+    if (what_ == what::not_flagged) return first_[i * step_] == 0;
+    return i == 0 || differs(i);
+  }
+
+ private:
+  enum class what : std::uint8_t { flagged, not_flagged, first_of_run };
+  choice(const any_tensor& of, what chosen)
+      : first_(reinterpret_cast<const std::uint8_t*>(of.address())),
+        step_(of.stride(0) * size_of(of.type())),
+        bytes_(static_cast<int>(size_of(of.type()))),
+        what_(chosen) {}
+
+  template <class T>
+  [[nodiscard]] __device__ bool differs_as(std::int64_t i, int part) const {
+    const auto* const own = reinterpret_cast<const T*>(first_ + i * step_);
+    const auto* const before = reinterpret_cast<const T*>(first_ + (i - 1) * step_);
+    return own[part] != before[part];
+  }
+  [[nodiscard]] __device__ bool differs(std::int64_t i) const {
+    switch (bytes_) {
+      case 1:
+        return differs_as<std::uint8_t>(i, 0);
+      case 2:
+        return differs_as<std::uint16_t>(i, 0);
+      case 4:
+        return differs_as<std::uint32_t>(i, 0);
+      case 8:
+        return differs_as<std::uint64_t>(i, 0);
+      default:
+        return differs_as<std::uint64_t>(i, 0) || differs_as<std::uint64_t>(i, 1);
+    }
+  }
+
+  const std::uint8_t* first_;
+  std::int64_t step_;
+  int bytes_;
+  what what_;
+};
+
+__global__ void answer_number(const std::int64_t* number, std::int64_t capacity,
+                              std::int64_t* count, std::int64_t* reply, late_failure failure) {
+  if (count != nullptr) *count = *number;
+  if (*number <= capacity) {
+    *reply = *number;
+  } else {
+    failure.write(errc::capacity_exceeded, primitives::capacity_needs, *number,
+                  primitives::capacity_has, capacity);
+  }
+}
+
+/// Enqueues the answer; the last that an executor enqueues.
+result<void> enqueue_answer(const std::int64_t* number, std::int64_t capacity,
+                            const any_tensor& count, std::int64_t* reply, late_failure failure,
+                            const lane& where) {
+  auto* const to = count.null() ? nullptr : count.data<std::int64_t>();
+  return launch(answer_number, 1, 1, where.stream(), number, capacity, to, reply, failure);
+}
+
+/// The answer for no elements at all.
+result<void> answer_none(const any_tensor& count, std::int64_t* reply, const lane& where) {
+  *reply = 0;
+  if (count.null()) return {};
+  return check(cudaMemsetAsync(count.address(), 0, sizeof(std::int64_t), where.stream()),
+               "cudaMemsetAsync");
+}
+
+template <class T>
+bounded_sink<T> sink_of(const any_tensor& to) {
+  return {reinterpret_cast<T*>(to.address()), to.stride(0), to.extent(0)};
+}
+
+/// Keeps elements of x in y. With `others`, what `others` selects comes behind them.
+result<void> enqueue_choice(const any_tensor& x, const any_tensor& y, const choice& chosen,
+                            const choice* others, const any_tensor& count, std::int64_t* reply,
+                            late_failure failure, lane& where) {
+  if (x.empty()) return answer_none(count, reply, where);
+  return with_element(x.type(), [&]<class T>(T) -> result<void> {
+    using selection = compaction<element_source<T>, choice, T>;
+    const selection first{element_source<T>(x), chosen, sink_of<T>(y), x.extent(0)};
+    auto bytes = first.needed_bytes();
+    if (!bytes) return std::move(bytes).error();
+    workspace_parts parts;
+    const auto numbers = parts.add<std::int64_t>(2);
+    const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
+    if (auto done = parts.take(where); !done) return done;
+    auto* const number = parts.at<std::int64_t>(numbers);
+    void* const memory = parts.at<void>(temporary);
+    if (auto done = first.enqueue(memory, *bytes, number, where.stream()); !done) return done;
+    if (others != nullptr) {
+      selection rest = first;
+      rest.flag = *others;
+      rest.sink.base = number;
+      if (auto done = rest.enqueue(memory, *bytes, number + 1, where.stream()); !done) return done;
+    }
+    return enqueue_answer(number, y.extent(0), count, reply, failure, where);
+  });
+}
+
+/// Values and lengths of runs that begin where `begins` says.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    describe_runs(element_source<T> x, std::int64_t n, const std::int64_t* begins,
+                  const std::int64_t* number, bounded_sink<T> values,
+                  bounded_sink<std::int64_t> lengths) {
+  for_each_element(values.capacity, [&](std::int64_t i) {
+    if (i >= *number) return;
+    const std::int64_t begin = begins[i];
+    values.store(i, x(begin));
+    lengths.store(i, (i + 1 < *number ? begins[i + 1] : n) - begin);
+  });
+}
+
+}  // namespace
+
+result<void> enqueue_select(const primitives::select& r, lane& where, std::int64_t* reply,
+                            late_failure failure) {
+  return enqueue_choice(r.x, r.y, choice::flagged(r.flags, true), nullptr, r.count, reply, failure,
+                        where);
+}
+
+result<void> enqueue_partition(const primitives::partition& r, lane& where, std::int64_t* reply,
+                               late_failure failure) {
+  const choice others = choice::flagged(r.flags, false);
+  return enqueue_choice(r.x, r.y, choice::flagged(r.flags, true), &others, r.count, reply, failure,
+                        where);
+}
+
+result<void> enqueue_unique(const primitives::unique& r, lane& where, std::int64_t* reply,
+                            late_failure failure) {
+  return enqueue_choice(r.x, r.y, choice::first_of_run(r.x), nullptr, r.count, reply, failure,
+                        where);
+}
+
+result<void> enqueue_run_length(const primitives::run_length& r, lane& where, std::int64_t* reply,
+                                late_failure failure) {
+  if (r.x.empty()) return answer_none(r.count, reply, where);
+  const std::int64_t n = r.x.extent(0);
+  const std::int64_t capacity = r.values.extent(0);
+  // One more than there is room for: where the last run ends.
+  const std::int64_t most_begins = std::min(capacity, n) + 1;
+  compaction<own_index, choice, std::int64_t> selection{
+      {}, choice::first_of_run(r.x), {nullptr, 1, most_begins}, n};
+  auto bytes = selection.needed_bytes();
+  if (!bytes) return std::move(bytes).error();
+  workspace_parts parts;
+  const auto numbers = parts.add<std::int64_t>(1);
+  const auto begins = parts.add<std::int64_t>(most_begins);
+  const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
+  if (auto done = parts.take(where); !done) return done;
+  auto* const number = parts.at<std::int64_t>(numbers);
+  selection.sink.first = parts.at<std::int64_t>(begins);
+  if (auto done = selection.enqueue(parts.at<void>(temporary), *bytes, number, where.stream());
+      !done) {
+    return done;
+  }
+  auto described = with_element(r.x.type(), [&]<class T>(T) {
+    return launch_over(capacity, describe_runs<T>, where.stream(), element_source<T>(r.x), n,
+                       static_cast<const std::int64_t*>(selection.sink.first),
+                       static_cast<const std::int64_t*>(number), sink_of<T>(r.values),
+                       sink_of<std::int64_t>(r.lengths));
+  });
+  if (!described) return described;
+  return enqueue_answer(number, capacity, r.count, reply, failure, where);
+}
+
+}  // namespace troupe::cuda
