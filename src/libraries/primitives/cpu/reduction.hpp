@@ -76,13 +76,4 @@ template <class T>
   });
 }
 
-/// The highest rank of elements, which are bits; 0 for none.
-template <class Key>
-[[nodiscard]] Key highest_rank(const elements<Key>& x,
-                               const primitives::extreme_order<Key>& order) {
-  return combine_all<Key>(
-      x, Key{0}, [&](Key bits) { return order.rank_of(bits); },
-      [](Key a, Key b) { return a > b ? a : b; });
-}
-
 }  // namespace troupe::cpu

@@ -1,3 +1,4 @@
+#include "libraries/primitives/cpu/extremes.hpp"
 #include "libraries/primitives/cpu/reduction.hpp"
 #include "libraries/primitives/cpu/segments.hpp"
 #include "libraries/primitives/shared/accumulators.hpp"
@@ -12,7 +13,6 @@ namespace troupe::cpu {
 namespace {
 
 using primitives::combination;
-using primitives::extreme_order;
 
 /// The number that an element's bits stand for.
 scalar number_of(dtype type, std::uint64_t bits) {
@@ -53,9 +53,9 @@ void store_sum<truth>(std::uint64_t sum, dtype, std::byte* to) {
 result<scalar> run_reduce(const primitives::reduce& r, lane_context&) {
   const dtype type = r.x.type();
   if (primitives::is_selection(r.op)) {
-    return with_key(type, [&]<class Key>(Key) -> scalar {
-      const extreme_order<Key> order(type, r.op == combination::minimum);
-      const Key bits = order.bits_of(highest_rank(elements<Key>(r.x), order));
+    return with_number(type, [&]<class T>(T) -> scalar {
+      const order_for<T> order(type, r.op == combination::minimum);
+      const key_for<T> bits = order.bits_of(highest_rank(elements<T>(r.x), order));
       if (r.result.null()) return number_of(type, bits);
       std::memcpy(r.result.address(), &bits, sizeof bits);
       return {};
@@ -71,31 +71,28 @@ result<scalar> run_reduce(const primitives::reduce& r, lane_context&) {
 
 /// The index of the first element with the highest rank: the first stretch that has one is
 /// searched once more.
-template <class Key>
-std::int64_t first_extreme(const elements<Key>& x, const extreme_order<Key>& order) {
-  std::optional<Key> best;
+template <class T>
+std::int64_t first_extreme(const elements<T>& x, const order_for<T>& order) {
+  std::optional<key_for<T>> best;
   std::int64_t begin = 0;
-  std::int64_t of_best = 0;
-  x.template for_each_stretch<stretch>([&](const Key* first, std::int64_t n) {
-    const Key rank = combine_stretch<Key>(
-        first, n, Key{0}, [&](Key bits) { return order.rank_of(bits); },
-        [](Key a, Key b) { return a > b ? a : b; });
+  std::int64_t of_best = -1;
+  x.template for_each_stretch<stretch>([&](const T* first, std::int64_t n) {
+    const key_for<T> rank = highest_rank(first, n, order);
     if (!best || rank > *best) {
       best = rank;
       of_best = begin;
     }
     begin += n;
   });
-  if (!best) return -1;
-  while (order.rank_of(x[of_best]) != *best)
+  while (best && order.rank_of(std::bit_cast<key_for<T>>(x[of_best])) != *best)
     ++of_best;
   return of_best;
 }
 
 template <class R>
 result<std::int64_t> find(const R& r, bool smallest) {
-  const std::int64_t index = with_key(r.x.type(), [&]<class Key>(Key) {
-    return first_extreme(elements<Key>(r.x), extreme_order<Key>(r.x.type(), smallest));
+  const std::int64_t index = with_number(r.x.type(), [&]<class T>(T) {
+    return first_extreme(elements<T>(r.x), order_for<T>(r.x.type(), smallest));
   });
   if (r.result.null()) return index;
   *r.result.template data<std::int64_t>() = index;
@@ -115,10 +112,11 @@ result<void> run_segmented_reduce(const primitives::segmented_reduce& r, lane_co
   std::byte* to = r.y.address();
   const std::int64_t step = r.y.stride(0) * size_of(r.y.type());
   if (primitives::is_selection(r.op)) {
-    return with_key(type, [&]<class Key>(Key) {
-      const extreme_order<Key> order(type, r.op == combination::minimum);
+    return with_number(type, [&]<class T>(T) {
+      const order_for<T> order(type, r.op == combination::minimum);
       return for_each_segment(r.offsets, r.x.extent(0), [&](std::int64_t begin, std::int64_t end) {
-        const Key bits = order.bits_of(highest_rank(elements<Key>(r.x).part(begin, end), order));
+        const key_for<T> bits =
+            order.bits_of(highest_rank(elements<T>(r.x).part(begin, end), order));
         std::memcpy(to, &bits, sizeof bits);
         to += step;
       });

@@ -1,5 +1,4 @@
 #include "libraries/primitives/cpu/numbers.hpp"
-#include "libraries/primitives/shared/capacity.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/primitives/selection.hpp>
@@ -28,8 +27,8 @@ result<std::int64_t> answer(std::int64_t number, const any_tensor& count, std::i
   if (!count.null()) *count.data<std::int64_t>() = number;
   if (number <= capacity) return number;
   return error{.code = errc::capacity_exceeded,
-               .message = primitives::capacity_needs + std::to_string(number) +
-                          primitives::capacity_has + std::to_string(capacity)};
+               .message = "needs " + std::to_string(number) +
+                          " elements, but the result has room for " + std::to_string(capacity)};
 }
 
 /// Whether each element is selected, whichever type the flags have.

@@ -4,6 +4,7 @@
 #include "libraries/primitives/cuda/answers.cuh"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/warps.cuh"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,9 +13,6 @@
 /// what these give. Which elements meet when depends on the vector's length and place and on the
 /// device, so that the same request has the same result each time.
 namespace troupe::cuda {
-
-inline constexpr int warp_threads = 32;
-inline constexpr int block_warps = block_threads / warp_threads;
 
 /// What a kernel reduces: elements of `T` that `widen(element, index)` turns into accumulated
 /// numbers.
@@ -35,40 +33,6 @@ struct alignas(16) loaded_vector {
   static constexpr int elements = 16 / sizeof(T);
   T element[elements];
 };
-
-/// The other half's value.
-template <class Accumulator>
-__device__ __forceinline__ Accumulator shifted_down(Accumulator value, int lanes) {
-  if constexpr (std::is_arithmetic_v<Accumulator>) {
-    return __shfl_down_sync(0xffffffff, value, lanes);
-  } else {
-    value.rank = __shfl_down_sync(0xffffffff, value.rank, lanes);
-    value.index = __shfl_down_sync(0xffffffff, value.index, lanes);
-    return value;
-  }
-}
-
-template <class Accumulator, class Combine>
-__device__ Accumulator combine_warp(Accumulator value, Combine combine) {
-#pragma unroll
-  for (int half = warp_threads / 2; half > 0; half /= 2)
-    value = combine(value, shifted_down(value, half));
-  return value;
-}
-
-/// All of a block's numbers, combined; what its first thread gets counts.
-template <class Accumulator, class Combine>
-__device__ Accumulator combine_block(Accumulator value, Accumulator identity, Combine combine) {
-  __shared__ Accumulator of_warps[block_warps];
-  const int lane = static_cast<int>(threadIdx.x) % warp_threads;
-  const int warp = static_cast<int>(threadIdx.x) / warp_threads;
-  value = combine_warp(value, combine);
-  if (lane == 0) of_warps[warp] = value;
-  __syncthreads();
-  value = lane < block_warps ? of_warps[lane] : identity;
-  __syncthreads();  // the caller may do the same again
-  return combine_warp(value, combine);
-}
 
 template <class T, class Accumulator, class Widen, class Combine>
 __global__ void __launch_bounds__(block_threads)

@@ -2,7 +2,6 @@
 #include "libraries/primitives/cuda/compaction.cuh"
 #include "libraries/primitives/cuda/grid.cuh"
 #include "libraries/primitives/cuda/selection.hpp"
-#include "libraries/primitives/shared/capacity.hpp"
 
 #include <algorithm>
 
@@ -98,8 +97,8 @@ __global__ void answer_number(const std::int64_t* number, std::int64_t capacity,
   if (*number <= capacity) {
     *reply = *number;
   } else {
-    failure.write(errc::capacity_exceeded, primitives::capacity_needs, *number,
-                  primitives::capacity_has, capacity);
+    failure.write(errc::capacity_exceeded, "needs ", *number,
+                  " elements, but the result has room for ", capacity);
   }
 }
 

@@ -8,7 +8,8 @@ void scan::describe(description<scan>& d) {
   const extent n = d.size("n");
   d.about("Combines all elements up to each one: prefix sums, products, minima or maxima.");
   d.reads("x", &scan::x, {n}, "vector");
-  d.writes("y", &scan::y, {n}, "takes the combination of all elements up to each one")
+  d.updates("y", &scan::y, {n}, "takes the combination of all elements up to each one")
+      .updated_where(d.same_view(&scan::y, &scan::x))
       .may_be(&scan::x);
   d.value("op", &scan::op, "how two numbers become one");
   d.value("exclusive", &scan::exclusive, "leave the element itself out");

@@ -12,7 +12,9 @@ void sort::describe(description<sort>& d) {
   const extent n = d.size("n");
   d.about("Sorts a vector.");
   d.reads("x", &sort::x, {n}, "vector");
-  d.writes("y", &sort::y, {n}, "takes the elements in order").may_be(&sort::x);
+  d.updates("y", &sort::y, {n}, "takes the elements in order")
+      .updated_where(d.same_view(&sort::y, &sort::x))
+      .may_be(&sort::x);
   d.value("descending", &sort::descending, "the largest first");
   d.layouts(layout::vector, {&sort::x, &sort::y});
   d.same_type({&sort::x, &sort::y}, ordered_types);
@@ -24,8 +26,11 @@ void sort_pairs::describe(description<sort_pairs>& d) {
   d.about("Sorts pairs of a key and a value by key; equal keys keep their order.");
   d.reads("keys", &R::keys, {n}, "what is compared");
   d.reads("values", &R::values, {n}, "what goes along");
-  d.writes("sorted_keys", &R::sorted_keys, {n}, "takes the keys in order").may_be(&R::keys);
-  d.writes("sorted_values", &R::sorted_values, {n}, "takes the values in the order of their keys")
+  d.updates("sorted_keys", &R::sorted_keys, {n}, "takes the keys in order")
+      .updated_where(d.same_view(&R::sorted_keys, &R::keys))
+      .may_be(&R::keys);
+  d.updates("sorted_values", &R::sorted_values, {n}, "takes the values in the order of their keys")
+      .updated_where(d.same_view(&R::sorted_values, &R::values))
       .may_be(&R::values);
   d.value("descending", &R::descending, "the largest key first");
   d.layouts(layout::vector, {&R::keys, &R::values, &R::sorted_keys, &R::sorted_values});
@@ -40,7 +45,9 @@ void segmented_sort::describe(description<segmented_sort>& d) {
   d.reads("x", &R::x, {n}, "vector");
   d.reads("offsets", &R::offsets, {bounds},
           "where segments begin, ascending; the last is the end of the last segment");
-  d.writes("y", &R::y, {n}, "takes the elements in order").may_be(&R::x);
+  d.updates("y", &R::y, {n}, "takes the elements in order")
+      .updated_where(d.same_view(&R::y, &R::x))
+      .may_be(&R::x);
   d.value("descending", &R::descending, "the largest first");
   d.layouts(layout::vector, {&R::x, &R::offsets, &R::y});
   d.same_type({&R::x, &R::y}, ordered_types);

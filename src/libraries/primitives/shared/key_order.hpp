@@ -148,6 +148,7 @@ class extreme_order {
     if (rank > order_.last_number()) return order_.bits_of(quiet_nan());
     return order_.bits_of(smallest_ ? static_cast<Key>(order_.last_number() - rank) : rank);
   }
+  [[nodiscard]] constexpr bool smallest() const noexcept { return smallest_; }
 
  private:
   /// The key of the NaN without a sign whose uppermost mantissa bit is its only one; of e4m3, the
