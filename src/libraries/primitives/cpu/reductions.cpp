@@ -1,7 +1,7 @@
 #include "libraries/primitives/cpu/extremes.hpp"
 #include "libraries/primitives/cpu/reduction.hpp"
 #include "libraries/primitives/cpu/segments.hpp"
-#include "libraries/primitives/shared/accumulators.hpp"
+#include "libraries/primitives/requests/accumulators.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/primitives/reductions.hpp>

@@ -1,5 +1,5 @@
 #include "libraries/primitives/cpu/reduction.hpp"
-#include "libraries/primitives/shared/accumulators.hpp"
+#include "libraries/primitives/requests/accumulators.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/primitives/scans.hpp>

@@ -1,4 +1,4 @@
-#include "libraries/primitives/cuda/reduce.cuh"
+#include "libraries/primitives/cuda/kernels/reduce.cuh"
 #include "libraries/primitives/cuda/reductions.hpp"
 
 namespace troupe::cuda {

@@ -1,8 +1,8 @@
 #include "libraries/primitives/cuda/cub_call.hpp"
-#include "libraries/primitives/cuda/grid.cuh"
-#include "libraries/primitives/cuda/numbers.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/kernels/numbers.cuh"
+#include "libraries/primitives/cuda/kernels/warps.cuh"
 #include "libraries/primitives/cuda/scans.hpp"
-#include "libraries/primitives/cuda/warps.cuh"
 #include "libraries/primitives/shared/combiner.hpp"
 
 // Three kernels: the total of each tile; what comes before each tile; the scan of each tile. Which

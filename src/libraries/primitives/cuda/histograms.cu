@@ -1,7 +1,7 @@
 #include "libraries/primitives/cuda/cub_call.hpp"
-#include "libraries/primitives/cuda/first_wrong.cuh"
 #include "libraries/primitives/cuda/histograms.hpp"
-#include "libraries/primitives/cuda/numbers.cuh"
+#include "libraries/primitives/cuda/kernels/first_wrong.cuh"
+#include "libraries/primitives/cuda/kernels/numbers.cuh"
 #include "libraries/primitives/shared/bins.hpp"
 
 #include <algorithm>

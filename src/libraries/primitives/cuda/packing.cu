@@ -1,4 +1,4 @@
-#include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/packing.hpp"
 
 namespace troupe::cuda {

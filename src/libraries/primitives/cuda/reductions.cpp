@@ -2,7 +2,7 @@
 
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
-#include "libraries/primitives/shared/accumulators.hpp"
+#include "libraries/primitives/requests/accumulators.hpp"
 
 namespace troupe::cuda {
 namespace {

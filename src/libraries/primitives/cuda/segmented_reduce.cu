@@ -1,6 +1,6 @@
-#include "libraries/primitives/cuda/first_wrong.cuh"
-#include "libraries/primitives/cuda/offsets.cuh"
-#include "libraries/primitives/cuda/reduce.cuh"
+#include "libraries/primitives/cuda/kernels/first_wrong.cuh"
+#include "libraries/primitives/cuda/kernels/offsets.cuh"
+#include "libraries/primitives/cuda/kernels/reduce.cuh"
 #include "libraries/primitives/cuda/reductions.hpp"
 #include "libraries/primitives/shared/combiner.hpp"
 

@@ -1,6 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
-#include "libraries/primitives/cuda/compaction.cuh"
-#include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/kernels/compaction.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/selection.hpp"
 
 #include <algorithm>

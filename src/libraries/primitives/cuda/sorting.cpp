@@ -1,9 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/packing.hpp"
-#include "libraries/primitives/cuda/radix_sort.hpp"
-#include "libraries/primitives/cuda/segmented_sort.hpp"
-#include "libraries/primitives/cuda/top_k.hpp"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/segmented_sort.hpp"
+#include "libraries/primitives/cuda/sort/top_k.hpp"
 
 #include <troupe/primitives/sorting.hpp>
 

@@ -1,6 +1,6 @@
 #include "libraries/primitives/requests/rules.hpp"
 
-#include "libraries/primitives/shared/accumulators.hpp"
+#include "libraries/primitives/requests/accumulators.hpp"
 
 #include <fmt/format.h>
 

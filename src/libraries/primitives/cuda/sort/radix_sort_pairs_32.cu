@@ -1,4 +1,4 @@
-#include "libraries/primitives/cuda/radix_sort.cuh"
+#include "libraries/primitives/cuda/sort/radix_sort.cuh"
 
 namespace troupe::cuda {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "libraries/memory/cuda/small_floats.cuh"
-#include "libraries/primitives/shared/accumulators.hpp"
+#include "libraries/primitives/requests/accumulators.hpp"
 #include "libraries/primitives/shared/key_order.hpp"
 
 #include <troupe/tensor/tensor.hpp>

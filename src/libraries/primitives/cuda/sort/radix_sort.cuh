@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/failure.hpp"
-#include "libraries/primitives/cuda/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "backend/cuda/context/launch.cuh"
-#include "libraries/primitives/cuda/answers.cuh"
 #include "libraries/primitives/cuda/cub_call.hpp"
-#include "libraries/primitives/cuda/grid.cuh"
-#include "libraries/primitives/cuda/warps.cuh"
+#include "libraries/primitives/cuda/kernels/answers.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/kernels/warps.cuh"
 
 #include <algorithm>
 #include <cstdint>

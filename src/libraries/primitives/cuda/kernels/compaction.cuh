@@ -1,7 +1,7 @@
 #pragma once
 
 #include "libraries/primitives/cuda/cub_call.hpp"
-#include "libraries/primitives/cuda/indexed.cuh"
+#include "libraries/primitives/cuda/kernels/indexed.cuh"
 
 #include <cub/device/device_select.cuh>
 

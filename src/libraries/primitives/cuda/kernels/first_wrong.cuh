@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backend/cuda/context/late_failure.cuh"
-#include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-#include "libraries/primitives/cuda/grid.cuh"
-#include "libraries/primitives/cuda/radix_sort.hpp"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
 
 namespace troupe::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/primitives/cuda/numbers.cuh"
+#include "libraries/primitives/cuda/kernels/numbers.cuh"
 
 #include <troupe/tensor/scalar.hpp>
 

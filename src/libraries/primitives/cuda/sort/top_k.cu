@@ -1,7 +1,7 @@
-#include "libraries/primitives/cuda/compaction.cuh"
-#include "libraries/primitives/cuda/grid.cuh"
-#include "libraries/primitives/cuda/radix_sort.hpp"
-#include "libraries/primitives/cuda/top_k.hpp"
+#include "libraries/primitives/cuda/kernels/compaction.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/top_k.hpp"
 
 #include <algorithm>
 

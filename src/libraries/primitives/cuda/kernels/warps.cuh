@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/primitives/cuda/grid.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
 
 #include <type_traits>
 

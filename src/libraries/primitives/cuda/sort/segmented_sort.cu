@@ -1,8 +1,8 @@
 #include "libraries/primitives/cuda/cub_call.hpp"
-#include "libraries/primitives/cuda/first_wrong.cuh"
-#include "libraries/primitives/cuda/offsets.cuh"
-#include "libraries/primitives/cuda/radix_sort.hpp"
-#include "libraries/primitives/cuda/segmented_sort.hpp"
+#include "libraries/primitives/cuda/kernels/first_wrong.cuh"
+#include "libraries/primitives/cuda/kernels/offsets.cuh"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/segmented_sort.hpp"
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 
