@@ -1,3 +1,4 @@
+#include "libraries/primitives/cuda/kernels/elements.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/packing.hpp"
 
@@ -23,23 +24,6 @@ __global__ void __launch_bounds__(block_threads)
 template <class Index>
 __global__ void __launch_bounds__(block_threads) number_elements(Index* to, std::int64_t count) {
   for_each_element(count, [&](std::int64_t i) { to[i] = static_cast<Index>(i); });
-}
-
-/// Calls `f` with what has the width of the type. Only parts of 8 bytes are aligned in c128.
-template <class F>
-result<void> with_element(dtype type, F f) {
-  switch (size_of(type)) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    case 8:
-      return f(std::uint64_t{});
-    default:
-      return f(ulonglong2{});
-  }
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
+#include "libraries/primitives/cuda/kernels/elements.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/selection.hpp"
 
@@ -7,26 +8,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-/// Calls `f` with what has the type's width. Only parts of 8 bytes are aligned in c128.
-struct alignas(8) wide_element {
-  std::uint64_t words[2];
-};
-template <class F>
-result<void> with_element(dtype type, F f) {
-  switch (size_of(type)) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    case 8:
-      return f(std::uint64_t{});
-    default:
-      return f(wide_element{});
-  }
-}
 
 /// The elements of a vector.
 template <class T>
