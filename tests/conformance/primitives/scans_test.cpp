@@ -28,6 +28,7 @@ TEST(PrimitivesScan, CombinesEverythingUpToEachElement) {
       for (const dtype to : types_of_result(type, op)) {
         for (const std::int64_t n : lengths) {
           for (const content with : {content::any, content::special}) {
+            if (n > 5000 && with == content::special) continue;
             for (const bool exclusive : {false, true}) {
               scene s;
               s.name(case_name(type, n, with) + " " + name_of(op));

@@ -100,15 +100,15 @@ class elements {
     return {reinterpret_cast<std::byte*>(first_ + begin * stride_), stride_, end - begin};
   }
 
-  /// Calls `f(first, n)` for each stretch of up to `most` elements, which are packed.
-  template <std::int64_t most, class F>
+  /// Calls `f(first, n)` for each stretch of up to `Most` elements, which are packed.
+  template <std::int64_t Most, class F>
   void for_each_stretch(F f) const {
-    for (std::int64_t begin = 0; begin < count_; begin += most) {
-      const std::int64_t n = std::min(most, count_ - begin);
+    for (std::int64_t begin = 0; begin < count_; begin += Most) {
+      const std::int64_t n = std::min(Most, count_ - begin);
       if (stride_ == 1) {
         f(static_cast<const T*>(first_ + begin), n);
       } else {
-        T packed[static_cast<std::size_t>(most)];
+        T packed[static_cast<std::size_t>(Most)];
         for (std::int64_t i = 0; i < n; ++i)
           packed[i] = (*this)[begin + i];
         f(static_cast<const T*>(packed), n);

@@ -20,8 +20,13 @@ scalar number_of(dtype type, std::uint64_t bits) {
     if constexpr (std::same_as<T, truth>) {
       return bits != 0;
     } else {
-      const auto low = static_cast<primitives::unsigned_of_bytes<sizeof(T)>>(bits);
-      return std::bit_cast<T>(low);
+      const auto value = std::bit_cast<T>(static_cast<key_for<T>>(bits));
+      if constexpr (std::signed_integral<T>) {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): i8 is a number here, no character.
+        return static_cast<std::int64_t>(value);
+      } else {
+        return value;
+      }
     }
   });
 }

@@ -1,6 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
+#include "libraries/primitives/cuda/kernels/choice.cuh"
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
-#include "libraries/primitives/cuda/kernels/elements.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
 #include "libraries/primitives/cuda/selection.hpp"
 
@@ -8,69 +8,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-/// The elements of a vector.
-template <class T>
-struct element_source {
-  using value_type = T;
-  const T* first;
-  std::int64_t step;
-  explicit element_source(const any_tensor& of)
-      : first(reinterpret_cast<const T*>(of.address())), step(of.stride(0)) {}
-  __device__ T operator()(std::int64_t i) const { return first[i * step]; }
-};
-
-/// Which elements are selected: flagged ones, those that are not flagged, or those that differ from
-/// the one before them. One type for all, so that CUB's code is made once for each width.
-class choice {
- public:
-  using value_type = bool;
-
-  [[nodiscard]] static choice flagged(const any_tensor& flags, bool set) {
-    return {flags, set ? what::flagged : what::not_flagged};
-  }
-  [[nodiscard]] static choice first_of_run(const any_tensor& x) { return {x, what::first_of_run}; }
-
-  __device__ bool operator()(std::int64_t i) const {
-    if (what_ == what::flagged) return first_[i * step_] != 0;
-    if (what_ == what::not_flagged) return first_[i * step_] == 0;
-    return i == 0 || differs(i);
-  }
-
- private:
-  enum class what : std::uint8_t { flagged, not_flagged, first_of_run };
-  choice(const any_tensor& of, what chosen)
-      : first_(reinterpret_cast<const std::uint8_t*>(of.address())),
-        step_(of.stride(0) * size_of(of.type())),
-        bytes_(static_cast<int>(size_of(of.type()))),
-        what_(chosen) {}
-
-  template <class T>
-  [[nodiscard]] __device__ bool differs_as(std::int64_t i, int part) const {
-    const auto* const own = reinterpret_cast<const T*>(first_ + i * step_);
-    const auto* const before = reinterpret_cast<const T*>(first_ + (i - 1) * step_);
-    return own[part] != before[part];
-  }
-  [[nodiscard]] __device__ bool differs(std::int64_t i) const {
-    switch (bytes_) {
-      case 1:
-        return differs_as<std::uint8_t>(i, 0);
-      case 2:
-        return differs_as<std::uint16_t>(i, 0);
-      case 4:
-        return differs_as<std::uint32_t>(i, 0);
-      case 8:
-        return differs_as<std::uint64_t>(i, 0);
-      default:
-        return differs_as<std::uint64_t>(i, 0) || differs_as<std::uint64_t>(i, 1);
-    }
-  }
-
-  const std::uint8_t* first_;
-  std::int64_t step_;
-  int bytes_;
-  what what_;
-};
 
 __global__ void answer_number(const std::int64_t* number, std::int64_t capacity,
                               std::int64_t* count, std::int64_t* reply, late_failure failure) {
@@ -99,36 +36,15 @@ result<void> answer_none(const any_tensor& count, std::int64_t* reply, const lan
                "cudaMemsetAsync");
 }
 
-template <class T>
-bounded_sink<T> sink_of(const any_tensor& to) {
-  return {reinterpret_cast<T*>(to.address()), to.stride(0), to.extent(0)};
-}
-
 /// Keeps elements of x in y. With `others`, what `others` selects comes behind them.
 result<void> enqueue_choice(const any_tensor& x, const any_tensor& y, const choice& chosen,
                             const choice* others, const any_tensor& count, std::int64_t* reply,
                             late_failure failure, lane& where) {
   if (x.empty()) return answer_none(count, reply, where);
-  return with_element(x.type(), [&]<class T>(T) -> result<void> {
-    using selection = compaction<element_source<T>, choice, T>;
-    const selection first{element_source<T>(x), chosen, sink_of<T>(y), x.extent(0)};
-    auto bytes = first.needed_bytes();
-    if (!bytes) return std::move(bytes).error();
-    workspace_parts parts;
-    const auto numbers = parts.add<std::int64_t>(2);
-    const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
-    if (auto done = parts.take(where); !done) return done;
-    auto* const number = parts.at<std::int64_t>(numbers);
-    void* const memory = parts.at<void>(temporary);
-    if (auto done = first.enqueue(memory, *bytes, number, where.stream()); !done) return done;
-    if (others != nullptr) {
-      selection rest = first;
-      rest.flag = *others;
-      rest.sink.base = number;
-      if (auto done = rest.enqueue(memory, *bytes, number + 1, where.stream()); !done) return done;
-    }
-    return enqueue_answer(number, y.extent(0), count, reply, failure, where);
-  });
+  auto number = with_element(
+      x.type(), [&]<class T>(T) { return enqueue_kept<T>(x, y, chosen, others, where); });
+  if (!number) return std::move(number).error();
+  return enqueue_answer(*number, y.extent(0), count, reply, failure, where);
 }
 
 /// Values and lengths of runs that begin where `begins` says.
@@ -191,8 +107,8 @@ result<void> enqueue_run_length(const primitives::run_length& r, lane& where, st
   auto described = with_element(r.x.type(), [&]<class T>(T) {
     return launch_over(capacity, describe_runs<T>, where.stream(), element_source<T>(r.x), n,
                        static_cast<const std::int64_t*>(selection.sink.first),
-                       static_cast<const std::int64_t*>(number), sink_of<T>(r.values),
-                       sink_of<std::int64_t>(r.lengths));
+                       static_cast<const std::int64_t*>(number), bounded_sink<T>::of(r.values),
+                       bounded_sink<std::int64_t>::of(r.lengths));
   });
   if (!described) return described;
   return enqueue_answer(number, capacity, r.count, reply, failure, where);

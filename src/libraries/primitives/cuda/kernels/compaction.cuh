@@ -3,6 +3,8 @@
 #include "libraries/primitives/cuda/cub_call.hpp"
 #include "libraries/primitives/cuda/kernels/indexed.cuh"
 
+#include <troupe/tensor/tensor.hpp>
+
 #include <cub/device/device_select.cuh>
 
 #include <cstdint>
@@ -18,6 +20,10 @@ struct bounded_sink {
   std::int64_t step;
   std::int64_t capacity;
   const std::int64_t* base = nullptr;  ///< 0 if null
+
+  [[nodiscard]] static bounded_sink of(const any_tensor& to) {
+    return {reinterpret_cast<T*>(to.address()), to.stride(0), to.extent(0)};
+  }
   __device__ void store(std::int64_t i, const T& value) const {
     const std::int64_t place = (base == nullptr ? 0 : *base) + i;
     if (place < capacity) first[place * step] = value;

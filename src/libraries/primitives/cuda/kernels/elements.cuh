@@ -1,6 +1,5 @@
 #pragma once
 
-#include <troupe/base/result.hpp>
 #include <troupe/tensor/dtype.hpp>
 
 #include <cstdint>
@@ -14,7 +13,7 @@ struct alignas(8) wide_element {
 
 /// Calls `f` with what has the width of the type, to be moved.
 template <class F>
-result<void> with_element(dtype type, F f) {
+auto with_element(dtype type, F f) {
   switch (size_of(type)) {
     case 1:
       return f(std::uint8_t{});
