@@ -1,9 +1,11 @@
 #pragma once
 
-/// Functions of elements, fused at run time.
+/// Functions of elements, fused at run time, and the named operations that are such functions.
 
 #include <troupe/elementwise/function.hpp>
 #include <troupe/elementwise/map.hpp>
+#include <troupe/elementwise/norms.hpp>
 #include <troupe/elementwise/opcode.hpp>
 #include <troupe/elementwise/rows.hpp>
+#include <troupe/elementwise/softmax.hpp>
 #include <troupe/elementwise/value.hpp>
