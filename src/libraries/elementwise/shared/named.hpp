@@ -1,8 +1,13 @@
 #pragma once
 
+#include <troupe/elementwise/activation.hpp>
+#include <troupe/elementwise/cross_entropy.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/norms.hpp>
+#include <troupe/elementwise/optimizers.hpp>
+#include <troupe/elementwise/rotary.hpp>
 #include <troupe/elementwise/rows.hpp>
+#include <troupe/elementwise/selection.hpp>
 #include <troupe/elementwise/softmax.hpp>
 
 #include <variant>
@@ -30,6 +35,23 @@ using steps = std::vector<step>;
 [[nodiscard]] steps steps_of(const instance_norm_backward& r);
 [[nodiscard]] steps steps_of(const l2_normalize& r);
 [[nodiscard]] steps steps_of(const l2_normalize_backward& r);
+[[nodiscard]] steps steps_of(const activation& r);
+[[nodiscard]] steps steps_of(const activation_backward& r);
+[[nodiscard]] steps steps_of(const bias_add& r);
+[[nodiscard]] steps steps_of(const bias_add_backward& r);
+[[nodiscard]] steps steps_of(const residual_add& r);
+[[nodiscard]] steps steps_of(const dropout& r);
+[[nodiscard]] steps steps_of(const clamp& r);
+[[nodiscard]] steps steps_of(const where& r);
+[[nodiscard]] steps steps_of(const compare& r);
+[[nodiscard]] steps steps_of(const one_hot& r);
+[[nodiscard]] steps steps_of(const arange& r);
+[[nodiscard]] steps steps_of(const cross_entropy& r);
+[[nodiscard]] steps steps_of(const cross_entropy_backward& r);
+[[nodiscard]] steps steps_of(const rotary_embedding& r);
+[[nodiscard]] steps steps_of(const rotary_embedding_backward& r);
+[[nodiscard]] steps steps_of(const sgd& r);
+[[nodiscard]] steps steps_of(const adamw& r);
 
 template <class... R>
 struct request_list {};
@@ -38,6 +60,9 @@ struct request_list {};
 using named_requests =
     request_list<softmax, softmax_backward, log_softmax, log_softmax_backward, layer_norm,
                  layer_norm_backward, rms_norm, rms_norm_backward, group_norm, group_norm_backward,
-                 instance_norm, instance_norm_backward, l2_normalize, l2_normalize_backward>;
+                 instance_norm, instance_norm_backward, l2_normalize, l2_normalize_backward,
+                 activation, activation_backward, bias_add, bias_add_backward, residual_add,
+                 dropout, clamp, where, compare, one_hot, arange, cross_entropy,
+                 cross_entropy_backward, rotary_embedding, rotary_embedding_backward, sgd, adamw>;
 
 }  // namespace troupe::elementwise

@@ -54,6 +54,12 @@ class parametric {
     }
     return what_.with_constants(std::move(constants));
   }
+  /// `function::derivative`, with the same parameters.
+  [[nodiscard]] parametric derivative(int input) const {
+    parametric made = *this;
+    made.what_ = what_.derivative(input);
+    return made;
+  }
 
  private:
   // Numbers that no function has as constants of its own.

@@ -21,8 +21,10 @@ class dimensions {
     for (int d = first; d < last; ++d)
       add(t.extent(d), t.stride(d));
   }
-  [[nodiscard]] any_tensor of(const any_tensor& t) const noexcept {
-    return any_tensor::unowned(t.address(), t.type(), shape(std::span(extents_).first(rank_)),
+  /// From `offset` elements after the first of `t`.
+  [[nodiscard]] any_tensor of(const any_tensor& t, std::int64_t offset = 0) const noexcept {
+    return any_tensor::unowned(t.address() + offset * size_of(t.type()), t.type(),
+                               shape(std::span(extents_).first(rank_)),
                                std::span(strides_).first(rank_), t.space());
   }
 
@@ -65,6 +67,15 @@ any_tensor with_one_at(const any_tensor& t, int axis) {
   made.add_ones(1);
   made.add(t, axis, t.rank());
   return made.of(t);
+}
+
+any_tensor of_last(const any_tensor& t, std::int64_t first, std::int64_t step, std::int64_t count) {
+  const int last = t.rank() - 1;
+  const std::int64_t offset = count == 0 ? 0 : first * t.stride(last);
+  dimensions made;
+  made.add(t, 0, last);
+  made.add(count, step * t.stride(last));
+  return made.of(t, offset);
 }
 
 }  // namespace troupe::elementwise
