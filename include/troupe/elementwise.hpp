@@ -5,6 +5,7 @@
 #include <troupe/elementwise/activation.hpp>
 #include <troupe/elementwise/cross_entropy.hpp>
 #include <troupe/elementwise/function.hpp>
+#include <troupe/elementwise/indexing.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/norms.hpp>
 #include <troupe/elementwise/opcode.hpp>

@@ -241,7 +241,7 @@ TEST(ElementwiseDropout, DropsWhatItsStreamSays) {
 TEST(ElementwiseRelu, KeepsNaN) {
   scene s;
   auto& x = s.vector(dtype::f32, 2);
-  s.fill(x, {NAN, -infinity});
+  s.fill(x, std::vector<number>{NAN, -infinity});
   auto& y = s.vector(dtype::f32, 2);
   s.run(elementwise::activation{.x = x.view, .y = y.view});
   expect_reals(s, y, {NAN, 0});

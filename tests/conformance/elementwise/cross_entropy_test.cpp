@@ -117,7 +117,7 @@ TEST(ElementwiseCrossEntropy, TakesLogitsThatAreExcluded) {
   auto& logits = s.tensor(dtype::f32, {1, 3}, {3, 1});
   s.fill(logits, {1, -std::numeric_limits<double>::infinity(), 1});
   auto& targets = s.vector(dtype::i32, 1);
-  s.fill(targets, {2});
+  s.fill(targets, number(2));
   auto& loss = s.vector(dtype::f32, 1);
   s.run(elementwise::cross_entropy{
       .logits = logits.view, .targets = targets.view, .loss = loss.view});

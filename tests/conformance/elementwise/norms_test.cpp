@@ -127,7 +127,16 @@ std::vector<shapes> grouped_shapes(bool each_channel) {
 
 /// The tensors of one case. Null ones are not given.
 struct operands {
-  any_tensor x, weight, bias, y, mean, rstd, dy, dx, dweight, dbias;
+  any_tensor x{};
+  any_tensor weight{};
+  any_tensor bias{};
+  any_tensor y{};
+  any_tensor mean{};
+  any_tensor rstd{};
+  any_tensor dy{};
+  any_tensor dx{};
+  any_tensor dweight{};
+  any_tensor dbias{};
   std::int64_t groups = 0;
   double eps = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace troupe::conformance {
 namespace {
@@ -40,7 +41,7 @@ TEST(ElementwiseClamp, LimitsToAnInterval) {
 TEST(ElementwiseClamp, OfIntegersKeepsAllBits) {
   scene s;
   auto& x = s.vector(i64, 2);
-  s.fill(x, {0x1p62, -0x1p62});
+  s.fill(x, std::vector<number>{0x1p62, -0x1p62});
   auto& y = s.vector(i64, 2);
   s.run(elementwise::clamp{
       .x = x.view, .y = y.view, .low = (std::int64_t{1} << 60) + 1, .high = std::int64_t{1} << 61});
