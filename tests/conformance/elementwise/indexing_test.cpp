@@ -133,6 +133,8 @@ TEST(ElementwiseGatherRows, FailWhereAnIndexIsOutOfRange) {
     auto& indices = s.vector(i32, 4);
     s.fill(indices, {0, 4, wrong, wrong});
     auto& y = s.tensor(f32, {4, 3}, {3, 1});
+    auto& dtable = s.tensor(f32, {5, 3}, {3, 1});
+    auto& x = s.tensor(f32, {4, 3}, {3, 1});
     const std::string text =
         "index number 2 is " + std::to_string(static_cast<int>(wrong)) + ", not within 0 and 4";
     const auto expect_failure = [&](const result<void>& answer) {
@@ -143,10 +145,10 @@ TEST(ElementwiseGatherRows, FailWhereAnIndexIsOutOfRange) {
     expect_failure(s.attempt(
         elementwise::gather_rows{.table = table.view, .indices = indices.view, .y = y.view}));
     expect_failure(s.attempt(elementwise::gather_rows_backward{
-        .dy = y.view, .indices = indices.view, .dtable = table.view}));
+        .dy = y.view, .indices = indices.view, .dtable = dtable.view}));
     const reals before = content(table);
     expect_failure(s.attempt(
-        elementwise::scatter_rows{.x = y.view, .indices = indices.view, .table = table.view}));
+        elementwise::scatter_rows{.x = x.view, .indices = indices.view, .table = table.view}));
     expect_reals(s, table, before, 0);
   }
 }

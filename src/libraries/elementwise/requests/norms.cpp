@@ -24,7 +24,7 @@ constexpr auto statistics = &norm_combination::statistics;
 
 template <class R>
 void describe_eps(description<R>& d) {
-  d.value("eps", &R::eps, "added to the mean square, so that it is not 0").at_least(0).finite();
+  d.value("eps", &R::eps, "added to the mean square, so that it is not 0").at_least(0);
 }
 
 /// The fields of a norm with a mean, whose statistics have `row` as shape.
@@ -80,7 +80,7 @@ constexpr int most_space = max_rank - 3;  // as [n, groups, c / groups, space…
 template <class R>
 void describe_axis(description<R>& d) {
   d.value("axis", &R::axis, "the axis that sums go along; a negative one counts from the last");
-  d.value("eps", &R::eps, "least divisor").at_least(0).finite();
+  d.value("eps", &R::eps, "least divisor").at_least(0);
   d.rule("the axis exists",
          [](argument_checks& check, const R& r) { check_axis(check, r.axis, r.x.rank()); });
 }

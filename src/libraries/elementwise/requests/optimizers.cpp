@@ -97,7 +97,7 @@ void sgd::describe(description<sgd>& d) {
   describe_lists(d);
   d.updates("velocities", &sgd::velocities, {}, "sums of gradients; only with momentum");
   d.value("learning_rate", &sgd::learning_rate, "step size").finite();
-  d.value("momentum", &sgd::momentum, "factor of the velocity").at_least(0).finite();
+  d.value("momentum", &sgd::momentum, "factor of the velocity").at_least(0);
   d.value("dampening", &sgd::dampening, "what is left out of each gradient").finite();
   d.value("weight_decay", &sgd::weight_decay, "factor of the parameter in its gradient").finite();
   d.value("nesterov", &sgd::nesterov, "looks ahead by the velocity");
@@ -124,7 +124,7 @@ void adamw::describe(description<adamw>& d) {
   d.value("learning_rate", &adamw::learning_rate, "step size").finite();
   d.value("beta1", &adamw::beta1, "decay of first moments").range(0, 1);
   d.value("beta2", &adamw::beta2, "decay of second moments").range(0, 1);
-  d.value("eps", &adamw::eps, "added to the divisor").at_least(0).finite();
+  d.value("eps", &adamw::eps, "added to the divisor").at_least(0);
   d.value("weight_decay", &adamw::weight_decay, "how much parameters shrink").finite();
   d.value("step", &adamw::step, "number of this step, from 1").at_least(1);
   d.rule("lists have one length, entries the parameters' shapes, and what is written is apart",

@@ -20,17 +20,16 @@ value for_target(const value& target, const value& ignored, const value& of_row)
 }
 
 parametric loss_function(bool smoothed) {
-  return parametric(sources(2, smoothed),
-                    [=](std::span<const value> x, std::span<const value> parameters) {
-                      const value& target = x[1];
-                      const value shifted = x[0] - row_max(x[0]);
-                      const value log_sum = log(row_sum(exp(shifted)));
-                      const value chosen = row_sum(select(target == index(0), shifted, 0));
-                      if (!smoothed) return for_target(target, parameters[0], log_sum - chosen);
-                      const value mean = row_sum(shifted) / row_length();
-                      return for_target(target, parameters[2],
-                                        log_sum - parameters[0] * chosen - parameters[1] * mean);
-                    });
+  return parametric(
+      sources(2, smoothed), [=](std::span<const value> x, std::span<const value> parameters) {
+        const value& target = x[1];
+        const value shifted = x[0] - row_max(x[0]);
+        const value log_sum = log(row_sum(exp(shifted)));
+        const value chosen = row_sum(select(target == index(0), shifted, 0));
+        if (!smoothed) return for_target(target, parameters[0], log_sum - chosen);
+        return for_target(target, parameters[2],
+                          log_sum - parameters[0] * chosen - parameters[1] * row_sum(shifted));
+      });
 }
 
 parametric gradient_function(bool smoothed) {
@@ -44,7 +43,7 @@ parametric gradient_function(bool smoothed) {
         if (!smoothed) {
           return for_target(target, parameters[0], dloss * select(is_target, p - 1, p));
         }
-        const value others = p - parameters[1] / row_length();
+        const value others = p - parameters[1];
         return for_target(target, parameters[2],
                           dloss * select(is_target, others - parameters[0], others));
       });
@@ -53,7 +52,8 @@ parametric gradient_function(bool smoothed) {
 template <class R>
 function with_options(const R& r, const parametric& plain, const parametric& smoothed) {
   if (r.label_smoothing == 0) return plain.with({r.ignore_index});
-  return smoothed.with({1 - r.label_smoothing, r.label_smoothing, r.ignore_index});
+  const auto classes = static_cast<double>(r.logits.extent(r.logits.rank() - 1));
+  return smoothed.with({1 - r.label_smoothing, r.label_smoothing / classes, r.ignore_index});
 }
 
 }  // namespace
