@@ -1,4 +1,4 @@
-#include "libraries/elementwise/cuda/indexing.hpp"
+#include "libraries/elementwise/cuda/kernels/indexing.hpp"
 
 #include "backend/cuda/context/executor.hpp"
 

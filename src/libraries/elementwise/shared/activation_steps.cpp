@@ -1,5 +1,5 @@
-#include "libraries/elementwise/shared/named.hpp"
 #include "libraries/elementwise/shared/parametric.hpp"
+#include "libraries/elementwise/shared/steps.hpp"
 #include "libraries/elementwise/shared/views.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-#include "libraries/elementwise/shared/named.hpp"
+#include "libraries/elementwise/shared/steps.hpp"
 
 #include <span>
 #include <utility>

@@ -1,14 +1,13 @@
-#include "libraries/elementwise/shared/named.hpp"
+#pragma once
 
 #include "libraries/elementwise/cpu/elementwise.hpp"
-
-#include <troupe/plugin/static_registration.hpp>
+#include "libraries/elementwise/shared/steps.hpp"
 
 namespace troupe::cpu {
-namespace {
 
+/// Runs a named operation as the maps and rows that it is made of.
 template <class R>
-result<void> run_steps(const R& r, lane_context& where) {
+[[nodiscard]] result<void> run_steps(const R& r, lane_context& where) {
   for (const elementwise::step& one : elementwise::steps_of(r)) {
     auto done = std::visit([&](const auto& what) { return run_elementwise(what, where); }, one);
     if (!done) return done;
@@ -16,14 +15,10 @@ result<void> run_steps(const R& r, lane_context& where) {
   return {};
 }
 
+/// Adds the executors of named operations.
 template <class... R>
-void add_all(operation_table& table, elementwise::request_list<R...>) {
+void add_steps(operation_table& table) {
   (table.add<R>(run_steps<R>, effort::by_size), ...);
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add_all(table, elementwise::named_requests());
-});
-
-}  // namespace
 }  // namespace troupe::cpu

@@ -1,6 +1,6 @@
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
-#include "libraries/elementwise/cuda/indexing.hpp"
+#include "libraries/elementwise/cuda/kernels/indexing.hpp"
 
 #include <algorithm>
 

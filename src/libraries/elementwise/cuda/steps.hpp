@@ -1,13 +1,14 @@
-#include "libraries/elementwise/shared/named.hpp"
+#pragma once
 
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
+#include "libraries/elementwise/shared/steps.hpp"
 
 namespace troupe::cuda {
-namespace {
 
+/// Enqueues a named operation as the maps and rows that it is made of.
 template <class R>
-result<void> run_steps(const R& r, lane& where) {
+[[nodiscard]] result<void> run_steps(const R& r, lane& where) {
   for (const elementwise::step& one : elementwise::steps_of(r)) {
     auto done = std::visit([&](const auto& what) { return run_elementwise(what, where); }, one);
     if (!done) return done;
@@ -15,14 +16,10 @@ result<void> run_steps(const R& r, lane& where) {
   return {};
 }
 
+/// Adds the executors of named operations.
 template <class... R>
-void add_all(operation_table& table, elementwise::request_list<R...>) {
+void add_steps(operation_table& table) {
   (add<R>(table, run_steps<R>), ...);
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add_all(table, elementwise::named_requests());
-});
-
-}  // namespace
 }  // namespace troupe::cuda

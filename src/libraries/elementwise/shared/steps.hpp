@@ -53,16 +53,4 @@ using steps = std::vector<step>;
 [[nodiscard]] steps steps_of(const sgd& r);
 [[nodiscard]] steps steps_of(const adamw& r);
 
-template <class... R>
-struct request_list {};
-
-/// Every request that is run as steps.
-using named_requests =
-    request_list<softmax, softmax_backward, log_softmax, log_softmax_backward, layer_norm,
-                 layer_norm_backward, rms_norm, rms_norm_backward, group_norm, group_norm_backward,
-                 instance_norm, instance_norm_backward, l2_normalize, l2_normalize_backward,
-                 activation, activation_backward, bias_add, bias_add_backward, residual_add,
-                 dropout, clamp, where, compare, one_hot, arange, cross_entropy,
-                 cross_entropy_backward, rotary_embedding, rotary_embedding_backward, sgd, adamw>;
-
 }  // namespace troupe::elementwise
