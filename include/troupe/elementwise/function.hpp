@@ -91,6 +91,9 @@ class TROUPE_EXPORT function {
   }
   [[nodiscard]] instruction at(std::size_t i) const noexcept;
   [[nodiscard]] std::span<const scalar> constants() const noexcept { return constants_; }
+  /// The same program with other constants: it has the same compiled kernel. Throws `failure`
+  /// (`errc::invalid_argument`) unless there are as many, of the same kinds in the same order.
+  [[nodiscard]] function with_constants(std::vector<scalar> constants) const;
   /// True if it has row operations, which only `rows` takes.
   [[nodiscard]] bool has_row_operations() const noexcept;
   /// "t0 = x0 + x1; y0 = t0 / (exp(-t0) + 1)".

@@ -252,6 +252,21 @@ TEST(ElementwiseMap, WorksWithoutInputs) {
   check(s, f, {}, {&s.tensor(dtype::i64, {40, 50}, {50, 1})}, 0);
 }
 
+TEST(ElementwiseMap, TakesFunctionsWithOtherConstants) {
+  const auto f = function::of(1, [](auto x) { return x[0] * 3.5 + 2; });
+  const std::vector<scalar> before(f.constants().begin(), f.constants().end());
+  ASSERT_EQ(before.size(), 2u);
+  std::vector<scalar> others = before;
+  for (scalar& one : others)
+    one = one == scalar(2) ? scalar(7) : scalar(0.25);
+  scene s;
+  auto& x = s.vector(dtype::f32, 33);
+  check(s, f.with_constants(others), {&x}, {&s.vector(dtype::f32, 33)}, 0);
+  EXPECT_EQ(f.with_constants(before), f);
+  EXPECT_THROW((void)f.with_constants({0.25}), failure);
+  EXPECT_THROW((void)f.with_constants({0.25, 0.25}), failure);  // an integer becomes real
+}
+
 TEST(ElementwiseMap, RefusesWhatDoesNotFit) {
   const auto f = function::of(2, [](auto x) { return x[0] + x[1]; });
   scene s;

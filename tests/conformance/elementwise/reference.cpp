@@ -258,6 +258,8 @@ long double of_reals(opcode op, kind what, long double a, long double b, long do
   }
 }
 
+}  // namespace
+
 // Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
 std::int64_t philox(std::int64_t number, std::int64_t seed) {
   const std::uint64_t block = static_cast<std::uint64_t>(number) / 4;
@@ -277,6 +279,8 @@ std::int64_t philox(std::int64_t number, std::int64_t seed) {
   }
   return c[static_cast<std::uint64_t>(number) % 4];
 }
+
+namespace {
 
 bool compared(opcode op, const value& a, const value& b) {
   const auto by = [&](auto x, auto y) {

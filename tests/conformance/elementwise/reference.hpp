@@ -41,6 +41,8 @@ struct outcome {
 [[nodiscard]] outcome run(const elementwise::function& f, std::span<const dtype> inputs,
                           std::span<const dtype> outputs, std::span<const element> row);
 
+/// Word `number` of the philox stream of `seed`.
+[[nodiscard]] std::int64_t philox(std::int64_t number, std::int64_t seed);
 /// `v` as an element of that type: rounded to nearest, saturated, wrapped.
 [[nodiscard]] double stored(dtype type, const value& v);
 /// How far a result of that opcode may be off, in units in the last place of f32 and of f64. Source

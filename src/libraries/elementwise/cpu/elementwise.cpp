@@ -1,3 +1,5 @@
+#include "libraries/elementwise/cpu/elementwise.hpp"
+
 #include "libraries/elementwise/cpu/interpreter.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
@@ -25,7 +27,7 @@ void shared_out(std::int64_t count, std::int64_t elements, Share share) {
 }
 
 template <class R>
-result<void> run(const R& r, lane_context&) {
+result<void> run(const R& r) {
   auto bound = elementwise::bind(r);
   if (!bound) return std::move(bound).error();
   if (r.outputs.empty()) return {};
@@ -52,9 +54,13 @@ result<void> run(const R& r, lane_context&) {
 }
 
 const plugin_operations operations([](operation_table& table) {
-  table.add<elementwise::map>(run<elementwise::map>, effort::by_size);
-  table.add<elementwise::rows>(run<elementwise::rows>, effort::by_size);
+  table.add<elementwise::map>(run_elementwise, effort::by_size);
+  table.add<elementwise::rows>(run_elementwise, effort::by_size);
 });
 
 }  // namespace
+
+result<void> run_elementwise(const elementwise::map& r, lane_context&) { return run(r); }
+result<void> run_elementwise(const elementwise::rows& r, lane_context&) { return run(r); }
+
 }  // namespace troupe::cpu

@@ -1,3 +1,5 @@
+#include "libraries/elementwise/cuda/elementwise.hpp"
+
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/elementwise/cuda/compiled_kernels.hpp"
 #include "libraries/elementwise/cuda/interpreter.hpp"
@@ -185,9 +187,13 @@ result<void> run(const R& r, lane& where) {
 }
 
 const plugin_operations operations([](operation_table& table) {
-  add<elementwise::map>(table, run<elementwise::map>);
-  add<elementwise::rows>(table, run<elementwise::rows>);
+  add<elementwise::map>(table, run_elementwise);
+  add<elementwise::rows>(table, run_elementwise);
 });
 
 }  // namespace
+
+result<void> run_elementwise(const elementwise::map& r, lane& where) { return run(r, where); }
+result<void> run_elementwise(const elementwise::rows& r, lane& where) { return run(r, where); }
+
 }  // namespace troupe::cuda

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace troupe::elementwise {
 namespace {
@@ -42,6 +43,18 @@ bool function::has_row_operations() const noexcept {
     if (is_row(op) || op == opcode::row_length) return true;
   }
   return false;
+}
+
+function function::with_constants(std::vector<scalar> constants) const {
+  if (!std::ranges::equal(constants, constants_, {}, &scalar::what, &scalar::what)) {
+    throw failure({.code = errc::invalid_argument,
+                   .message = fmt::format("elementwise function: its {} constants are replaced by "
+                                          "{}, or one by another kind of number",
+                                          constants_.size(), constants.size())});
+  }
+  function made = *this;
+  made.constants_ = std::move(constants);
+  return made;
 }
 
 result<void> function::check() const {

@@ -3,6 +3,7 @@
 #include "libraries/elementwise/shared/space.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -75,5 +76,23 @@ void check_request(argument_checks& check, const map& r) {
   if (check.good()) check_all(check, r);
 }
 void check_request(argument_checks& check, const rows& r) { check_all(check, r); }
+
+void check_axis(argument_checks& check, std::int64_t axis, int rank) {
+  check.rule(axis >= -rank && axis < rank, errc::invalid_argument, [&] {
+    return fmt::format("axis must be from {} to {}; it is {}", -rank, rank - 1, axis);
+  });
+}
+
+void check_broadcast(argument_checks& check, const operand& t, const operand& y) {
+  const int missing = y.view.rank() - t.view.rank();
+  bool fits = missing >= 0;
+  for (int d = 0; fits && d < t.view.rank(); ++d)
+    fits = t.view.extent(d) == 1 || t.view.extent(d) == y.view.extent(d + missing);
+  check.rule(fits, errc::shape_mismatch, [&] {
+    return fmt::format("{} is [{}] and cannot be broadcast to {}, which is [{}]", t.name,
+                       fmt::join(t.view.extents(), ", "), y.name,
+                       fmt::join(y.view.extents(), ", "));
+  });
+}
 
 }  // namespace troupe::elementwise

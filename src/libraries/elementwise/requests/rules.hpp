@@ -2,6 +2,9 @@
 
 #include <troupe/request/argument_checks.hpp>
 
+#include <cstdint>
+#include <initializer_list>
+
 namespace troupe::elementwise {
 
 struct map;
@@ -10,5 +13,17 @@ struct rows;
 /// What `map` and `rows` ask of their tensors and their function together.
 void check_request(argument_checks& check, const map& r);
 void check_request(argument_checks& check, const rows& r);
+
+// What named operations ask of their operands. ---------------------------------------------------
+
+/// `axis` is a dimension of a tensor of that rank; a negative one counts from the last.
+void check_axis(argument_checks& check, std::int64_t axis, int rank);
+/// `t` can be broadcast to `y`.
+void check_broadcast(argument_checks& check, const operand& t, const operand& y);
+
+inline constexpr std::initializer_list<dtype> norm_types = {dtype::f64, dtype::f32, dtype::f16,
+                                                            dtype::bf16};
+inline constexpr std::initializer_list<dtype> float_types = {dtype::f64,  dtype::f32,  dtype::f16,
+                                                             dtype::bf16, dtype::e4m3, dtype::e5m2};
 
 }  // namespace troupe::elementwise

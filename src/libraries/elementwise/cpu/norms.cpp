@@ -1,0 +1,17 @@
+#include "libraries/elementwise/cpu/steps.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  add_steps<elementwise::layer_norm, elementwise::layer_norm_backward, elementwise::rms_norm,
+            elementwise::rms_norm_backward, elementwise::group_norm,
+            elementwise::group_norm_backward, elementwise::instance_norm,
+            elementwise::instance_norm_backward, elementwise::l2_normalize,
+            elementwise::l2_normalize_backward>(table);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

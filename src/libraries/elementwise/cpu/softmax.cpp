@@ -1,0 +1,14 @@
+#include "libraries/elementwise/cpu/steps.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  add_steps<elementwise::softmax, elementwise::softmax_backward, elementwise::log_softmax,
+            elementwise::log_softmax_backward>(table);
+});
+
+}  // namespace
+}  // namespace troupe::cpu
