@@ -1,0 +1,120 @@
+"""From Python functions to programs, and which of them are known already."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .._core import Function, _trace
+from . import functions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._core import _Traceable
+
+# What a function refers to and what never changes: not only its value, also its attributes.
+_CONSTANT_MODULES = {"troupe", "troupe.elementwise", "numpy", "math"}
+_PLAIN = (int, str, bytes, bool, type(None), Function)
+_MOST = 1024
+
+_known: dict[Any, Function] = {}
+
+
+class _Changeable(Exception):
+    """A function refers to what may be another thing when it is called next."""
+
+
+def function(f: Function | _Traceable, inputs: int | None = None) -> Function:
+    """Traces a Python function: calls it once with Expressions, and keeps what it computes.
+
+    It returns an Expression, a number, a Complex, or a tuple of these. inputs: how many Expressions
+    it is called with; else as many as it has parameters without default. Also a decorator.
+    """
+    if isinstance(f, Function):
+        return f
+    return traced(f, _count_of(f) if inputs is None else inputs)
+
+
+def traced(f: Callable[..., Any], inputs: int) -> Function:
+    """The function's program; traced only if it is not known what it would be."""
+    try:
+        key = (inputs, _key_of(f))
+    except _Changeable:
+        return _trace(f, inputs)
+    known = _known.get(key)
+    if known is None:
+        known = _trace(f, inputs)
+        while len(_known) >= _MOST:
+            del _known[next(iter(_known))]
+        _known[key] = known
+    return known
+
+
+def _count_of(f: Callable[..., Any]) -> int:
+    import inspect
+
+    one = inspect.Parameter
+    needed = 0
+    for parameter in inspect.signature(f).parameters.values():
+        if parameter.kind is one.VAR_POSITIONAL:
+            raise TypeError("a function of *inputs: say how many, as in function(f, inputs=3)")
+        if parameter.default is not one.empty or parameter.kind is one.VAR_KEYWORD:
+            continue
+        if parameter.kind is one.KEYWORD_ONLY:
+            raise TypeError(f"inputs are positional; {parameter.name} is a keyword without default")
+        needed += 1
+    return needed
+
+
+def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
+    """What a Python function does depends on nothing else."""
+    if type(f) is not types.FunctionType or f in outer:
+        raise _Changeable
+    outer = (*outer, f)
+    code = f.__code__
+    cells = []
+    for cell in f.__closure__ or ():
+        try:
+            cells.append(_value_of(cell.cell_contents, outer))
+        except ValueError:  # assigned later
+            raise _Changeable from None
+    names = sorted(_names_of(code))
+    used = [
+        (name, _value_of(f.__globals__[name], outer)) for name in names if name in f.__globals__
+    ]
+    defaults = [_value_of(one, outer) for one in f.__defaults__ or ()]
+    keywords = [
+        (name, _value_of(one, outer)) for name, one in sorted((f.__kwdefaults__ or {}).items())
+    ]
+    return (code, tuple(cells), tuple(used), tuple(defaults), tuple(keywords))
+
+
+def _names_of(code: types.CodeType) -> set[str]:
+    """Global names that it may look up, and attributes, which cannot be told apart."""
+    names = set(code.co_names)
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            names |= _names_of(one)
+    return names
+
+
+def _value_of(value: Any, outer: tuple[Any, ...]) -> Any:
+    """Equal for equal values of one type, as 1, 1.0 and True are not."""
+    kind = type(value)
+    if kind is float:
+        return (kind, value.hex())
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is tuple:
+        return (kind, tuple(_value_of(one, outer) for one in value))
+    if kind is types.ModuleType and value.__name__ in _CONSTANT_MODULES:
+        return value
+    if kind is types.BuiltinFunctionType and value.__module__ in ("builtins", "math"):
+        return value
+    if kind is types.FunctionType and value.__module__ == functions.__name__:
+        return value
+    if kind is type and value.__module__ == "builtins" and hasattr(builtins, value.__name__):
+        return value
+    return _key_of(value, outer)
