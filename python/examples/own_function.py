@@ -4,7 +4,7 @@ import numpy as np
 import troupe
 import troupe.elementwise as ew
 
-# region: own function
+# region: own_function
 # Traced once: called with expressions, which become a small program for the device.
 swish = ew.function(lambda x, b: ew.silu(x + b))
 slope = swish.derivative(0)  # by x
@@ -25,7 +25,7 @@ with troupe.System() as system:
     gpu.map(lambda y, g: y - 0.1 * g, y, g, out=y)  # in place
     p = gpu.rows(softmax, y).result()  # each row of the last axis
     top, best = gpu.rows(lambda p: (ew.row_max(p), ew.row_argmax(p)), p).result()
-    # endregion: own function
+    # endregion: own_function
 
     z = x.numpy() + b.numpy()
     sigmoid = 1 / (1 + np.exp(-z))

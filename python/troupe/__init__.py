@@ -75,14 +75,14 @@ def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
 def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     from .elementwise.requests import map
 
-    Device.map = map  # from now on
+    Device.map = map  # type: ignore[method-assign] # from now on
     return map(self, *args, **kwargs)
 
 
 def _rows(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     from .elementwise.requests import rows
 
-    Device.rows = rows
+    Device.rows = rows  # type: ignore[method-assign]
     return rows(self, *args, **kwargs)
 
 

@@ -297,13 +297,16 @@ void add_expression(nb::module_& m) {
     const dtype to = dtype_from(type);
     return with_failures([&] { return py_expression{ew::cast(needed("cast", x), to)}; });
   });
-  m.def("_complex", [](nb::handle real, nb::handle imaginary) {
-    return with_failures([&] {
-      const value x = needed("complex", real);
-      if (!imaginary.is_none()) return py_complex{{x, needed("complex", imaginary)}};
-      return py_complex{ew::complex(x)};
-    });
-  });
+  m.def(
+      "_complex",
+      [](nb::handle real, nb::handle imaginary) {
+        return with_failures([&] {
+          const value x = needed("complex", real);
+          if (!imaginary.is_none()) return py_complex{{x, needed("complex", imaginary)}};
+          return py_complex{ew::complex(x)};
+        });
+      },
+      nb::arg(), nb::arg().none());
 }
 
 }  // namespace troupe::python

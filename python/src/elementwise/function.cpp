@@ -6,6 +6,7 @@
 #include <troupe/request/fields.hpp>
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -152,7 +153,7 @@ nb::list constants_of(const function& f) {
 }
 
 // Only a request's fields let a program in.
-function restored(const std::vector<std::int64_t>& program, nb::sequence constants) {
+function restored(const std::vector<std::int64_t>& program, const nb::tuple& constants) {
   ew::map request;
   for (const field_view& field : fields_of(request_type_of<ew::map>())) {
     if (field.kind == field_kind::integers) {
@@ -189,10 +190,11 @@ void add_function(nb::module_& m) {
              return nb::hash(
                  nb::make_tuple(nb::tuple(nb::cast(program_of(f))), nb::tuple(constants_of(f))));
            })
-      .def("__reduce__",
-           [m](const function& f) {
-             return nb::make_tuple(m.attr("_function_from"),
-                                   nb::make_tuple(program_of(f), constants_of(f)));
+      .def("__getstate__",
+           [](const function& f) { return std::pair(program_of(f), nb::tuple(constants_of(f))); })
+      .def("__setstate__",
+           [](function& f, const std::pair<std::vector<std::int64_t>, nb::tuple>& state) {
+             new (&f) function(restored(state.first, state.second));
            })
       .def_prop_ro("inputs", &function::inputs, "How many there are.")
       .def_prop_ro("outputs", &function::outputs, "How many there are.")
@@ -206,7 +208,6 @@ void add_function(nb::module_& m) {
           nb::arg("input") = 0, nb::arg("output") = 0,
           "The partial derivative of an output by an input, as a function of the same inputs.");
   m.def("_trace", &trace);
-  m.def("_function_from", &restored);
 }
 
 }  // namespace troupe::python

@@ -39,6 +39,13 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
         raise TypeError(
             f"numpy.{name} is no function of Expressions; those are in troupe.elementwise"
         )
-    # An operator of an expression with a number of NumPy would come back here.
-    inputs = tuple(one.item() if hasattr(one, "item") else one for one in inputs)
-    return (_OPERATORS.get(name) or getattr(functions, name))(*inputs)
+    # What would come back here: a number of NumPy's, and an array, which no function takes.
+    inputs = tuple(one.item() if getattr(one, "shape", None) == () else one for one in inputs)
+    for one in inputs:
+        if hasattr(one, "shape"):
+            raise TypeError(
+                f"numpy.{name} takes Expressions and numbers here; this is a "
+                f"{type(one).__name__}: pass it to the function as an input"
+            )
+    apply: Any = _OPERATORS.get(name) or getattr(functions, name)
+    return apply(*inputs)
