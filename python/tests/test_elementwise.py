@@ -168,6 +168,16 @@ def test_complex_numbers(gpu, rng):
     np.testing.assert_allclose(sum_of_parts.numpy(), b.imag + b.real)
 
 
+def test_numbers_as_complex_inputs(gpu):
+    x = gpu.tensor([1 + 2j])
+    f = ew.function(lambda x, k: ew.complex(x) * ew.complex(k))
+    assert gpu.map(f, x, 3j).result().item() == (1 + 2j) * 3j
+    assert gpu.map(f, x, 3).result().item() == (1 + 2j) * 3
+    assert (
+        gpu.map(lambda x: f(x, 2j) + ew.complex(ew.exp(0)), x).result().item() == (1 + 2j) * 2j + 1
+    )
+
+
 def test_random_numbers(gpu):
     x = gpu.map(lambda: ew.random_normal(7, ew.position()), out=gpu.empty(100_000)).result().numpy()
     assert abs(x.mean()) < 0.02 and abs(x.std() - 1) < 0.02
@@ -349,6 +359,31 @@ def test_no_result_is_stale(gpu):
         by_default.__defaults__ = (value,)
         for f in (*all_of_them, by_default):
             assert gpu.map(f, x).result().tolist() == [3 * value], f.__name__
+
+
+def test_random_numbers_of_the_program_are_not_kept(gpu):
+    x = gpu.tensor([1.0])
+
+    def of_random(x):
+        import random
+
+        return x * random.random()
+
+    def of_globals(x):
+        return x * globals()["FACTOR"] * np.random.random()
+
+    for f in (
+        of_random,
+        of_globals,
+        lambda x: x * np.random.random(),
+        lambda x: x * rng_of_the_module.random(),
+    ):
+        assert gpu.map(f, x).result().item() != gpu.map(f, x).result().item()
+    _, added = traces(lambda x: np.exp(x) * np.pi + np.float32(27), x, gpu=gpu)
+    assert added == 1
+
+
+rng_of_the_module = np.random.default_rng()
 
 
 def test_the_cache_has_bounds(gpu):

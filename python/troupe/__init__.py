@@ -73,6 +73,7 @@ def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
 
 
 def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Applies a function to each element of some tensors: see troupe.elementwise."""
     from .elementwise.requests import map
 
     Device.map = map  # type: ignore[method-assign] # from now on
@@ -80,6 +81,7 @@ def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
 
 
 def _rows(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Applies a function with row operations to rows: see troupe.elementwise."""
     from .elementwise.requests import rows
 
     Device.rows = rows  # type: ignore[method-assign]

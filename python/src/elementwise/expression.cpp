@@ -206,6 +206,15 @@ std::optional<value> value_from(nb::handle object) {
   return constant_of(*number);
 }
 
+std::optional<ew::result_value> number_from(nb::handle object) {
+  if (nb::isinstance<py_expression>(object) || nb::isinstance<py_complex>(object)) {
+    return std::nullopt;
+  }
+  if (const auto real = value_from(object)) return *real;
+  if (const auto pair = complex_from(object)) return *pair;
+  return std::nullopt;
+}
+
 std::vector<ew::result_value> results_from(nb::handle object) {
   const auto one_from = [](nb::handle one) -> ew::result_value {
     if (const auto number = value_from(one)) return *number;

@@ -31,6 +31,8 @@ auto with_failures(F&& f) {
 [[nodiscard]] elementwise::value constant_of(const scalar& number);
 /// An expression, or a number as a constant; nothing for anything else.
 [[nodiscard]] std::optional<elementwise::value> value_from(nb::handle object);
+/// A number, complex ones too; nothing for anything else.
+[[nodiscard]] std::optional<elementwise::result_value> number_from(nb::handle object);
 /// What a lambda answered: an expression, a number, a complex one, or a tuple of these. Throws
 /// TypeError.
 [[nodiscard]] std::vector<elementwise::result_value> results_from(nb::handle object);

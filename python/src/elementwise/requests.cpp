@@ -90,14 +90,14 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
     refuse(name_ + ": the function takes " + std::to_string(f.inputs()) + " inputs; " +
            std::to_string(count) + " are given");
   }
-  std::vector<std::optional<value>> numbers;
+  std::vector<std::optional<result_value>> numbers;
   for (nb::handle one : inputs) {
     if (nb::isinstance<py_tensor>(one)) {
       inputs_.push_back(nb::inst_ptr<py_tensor>(one)->view);
       numbers.emplace_back();
       continue;
     }
-    numbers.push_back(nb::isinstance<py_expression>(one) ? std::nullopt : value_from(one));
+    numbers.push_back(number_from(one));
     if (numbers.back()) continue;
     std::string message = name_ + ": an input must be a troupe.Tensor or a number; it is a " +
                           nb::cast<std::string>(nb::str(one.type().attr("__name__")));
@@ -112,7 +112,7 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
       std::vector<result_value> all;
       std::size_t next = 0;
       for (const auto& number : numbers)
-        all.emplace_back(number ? *number : x[next++]);
+        all.push_back(number ? *number : result_value(x[next++]));
       return values_of(f, all);
     });
   });

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import opcode
 import types
 from collections.abc import Callable
 from typing import Any
 
 from .._core import Function, _trace
-from . import functions
+from . import functions as _functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 # What a function refers to and what never changes: not only its value, also its attributes.
 _CONSTANT_MODULES = {"troupe", "troupe.elementwise", "numpy", "math"}
+_NUMPY_CONSTANT = ("ufunc", "float", "type", "_DTypeMeta")
+# Builtins that find what is not among a function's own names.
+_SEARCHING = {"eval", "exec", "globals", "locals", "vars", "__import__", "input", "open", "id"}
+_IMPORT = opcode.opmap["IMPORT_NAME"]
 _PLAIN = (int, str, bytes, bool, type(None), Function)
 _MOST = 1024
 
@@ -80,10 +86,16 @@ def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
             cells.append(_value_of(cell.cell_contents, outer))
         except ValueError:  # assigned later
             raise _Changeable from None
-    names = sorted(_names_of(code))
-    used = [
-        (name, _value_of(f.__globals__[name], outer)) for name in names if name in f.__globals__
-    ]
+    names = _names_of(code)
+    used = []
+    for name in names:
+        if name in f.__globals__:
+            value = f.__globals__[name]
+            if isinstance(value, types.ModuleType) and value.__name__ == "numpy":
+                _check_numpy(value, names)
+            used.append((name, _value_of(value, outer)))
+        elif name in _SEARCHING:
+            raise _Changeable
     defaults = [_value_of(one, outer) for one in f.__defaults__ or ()]
     keywords = [
         (name, _value_of(one, outer)) for name, one in sorted((f.__kwdefaults__ or {}).items())
@@ -91,13 +103,23 @@ def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
     return (code, tuple(cells), tuple(used), tuple(defaults), tuple(keywords))
 
 
-def _names_of(code: types.CodeType) -> set[str]:
+@functools.lru_cache(_MOST)
+def _names_of(code: types.CodeType) -> tuple[str, ...]:
     """Global names that it may look up, and attributes, which cannot be told apart."""
+    if _IMPORT in code.co_code[::2]:
+        raise _Changeable
     names = set(code.co_names)
     for one in code.co_consts:
         if isinstance(one, types.CodeType):
-            names |= _names_of(one)
-    return names
+            names.update(_names_of(one))
+    return tuple(sorted(names))
+
+
+def _check_numpy(numpy: types.ModuleType, names: tuple[str, ...]) -> None:
+    """NumPy has what always gives the same, as pi and exp, and what does not, as random."""
+    for name in names:
+        if type(getattr(numpy, name, 0.0)).__name__ not in _NUMPY_CONSTANT:
+            raise _Changeable
 
 
 def _value_of(value: Any, outer: tuple[Any, ...]) -> Any:
@@ -113,7 +135,7 @@ def _value_of(value: Any, outer: tuple[Any, ...]) -> Any:
         return value
     if kind is types.BuiltinFunctionType and value.__module__ in ("builtins", "math"):
         return value
-    if kind is types.FunctionType and value.__module__ == functions.__name__:
+    if kind is types.FunctionType and value.__module__ == _functions.__name__:
         return value
     if kind is type and value.__module__ == "builtins" and hasattr(builtins, value.__name__):
         return value

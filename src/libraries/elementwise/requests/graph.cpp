@@ -79,7 +79,7 @@ std::uint16_t graph::add(instruction what) {
 
 std::uint16_t graph::node_of(const value& v) {
   if (v.graph_ == id_) return v.node_;
-  if (v.graph_ != 0) refuse("an operand is a value of another function, which this one cannot use");
+  if (v.graph_ != 0) refuse("an operand is a value of another function");
   auto found =
       std::ranges::find_if(constants_, [&](const scalar& one) { return same(one, v.number_); });
   if (found == constants_.end()) found = constants_.insert(found, v.number_);
