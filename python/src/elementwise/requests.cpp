@@ -195,6 +195,7 @@ void call::add_output(nb::handle out, std::optional<dtype> type, const ew::outpu
 
 void call::set_outputs(nb::handle out, nb::handle types, bool keepdims) {
   std::vector<dtype> of_inputs;
+  of_inputs.reserve(inputs_.size());
   for (const any_tensor& one : inputs_)
     of_inputs.push_back(one.type());
   const auto kinds = value_of(what_.outputs_for(of_inputs, repeated()));
@@ -258,8 +259,9 @@ std::vector<std::int64_t> axes_from(nb::handle axis) {
 void add_elementwise_requests(nb::module_& m) {
   m.def(
       "_map",
-      [](nb::handle device, const function& f, nb::tuple inputs, nb::object out, nb::object types,
-         std::optional<double> deadline, std::optional<double> run_limit, bool quarantine) {
+      [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle out,
+         nb::handle types, std::optional<double> deadline, std::optional<double> run_limit,
+         bool quarantine) {
         const device_ref& on = handle_of(device);
         call made(on, f, inputs, false);
         made.set_outputs(out, types, true);
@@ -269,8 +271,8 @@ void add_elementwise_requests(nb::module_& m) {
       nb::arg().none(), nb::arg());
   m.def(
       "_rows",
-      [](nb::handle device, const function& f, nb::tuple inputs, nb::object axis, bool keepdims,
-         nb::object out, nb::object types, std::optional<double> deadline,
+      [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle axis,
+         bool keepdims, nb::handle out, nb::handle types, std::optional<double> deadline,
          std::optional<double> run_limit, bool quarantine) {
         const device_ref& on = handle_of(device);
         ew::rows wanted{.axes = axes_from(axis)};
