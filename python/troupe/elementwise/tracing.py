@@ -80,25 +80,23 @@ def _key_of(f: Any, outer: tuple[Any, ...] = ()) -> Any:
         raise _Changeable
     outer = (*outer, f)
     code = f.__code__
+    names = _names_of(code)
     cells = []
     for cell in f.__closure__ or ():
         try:
-            cells.append(_value_of(cell.cell_contents, outer))
+            cells.append(_value_of(cell.cell_contents, outer, names))
         except ValueError:  # assigned later
             raise _Changeable from None
-    names = _names_of(code)
     used = []
     for name in names:
         if name in f.__globals__:
-            value = f.__globals__[name]
-            if isinstance(value, types.ModuleType) and value.__name__ == "numpy":
-                _check_numpy(value, names)
-            used.append((name, _value_of(value, outer)))
+            used.append((name, _value_of(f.__globals__[name], outer, names)))
         elif name in _SEARCHING:
             raise _Changeable
-    defaults = [_value_of(one, outer) for one in f.__defaults__ or ()]
+    defaults = [_value_of(one, outer, names) for one in f.__defaults__ or ()]
     keywords = [
-        (name, _value_of(one, outer)) for name, one in sorted((f.__kwdefaults__ or {}).items())
+        (name, _value_of(one, outer, names))
+        for name, one in sorted((f.__kwdefaults__ or {}).items())
     ]
     return (code, tuple(cells), tuple(used), tuple(defaults), tuple(keywords))
 
@@ -122,7 +120,7 @@ def _check_numpy(numpy: types.ModuleType, names: tuple[str, ...]) -> None:
             raise _Changeable
 
 
-def _value_of(value: Any, outer: tuple[Any, ...]) -> Any:
+def _value_of(value: Any, outer: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     """Equal for equal values of one type, as 1, 1.0 and True are not."""
     kind = type(value)
     if kind is float:
@@ -130,8 +128,12 @@ def _value_of(value: Any, outer: tuple[Any, ...]) -> Any:
     if kind in _PLAIN:
         return (kind, value)
     if kind is tuple:
-        return (kind, tuple(_value_of(one, outer) for one in value))
+        return (kind, tuple(_value_of(one, outer, names) for one in value))
     if kind is types.ModuleType and value.__name__ in _CONSTANT_MODULES:
+        if value.__name__ == "numpy":
+            _check_numpy(value, names)
+        return value
+    if kind.__name__ == "ufunc" and kind.__module__ == "numpy":
         return value
     if kind is types.BuiltinFunctionType and value.__module__ in ("builtins", "math"):
         return value
