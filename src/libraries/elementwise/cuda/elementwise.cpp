@@ -186,11 +186,6 @@ result<void> run(const R& r, lane& where) {
   return enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add<elementwise::map>(table, run_elementwise);
-  add<elementwise::rows>(table, run_elementwise);
-});
-
 }  // namespace
 
 result<void> run_elementwise(const elementwise::map& r, lane& where) { return run(r, where); }
