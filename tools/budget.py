@@ -46,7 +46,7 @@ STAGES = [(re.compile(file), re.compile(function), stage) for file, function, st
     (r"^src/device/supervision/[a-z_]*\.cpp$", "", TURNS),
     (r"^src/device/completion/reactor\.", r"::in_flight\b", TURNS),
     (r"^bench/", "", CALLER),
-    (r"^include/troupe/(blas|fft|lane|memory|rng)/", "", CALLER),
+    (r"^include/troupe/(blas|fft|lane|memory|primitives|rng)/", "", CALLER),
     (r"^src/(request|libraries/[a-z]+/requests|builtin/[a-z]+/requests)/", "", "validate"),
     (r"^src/wire/hash\.hpp$|^src/device/submission/valid_requests\.", "", "recognise"),
     (r"^src/device/submission/device_core_send\.", r"::check\b", "recognise"),

@@ -23,7 +23,7 @@ bool pending_answer::wait_until(std::chrono::steady_clock::time_point deadline) 
     ++blocked_;
     bool has_come = false;
     {
-      const nb::gil_scoped_release released;
+      const gil_released released;
       has_come = wait_for_future(deadline);
     }
     // The last thread to leave takes the answer, or has it brought to those who came meanwhile.
@@ -34,7 +34,7 @@ bool pending_answer::wait_until(std::chrono::steady_clock::time_point deadline) 
     }
     if (!has_come) return false;
   }
-  const nb::gil_scoped_release released;
+  const gil_released released;
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [&] { return arrived_.load(); });
 }

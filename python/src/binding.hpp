@@ -5,6 +5,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -31,10 +34,33 @@ T value_of(result<T> r) {
   if constexpr (!std::is_void_v<T>) return *std::move(r);
 }
 
+/// This thread does without the GIL until the object goes.
+///
+/// When the interpreter ends, Python up to 3.13 ends every other thread that asks for the GIL, by
+/// unwinding its stack: through functions that are noexcept, which would end the program. Such a
+/// thread stops here instead, until the process is gone.
+class gil_released {
+ public:
+  gil_released() noexcept : state_(PyEval_SaveThread()) {}
+  ~gil_released() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (const abi::__forced_unwind&) {
+      for (;;)
+        ::pause();
+    }
+  }
+  gil_released(const gil_released&) = delete;
+  gil_released& operator=(const gil_released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 /// Calls `f` without the GIL.
 template <class F>
 auto without_gil(F&& f) {
-  const nb::gil_scoped_release released;
+  const gil_released released;
   return std::forward<F>(f)();
 }
 

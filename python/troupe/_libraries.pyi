@@ -1089,6 +1089,182 @@ class Memory(Library):
     ) -> Future[Tensor]:
         """Sets every byte of every element (memset)."""
 
+class Primitives(Library):
+    def argmax(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """The index of the largest element, from 0; a NaN is larger than any number."""
+    def argmin(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """The index of the smallest element, from 0; a NaN is smaller than any number."""
+    def histogram_even(
+        self,
+        *,
+        x: Tensor,
+        counts: Tensor | None = ...,
+        lower: float = ...,
+        upper: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Counts the elements of a vector in bins of equal width."""
+    def histogram_range(
+        self,
+        *,
+        x: Tensor,
+        edges: Tensor,
+        counts: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Counts the elements of a vector between ascending edges."""
+    def partition(
+        self,
+        *,
+        x: Tensor,
+        flags: Tensor,
+        y: Tensor | None = ...,
+        count: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Puts the elements of a vector that are flagged before the others."""
+    def reduce(
+        self,
+        *,
+        x: Tensor,
+        result: Tensor | None = ...,
+        op: Literal['sum', 'product', 'minimum', 'maximum'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Combines all elements of a vector: sum, product, minimum or maximum."""
+    def run_length(
+        self,
+        *,
+        x: Tensor,
+        values: Tensor | None = ...,
+        lengths: Tensor | None = ...,
+        count: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Finds the runs of equal elements of a vector, and their lengths."""
+    def scan(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        op: Literal['sum', 'product', 'minimum', 'maximum'] = ...,
+        exclusive: bool = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Combines all elements up to each one: prefix sums, products, minima or maxima."""
+    def segmented_reduce(
+        self,
+        *,
+        x: Tensor,
+        offsets: Tensor,
+        y: Tensor | None = ...,
+        op: Literal['sum', 'product', 'minimum', 'maximum'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Combines each segment of a vector: sums, products, minima or maxima."""
+    def segmented_sort(
+        self,
+        *,
+        x: Tensor,
+        offsets: Tensor,
+        y: Tensor | None = ...,
+        descending: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Sorts each segment of a vector; elements of no segment are copied."""
+    def select(
+        self,
+        *,
+        x: Tensor,
+        flags: Tensor,
+        y: Tensor | None = ...,
+        count: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Keeps the elements of a vector that are flagged."""
+    def sort(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        descending: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Sorts a vector."""
+    def sort_pairs(
+        self,
+        *,
+        keys: Tensor,
+        values: Tensor,
+        sorted_keys: Tensor | None = ...,
+        sorted_values: Tensor | None = ...,
+        descending: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Sorts pairs of a key and a value by key; equal keys keep their order."""
+    def top_k(
+        self,
+        *,
+        x: Tensor,
+        values: Tensor | None = ...,
+        indices: Tensor | None = ...,
+        smallest: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Finds the k largest or smallest elements of a vector, sorted, and their indices."""
+    def unique(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        count: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Drops each element of a vector that equals the one before it."""
+
 class Rng(Library):
     def bernoulli(
         self,
@@ -1294,6 +1470,8 @@ class Libraries:
     def lane(self) -> Lane: ...
     @property
     def memory(self) -> Memory: ...
+    @property
+    def primitives(self) -> Primitives: ...
     @property
     def rng(self) -> Rng: ...
     def __getattr__(self, name: str) -> Library: ...

@@ -121,6 +121,12 @@ class OutOfMemory(BufferFailure, MemoryError):
     code = "out_of_memory"
 
 
+class CapacityExceeded(BufferFailure):
+    """A result, whose size its data decides, is larger than its tensor."""
+
+    code = "capacity_exceeded"
+
+
 class MailboxFull(RequestFailure):
     """The mailbox is at its capacity."""
 
@@ -300,6 +306,7 @@ __all__ = [
     "FrozenBuffer",
     "ForeignBuffer",
     "OutOfMemory",
+    "CapacityExceeded",
     "MailboxFull",
     "Cancelled",
     "TimedOut",

@@ -33,6 +33,8 @@ std::string_view to_string(errc code) noexcept {
       return "foreign_buffer";
     case errc::out_of_memory:
       return "out_of_memory";
+    case errc::capacity_exceeded:
+      return "capacity_exceeded";
     case errc::mailbox_full:
       return "mailbox_full";
     case errc::cancelled:

@@ -60,6 +60,7 @@ bool is_promised(const error& e) {
     case errc::invalid_argument:  // by what its tensors hold, such as pivots
     case errc::foreign_buffer:    // spoiled: a view of nobody's memory
     case errc::numerical:
+    case errc::capacity_exceeded:  // as its data wants
     case errc::library_error:
       return true;
     default:

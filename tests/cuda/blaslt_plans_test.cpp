@@ -1,7 +1,7 @@
 // What becomes of plans: found again, dropped, measured, kept on disk, and not offered.
 
-#include "emulated_cublaslt.hpp"
-#include "emulated_lane.hpp"
+#include "cuda/emulated/cublaslt.hpp"
+#include "cuda/emulated/lane.hpp"
 #include "libraries/blaslt/cuda/matmul_plan.hpp"
 
 #include <troupe/plugin/static_registration.hpp>

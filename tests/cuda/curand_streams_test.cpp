@@ -1,7 +1,7 @@
 // The streams that a lane keeps of cuRAND, with an emulation in its place.
 
-#include "cuda/emulated_curand.hpp"
-#include "cuda/emulated_lane.hpp"
+#include "cuda/emulated/curand.hpp"
+#include "cuda/emulated/lane.hpp"
 #include "libraries/rng/cuda/curand.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The executors of jit on the CUDA backend, with a driver that is emulated: what they ask of it,
 // and what they refuse before they do.
 
-#include "cuda/emulated_jit.hpp"
+#include "cuda/emulated/jit.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/jit/attributes.hpp>

@@ -23,11 +23,12 @@ enum class errc : std::uint16_t {
   unsupported,           ///< valid, but not available on this backend or library version
 
   // The buffers.
-  stale_buffer,    ///< its device has stopped, or its contents were lost
-  tainted_buffer,  ///< content undefined after a fault; overwriting all of it clears the taint
-  frozen_buffer,   ///< a write to a frozen buffer
-  foreign_buffer,  ///< the buffer belongs to another device
-  out_of_memory,   ///< device or host memory is exhausted or over its limit
+  stale_buffer,       ///< its device has stopped, or its contents were lost
+  tainted_buffer,     ///< content undefined after a fault; overwriting all of it clears the taint
+  frozen_buffer,      ///< a write to a frozen buffer
+  foreign_buffer,     ///< the buffer belongs to another device
+  out_of_memory,      ///< device or host memory is exhausted or over its limit
+  capacity_exceeded,  ///< a result, whose size its data decides, is larger than its tensor
 
   // The request's life.
   mailbox_full,       ///< the mailbox or request ring is at its capacity

@@ -36,6 +36,7 @@ directive default_decider(const error& e) noexcept {
     case errc::tainted_buffer:
     case errc::frozen_buffer:
     case errc::foreign_buffer:
+    case errc::capacity_exceeded:
     case errc::mailbox_full:
     case errc::cancelled:
     case errc::timed_out:

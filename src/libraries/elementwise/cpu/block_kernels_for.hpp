@@ -1,3 +1,5 @@
+#pragma once
+
 // Included once for each kind of processor, with KERNELS defined as the name of the table: the
 // loops are compiled with that processor's instructions, and are in nobody else's reach.
 

@@ -6,9 +6,12 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -18,7 +21,7 @@ namespace {
 /// The kernels of one context, for as long as the process lives: what is loaded stays.
 struct kernel_store {
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<compiled_kernel>> kernels;
+  std::unordered_map<key_words, std::shared_ptr<compiled_kernel>, key_hash> kernels;
 };
 
 kernel_store& store_of(CUcontext context) {
@@ -34,6 +37,43 @@ jit::compiler& compiler() {
   static jit::compiler one;
   return one;
 }
+
+/// A thread that writes sources, which takes as long as some launches do. It starts when there is
+/// something to do, and ends with the process.
+class background {
+ public:
+  static background& instance() {
+    static background one;
+    return one;
+  }
+  void run(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  background()
+      : thread_([this](const std::stop_token& stop) {
+          for (;;) {
+            std::unique_lock lock(mutex_);
+            if (!changed_.wait(lock, stop, [this] { return !tasks_.empty(); })) return;
+            const std::function<void()> task = std::move(tasks_.front());
+            tasks_.pop_front();
+            lock.unlock();
+            task();
+          }
+        }) {
+    (void)compiler();  // which it uses, so that it ends later
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::jthread thread_;  // last: it uses the others
+};
 
 result<std::string> architecture(const driver& d) {
   CUdevice device = 0;
@@ -80,39 +120,40 @@ result<void> load_into(const driver& d, CUcontext context, const jit::binary& im
 
 }  // namespace
 
-result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, const std::string& key,
-                                                      const std::vector<std::string>& names,
-                                                      const std::function<std::string()>& source) {
+result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, key_words key,
+                                                      std::vector<std::string> names,
+                                                      std::function<std::string()> source) {
   CUcontext context = nullptr;
   if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
     return std::move(got).error();
   }
+  auto target = architecture(d);
+  if (!target) return std::move(target).error();
   kernel_store& store = store_of(context);
   std::shared_ptr<compiled_kernel> kernel;
   {
     const std::lock_guard lock(store.mutex);
-    auto& known = store.kernels[key];
+    auto& known = store.kernels[std::move(key)];
     if (known) return known;
     kernel = known = std::make_shared<compiled_kernel>();
   }
-  auto target = architecture(d);
-  if (!target) return std::move(target).error();
-  jit::source what{.text = source(),
-                   .name = "elementwise.cu",
-                   .headers = device_headers(),
-                   .options = {"--std=c++20", "--fmad=false", "--extra-device-vectorization"},
-                   .architecture = *std::move(target)};
-  (void)compiler().compile(std::move(what)).then([&d, context, names, kernel](result<jit::binary> made) {
-    result<void> outcome;
-    if (made) {
-      outcome = load_into(d, context, *made, names, *kernel);
-    } else {
-      outcome = std::move(made).error();
-    }
-    if (!outcome) kernel->failure = outcome.error().to_string();
-    using state = compiled_kernel::state;
-    kernel->now.store(outcome ? state::ready : state::failed, std::memory_order_release);
-    kernel->now.notify_all();
+  background::instance().run([&d, context, kernel, target = *std::move(target),
+                              names = std::move(names), source = std::move(source)]() mutable {
+    jit::source what{.text = source(),
+                     .name = "elementwise.cu",
+                     .headers = device_headers(),
+                     .options = {"--std=c++20", "--fmad=false"},
+                     .architecture = std::move(target)};
+    (void)compiler()
+        .compile(std::move(what))
+        .then([&d, context, names = std::move(names), kernel](result<jit::binary> made) {
+          result<void> outcome = made ? load_into(d, context, *made, names, *kernel)
+                                      : result<void>(std::move(made).error());
+          if (!outcome) kernel->failure = outcome.error().to_string();
+          using enum compiled_kernel::state;
+          kernel->now.store(outcome ? ready : failed, std::memory_order_release);
+          kernel->now.notify_all();
+        });
   });
   return kernel;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cuda/driver.hpp"
+#include "libraries/elementwise/cuda/kernel_plan.hpp"
 
 #include <atomic>
 #include <functional>
@@ -24,11 +25,11 @@ struct compiled_kernel {
   void wait() const { now.wait(state::compiling, std::memory_order_acquire); }
 };
 
-/// The kernels of the current context with this key. The first call for a key starts to compile
-/// what `source` gives, and does not wait.
+/// The kernels of the current context with this key. The first call for a key has another thread
+/// write and compile what `source` gives, and does not wait.
 [[nodiscard]] result<std::shared_ptr<compiled_kernel>> compiled_for(
-    const driver& d, const std::string& key, const std::vector<std::string>& names,
-    const std::function<std::string()>& source);
+    const driver& d, key_words key, std::vector<std::string> names,
+    std::function<std::string()> source);
 
 /// How kernels are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`,
 /// `compiled`, or anything else for compiled ones as soon as there are any.

@@ -16,18 +16,7 @@
 namespace troupe::cuda {
 namespace {
 
-/// All that a plan depends on: the program, and types, shapes, strides and alignment of tensors.
-using request_key = std::vector<std::int64_t>;
-struct request_key_hash {
-  [[nodiscard]] std::size_t operator()(const request_key& key) const noexcept {
-    std::uint64_t mixed = key.size();
-    for (const std::int64_t n : key)
-      mixed = (mixed ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15u, mixed ^= mixed >> 32;
-    return mixed;
-  }
-};
-
-void add_tensors(request_key& key, const std::vector<any_tensor>& list) {
+void add_tensors(key_words& key, const std::vector<any_tensor>& list) {
   for (const any_tensor& t : list) {
     constexpr std::uintptr_t vector_bytes = 16;
     const auto alignment = reinterpret_cast<std::uintptr_t>(t.address()) % vector_bytes;
@@ -37,12 +26,12 @@ void add_tensors(request_key& key, const std::vector<any_tensor>& list) {
     key.insert(key.end(), t.strides().begin(), t.strides().end());
   }
 }
-void add_axes(request_key&, const elementwise::map&) {}
-void add_axes(request_key& key, const elementwise::rows& r) {
+void add_axes(key_words&, const elementwise::map&) {}
+void add_axes(key_words& key, const elementwise::rows& r) {
   key.insert(key.end(), r.axes.begin(), r.axes.end());
 }
 template <class R>
-void make_key(request_key& key, const R& r) {
+void make_key(key_words& key, const R& r) {
   key.clear();
   key.push_back(std::is_same_v<R, elementwise::map>);
   for (std::size_t i = 0; i < r.what.size(); ++i) {
@@ -72,26 +61,20 @@ struct known_request {
 /// What a lane keeps.
 struct lane_state {
   static constexpr std::size_t most_known = 512;
-  std::unordered_map<request_key, known_request, request_key_hash> known;
-  request_key key;  // of the request at hand
+  std::unordered_map<key_words, known_request, key_hash> known;
+  key_words key;  // of the request at hand
 };
 constexpr char attachment_key = 0;
 
-std::string program_key(const elementwise::bound_request& r, const kernel_plan& p) {
-  std::string key = p.key();
-  for (const auto& one : r.program.code) {
-    key +=
-        fmt::format(" {},{},{},{},{},{},{}", static_cast<int>(one.op), static_cast<int>(one.type),
-                    static_cast<int>(one.result), one.a, one.b, one.c, one.fast);
-  }
-  for (const auto& list : {r.inputs, r.outputs}) {
-    for (const any_tensor& t : list)
-      key += fmt::format(" {}", static_cast<int>(t.type()));
-    key += '|';
-  }
-  key += fmt::format(" {}", r.over.reduced);
-  return key;
-}
+/// What a kernel is written from, for a thread that does it later. Tensors are there for their
+/// types.
+struct source_job {
+  std::vector<any_tensor> inputs;
+  std::vector<any_tensor> outputs;
+  elementwise::bound_request request;
+  elementwise::loops over;
+  kernel_plan plan;
+};
 
 template <class R>
 result<known_request> prepare(const driver& d, const R& r, const lane& where) {
@@ -120,14 +103,15 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where) {
   for (const auto& one : bound->program.code) {
     if (one.op == elementwise::opcode::constant) made.constants.emplace_back(one.a, one.type);
   }
-  auto kernel = compiled_for(d, program_key(*bound, made.plan), names,
-                             [&] { return source_of(*bound, over, made.plan); });
+  auto job = std::make_shared<source_job>(r.inputs, r.outputs, *bound, over, made.plan);
+  job->request.inputs = job->inputs;
+  job->request.outputs = job->outputs;
+  auto kernel = compiled_for(d, made.plan.kernel_key(*bound), std::move(names),
+                             [job] { return source_of(job->request, job->over, job->plan); });
   if (!kernel) return std::move(kernel).error();
   made.kernel = *std::move(kernel);
-  if (!made.plan.split) {
-    made.interpreted = std::make_unique<interpreter_program>();
-    if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
-  }
+  made.interpreted = std::make_unique<interpreter_program>();
+  if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
   return made;
 }
 
@@ -142,10 +126,6 @@ result<void> launch_compiled(const driver& d, const known_request& known, lane& 
   };
   const kernel_plan& p = known.plan;
   if (!p.split) return launch("elementwise", p.blocks, p.threads);
-  auto room = where.workspace(static_cast<std::size_t>(p.partial_bytes + p.cell_bytes));
-  if (!room) return std::move(room).error();
-  parameters.partials = reinterpret_cast<char*>(room->data());
-  parameters.cells = reinterpret_cast<long*>(room->data() + p.partial_bytes);
   for (std::size_t i = 0; i < known.passes; ++i) {
     if (known.has_part[i]) {
       if (auto done = launch(fmt::format("part_{}", i), p.blocks, p.threads); !done) return done;
@@ -184,6 +164,13 @@ result<void> run(const R& r, lane& where) {
     if (n != elementwise::zero_constant)
       parameters.constants[i] = bits_of(type, r.what.constants()[n]);
   }
+  if (known.plan.split) {
+    auto room =
+        where.workspace(static_cast<std::size_t>(known.plan.partial_bytes + known.plan.cell_bytes));
+    if (!room) return std::move(room).error();
+    parameters.partials = reinterpret_cast<char*>(room->data());
+    parameters.cells = reinterpret_cast<long*>(room->data() + known.plan.partial_bytes);
+  }
   using enum compiled_kernel::state;
   const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
   if (must_compile) known.kernel->wait();
@@ -196,7 +183,7 @@ result<void> run(const R& r, lane& where) {
         .code = errc::library_error,
         .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
   }
-  return enqueue_interpreter(*known.interpreted, known.plan, where.stream());
+  return enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
 }
 
 const plugin_operations operations([](operation_table& table) {

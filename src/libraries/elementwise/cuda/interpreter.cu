@@ -3,6 +3,10 @@
 #include "libraries/elementwise/cuda/device_code.cuh"
 #include "libraries/elementwise/cuda/interpreter.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
 namespace troupe::cuda {
 namespace {
 
@@ -369,55 +373,65 @@ __global__ void __launch_bounds__(512)
       {&program, &p, 0, element});
 }
 
-__global__ void __launch_bounds__(512)
-    interpret_rows(const __grid_constant__ interpreter_program program,
-                   const __grid_constant__ parameters p) {
-  extern __shared__ long memory[];
-  __shared__ alignas(16) char room[512];
-  const unsigned lane = threadIdx.x % program.team;
-  const u64 row = (u64)blockIdx.x * (blockDim.x / program.team) + threadIdx.x / program.team;
-  if (row >= p.rows) return;
-  const slots at{memory + threadIdx.x, blockDim.x, &p};
-  // Parts lie behind the slots, two words each.
-  long* const parts = memory + program.slots * blockDim.x + 2 * threadIdx.x;
-  const unsigned apart = 2 * blockDim.x;
-  for (int i = 0; i < program.passes; ++i) {
-    const interpreter_program::pass& now = program.pass_at[i];
-    for (unsigned n = now.rows.begin; n < now.rows.end; ++n) {
-      with_row_operation(program.steps[n], [&](auto operation, auto number) {
-        using Operation = decltype(operation);
-        auto* const mine = parts + (n - now.rows.begin) * apart;
-        using Part = decltype(Operation::template start<decltype(number)>());
-        *reinterpret_cast<Part*>(mine) = Operation::template start<decltype(number)>();
-      });
-    }
-    if (now.elements.begin < now.elements.end || now.rows.begin < now.rows.end) {
-      for (u64 step = lane; step < p.row_steps; step += program.team) {
-        for (int j = 0; j < program.vector; ++j) {
-          const u64 element = step * program.vector + j;
-          run(program, now.elements, at, {&program, &p, row, element});
-          for (unsigned n = now.rows.begin; n < now.rows.end; ++n) {
-            const interpreter_step& s = program.steps[n];
-            with_row_operation(s, [&](auto operation, auto number) {
-              using Operation = decltype(operation);
-              using Part = decltype(Operation::template start<decltype(number)>());
-              auto* const mine = reinterpret_cast<Part*>(parts + (n - now.rows.begin) * apart);
-              *mine = Operation::join(*mine,
-                                      part_of(at.get<decltype(number)>(s.a), (i64)element, Part()));
-            });
-          }
-        }
-      }
-    }
+/// What the threads of a team have of a row.
+struct row_team {
+  const interpreter_program& program;
+  const parameters& p;
+  slots at;
+  long* parts;     ///< behind the slots, two words for each row operation
+  unsigned apart;  ///< from one part of a thread to the next
+  unsigned lane;
+  u64 row;
+
+  __device__ row_team(const interpreter_program& of, const parameters& with, long* memory,
+                      unsigned lane_of, u64 row_of)
+      : program(of),
+        p(with),
+        at{memory + threadIdx.x, blockDim.x, &with},
+        parts(memory + of.slots * blockDim.x + 2 * threadIdx.x),
+        apart(2 * blockDim.x),
+        lane(lane_of),
+        row(row_of) {}
+
+  /// Calls `f(operation, part)` for each row operation of a pass.
+  template <class F>
+  __device__ void for_parts(const interpreter_program::pass& now, F f) const {
     for (unsigned n = now.rows.begin; n < now.rows.end; ++n) {
       const interpreter_step& s = program.steps[n];
       with_row_operation(s, [&](auto operation, auto number) {
         using Operation = decltype(operation);
         using Part = decltype(Operation::template start<decltype(number)>());
-        const Part mine = *reinterpret_cast<Part*>(parts + (n - now.rows.begin) * apart);
-        at.put(s.y, result_of(joined<Operation>(mine, program.team, room)));
+        f(s, operation, number, *reinterpret_cast<Part*>(parts + (n - now.rows.begin) * apart),
+          n - now.rows.begin);
       });
     }
+  }
+  __device__ void start(const interpreter_program::pass& now) const {
+    for_parts(now, [](const interpreter_step&, auto operation, auto number, auto& part, unsigned) {
+      part = decltype(operation)::template start<decltype(number)>();
+    });
+  }
+  /// Steps from `first` on, each `team`-th.
+  __device__ void pass_over(const interpreter_program::pass& now, u64 first, u64 end) const {
+    if (now.elements.begin == now.elements.end && now.rows.begin == now.rows.end) return;
+    for (u64 step = first; step < end; step += program.team) {
+      for (int j = 0; j < program.vector; ++j) {
+        const u64 element = step * program.vector + j;
+        run(program, now.elements, at, {&program, &p, row, element});
+        for_parts(
+            now, [&](const interpreter_step& s, auto operation, auto number, auto& part, unsigned) {
+              part = decltype(operation)::join(
+                  part, part_of(at.get<decltype(number)>(s.a), (i64)element, part));
+            });
+      }
+    }
+  }
+  __device__ void join(const interpreter_program::pass& now, int threads, void* room) const {
+    for_parts(now, [&](const interpreter_step& s, auto operation, auto, auto& part, unsigned) {
+      at.put(s.y, result_of(joined<decltype(operation)>(part, threads, room)));
+    });
+  }
+  __device__ void uniform(const interpreter_program::pass& now) const {
     const place here{&program, &p, row, 0};
     for (unsigned n = now.uniform.begin; n < now.uniform.end; ++n) {
       const interpreter_step& s = program.steps[n];
@@ -428,59 +442,152 @@ __global__ void __launch_bounds__(512)
       }
     }
   }
+  /// The uniform values of a pass, in memory between two kernels.
+  template <class F>
+  __device__ void for_cells(const interpreter_program::pass& now, F f) const {
+    long* const cells = p.cells + row * interpreter_program::most_slots;
+    for (unsigned n = now.rows.begin; n < now.uniform.end; ++n) {
+      const interpreter_step& s = program.steps[n];
+      if (static_cast<opcode>(s.op) != opcode::output) f(at.first[s.y * at.stride], cells[s.y]);
+    }
+  }
+  __device__ void load_cells(int before) const {
+    for (int i = 0; i < before; ++i)
+      for_cells(program.pass_at[i], [](long& slot, const long& cell) { slot = cell; });
+  }
+};
+
+__global__ void __launch_bounds__(512)
+    interpret_rows(const __grid_constant__ interpreter_program program,
+                   const __grid_constant__ parameters p) {
+  extern __shared__ long memory[];
+  __shared__ alignas(16) char room[512];
+  const u64 row = (u64)blockIdx.x * (blockDim.x / program.team) + threadIdx.x / program.team;
+  if (row >= p.rows) return;
+  const row_team team(program, p, memory, threadIdx.x % program.team, row);
+  for (int i = 0; i < program.passes; ++i) {
+    const interpreter_program::pass& now = program.pass_at[i];
+    team.start(now);
+    team.pass_over(now, team.lane, p.row_steps);
+    team.join(now, program.team, room);
+    team.uniform(now);
+  }
 }
 
-constexpr int most_shared_bytes = 227 * 1024;
+// Of rows that several blocks share: one pass over a part of a row, then what joins the parts.
+__global__ void __launch_bounds__(512)
+    interpret_part(const __grid_constant__ interpreter_program program,
+                   const __grid_constant__ parameters p, int pass) {
+  extern __shared__ long memory[];
+  __shared__ alignas(16) char room[512];
+  const u64 split = blockIdx.x % p.splits;
+  const row_team team(program, p, memory, threadIdx.x, blockIdx.x / p.splits);
+  const interpreter_program::pass& now = program.pass_at[pass];
+  team.load_cells(pass);
+  team.start(now);
+  const u64 first = split * p.split_steps;
+  const u64 end = first + p.split_steps < p.row_steps ? first + p.split_steps : p.row_steps;
+  team.pass_over(now, first + team.lane, end);
+  const unsigned count = now.rows.end - now.rows.begin;
+  team.for_parts(now, [&](const interpreter_step&, auto operation, auto, auto& part, unsigned i) {
+    const auto all = joined<decltype(operation)>(part, program.team, room);
+    using Part = decltype(all);
+    char* const to = p.partials + ((team.row * p.splits + split) * count + i) * 16;
+    if (team.lane == 0) *reinterpret_cast<std::remove_const_t<Part>*>(to) = all;
+  });
+}
+__global__ void __launch_bounds__(32)
+    interpret_join(const __grid_constant__ interpreter_program program,
+                   const __grid_constant__ parameters p, int pass) {
+  extern __shared__ long memory[];
+  const row_team team(program, p, memory, threadIdx.x, blockIdx.x);
+  const interpreter_program::pass& now = program.pass_at[pass];
+  team.load_cells(pass);
+  team.start(now);
+  const unsigned count = now.rows.end - now.rows.begin;
+  team.for_parts(now, [&](const interpreter_step&, auto operation, auto, auto& part, unsigned i) {
+    for (u64 s = team.lane; s < p.splits; s += 32) {
+      const char* const from = p.partials + ((team.row * p.splits + s) * count + i) * 16;
+      part = decltype(operation)::join(
+          part, *reinterpret_cast<const std::remove_reference_t<decltype(part)>*>(from));
+    }
+  });
+  team.join(now, 32, nullptr);
+  team.uniform(now);
+  if (team.lane == 0) team.for_cells(now, [](const long& slot, long& cell) { cell = slot; });
+}
+
+constexpr int most_shared_bytes = 226 * 1024;  // beside what is static
 
 const kernel_loading ahead_of_use(load_interpreter);
 
 }  // namespace
 
 result<void> load_interpreter() {
-  for (const void* kernel : {reinterpret_cast<const void*>(interpret_map),
-                             reinterpret_cast<const void*>(interpret_rows)}) {
-    if (auto allowed =
-            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       most_shared_bytes - 1024),
-                  "cudaFuncSetAttribute");
+  const auto ready = [](auto kernel) -> result<void> {
+    if (auto allowed = check(
+            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_bytes),
+            "cudaFuncSetAttribute");
         !allowed) {
       return allowed;
     }
-  }
-  if (auto loaded = load(interpret_map); !loaded) return loaded;
-  return load(interpret_rows);
+    return load(kernel);
+  };
+  if (auto done = ready(interpret_map); !done) return done;
+  if (auto done = ready(interpret_rows); !done) return done;
+  if (auto done = ready(interpret_part); !done) return done;
+  return ready(interpret_join);
 }
 
-result<void> enqueue_interpreter(const interpreter_program& program, const kernel_plan& p,
-                                 cudaStream_t stream) {
-  unsigned threads = p.threads;
-  std::int64_t blocks = p.blocks;
-  std::int64_t parts = 0;
-  if (p.is_map) {
-    threads = 128;
-    blocks = (static_cast<std::int64_t>(p.parameters.row_length) + threads - 1) / threads;
-  } else if (p.team == 32) {
-    threads = 32;
-    blocks = static_cast<std::int64_t>(p.parameters.rows);
-  }
+namespace {
+
+template <class... Arguments>
+result<void> enqueue(void (*kernel)(const interpreter_program, const parameters, Arguments...),
+                     std::int64_t blocks, unsigned threads, const interpreter_program& program,
+                     const parameters& with, cudaStream_t stream, Arguments... more) {
+  int parts = 0;
   for (int i = 0; i < program.passes; ++i)
-    parts = parts > program.pass_at[i].rows.end - program.pass_at[i].rows.begin
-                ? parts
-                : program.pass_at[i].rows.end - program.pass_at[i].rows.begin;
+    parts = std::max(parts, program.pass_at[i].rows.end - program.pass_at[i].rows.begin);
   cudaLaunchConfig_t shape{};
   shape.gridDim = dim3(static_cast<unsigned>(blocks));
   shape.blockDim = dim3(threads);
   shape.dynamicSmemBytes =
       threads * static_cast<std::size_t>(program.slots + 2 * parts) * sizeof(long);
   shape.stream = stream;
-  if (shape.dynamicSmemBytes > most_shared_bytes - 1024 || blocks > 0x7fffffff) {
-    return error{.code = errc::unsupported,
-                 .message = "the program is too large for the interpreter"};
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    return error{.code = errc::unsupported, .message = "more rows than one launch takes"};
   }
-  return p.is_map ? check(cudaLaunchKernelEx(&shape, interpret_map, program, p.parameters),
-                          "cudaLaunchKernelEx")
-                  : check(cudaLaunchKernelEx(&shape, interpret_rows, program, p.parameters),
-                          "cudaLaunchKernelEx");
+  return check(cudaLaunchKernelEx(&shape, kernel, program, with, more...), "cudaLaunchKernelEx");
+}
+
+}  // namespace
+
+result<void> enqueue_interpreter(const interpreter_program& program, const kernel_plan& p,
+                                 const parameters& with, cudaStream_t stream) {
+  if (p.is_map) {
+    constexpr unsigned threads = 128;
+    const auto elements = static_cast<std::int64_t>(with.row_length);
+    return enqueue(interpret_map, (elements + threads - 1) / threads, threads, program, with,
+                   stream);
+  }
+  if (!p.split) {
+    const bool warps = p.team == 32;
+    return enqueue(interpret_rows, warps ? static_cast<std::int64_t>(with.rows) : p.blocks,
+                   warps ? 32 : p.threads, program, with, stream);
+  }
+  for (int i = 0; i < program.passes; ++i) {
+    const interpreter_program::pass& now = program.pass_at[i];
+    if (now.elements.begin < now.elements.end || now.rows.begin < now.rows.end) {
+      if (auto done = enqueue(interpret_part, p.blocks, p.threads, program, with, stream, i); !done)
+        return done;
+    }
+    if (auto done = enqueue(interpret_join, static_cast<std::int64_t>(with.rows), 32, program, with,
+                            stream, i);
+        !done)
+      return done;
+  }
+  return {};
 }
 
 }  // namespace troupe::cuda

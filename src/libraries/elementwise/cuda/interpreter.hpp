@@ -29,7 +29,7 @@ struct interpreter_program {
   static constexpr int most_steps = 384;
   static constexpr int most_passes = 8;
   static constexpr int most_row_operations = 16;
-  static constexpr int most_slots = 96;
+  static constexpr int most_slots = 96;  ///< `interpreter_slots` of kernel_plan.cpp
 
   struct range {
     std::uint16_t begin = 0;
@@ -49,15 +49,17 @@ struct interpreter_program {
   pass pass_at[most_passes];
   interpreter_step steps[most_steps];
 
-  /// False where the program is too large for it: then only compiled code runs it.
+  /// False where the program is too large for it: then only compiled code runs it. What a block
+  /// shares holds the slots and the row operations of its threads.
   [[nodiscard]] bool assign(const elementwise::bound_request& r, const elementwise::loops& over,
                             const kernel_plan& p);
 };
 
 /// Enqueues the interpreter: slower than compiled code, and there at once. The bits are the same.
-/// Precondition: no row is shared by several blocks.
 [[nodiscard]] result<void> enqueue_interpreter(const interpreter_program& program,
-                                               const kernel_plan& p, cudaStream_t stream);
+                                               const kernel_plan& p,
+                                               const elementwise::gpu::parameters& with,
+                                               cudaStream_t stream);
 [[nodiscard]] result<void> load_interpreter();
 
 }  // namespace troupe::cuda

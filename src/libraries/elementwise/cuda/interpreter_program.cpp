@@ -118,7 +118,12 @@ bool interpreter_program::assign(const elementwise::bound_request& r,
     }
     pass_at[i].uniform.end = next;
   }
-  return slots <= most_slots;
+  std::size_t parts = 0;
+  for (const elementwise::pass& of : r.program.passes)
+    parts = std::max(parts, of.rows.size());
+  constexpr std::size_t most_shared_words = 226 * 1024 / 8;
+  const std::size_t words = static_cast<std::size_t>(slots) + 2 * parts;
+  return slots <= most_slots && words * (p.is_map ? 128 : p.threads) <= most_shared_words;
 }
 
 }  // namespace troupe::cuda

@@ -1,7 +1,6 @@
 #include "libraries/elementwise/cuda/kernel_plan.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +16,7 @@ namespace gpu = elementwise::gpu;
 
 constexpr std::int64_t narrow_limit = std::int64_t{1} << 31;
 constexpr int tile_side = 32;
+constexpr std::size_t interpreter_slots = 96;
 
 gpu::loop_parameters loop_of(std::int64_t extent) noexcept {
   gpu::loop_parameters made{static_cast<gpu::u64>(extent), 0, 0};
@@ -118,14 +118,19 @@ void choose_team(kernel_plan& p, const elementwise::bound_request& r, int multip
       operations = std::max(operations, one.rows.size());
     p.partial_bytes =
         rows * static_cast<std::int64_t>(p.parameters.splits * operations) * partial_size;
-    p.cell_bytes = rows * static_cast<std::int64_t>(r.program.code.size()) * 8;
+    p.cell_bytes =
+        rows *
+        static_cast<std::int64_t>(std::max<std::size_t>(r.program.code.size(), interpreter_slots)) *
+        8;
     p.blocks = rows * static_cast<std::int64_t>(p.parameters.splits);
     p.joining_blocks = (rows + 7) / 8;  // a warp each
     return;
   }
   std::int64_t held_bytes = 0;
-  for (const any_tensor& t : r.inputs)
-    held_bytes += p.vector * size_of(t.type());
+  for (std::size_t k = 0; k < p.uses.size(); ++k) {
+    if (p.keeps(k))
+      held_bytes += p.vector * (k < r.inputs.size() ? size_of(r.inputs[k].type()) : 8);
+  }
   const std::int64_t held = (steps + p.team - 1) / p.team;
   const bool several = r.program.passes.size() > 1;
   if (several && held <= most_held && held * held_bytes <= most_held_bytes) {
@@ -211,6 +216,18 @@ result<kernel_plan> kernel_plan::of(const elementwise::bound_request& r,
     to.constants[next++] = bits_of(one.type, zero ? scalar() : f.constants()[one.a]);
   }
   p.wide = over.row_count >= narrow_limit || over.outer_count >= narrow_limit;
+  p.uses.resize(count);
+  for (const elementwise::pass& pass : r.program.passes) {
+    std::vector<bool> used(count, false);
+    for (const std::uint16_t n : pass.elements) {
+      const auto& one = r.program.code[n];
+      if (one.op == opcode::input || one.op == opcode::index || one.op == opcode::position) {
+        used[over.operand_of(one, r.inputs.size(), r.outputs.size())] = true;
+      }
+    }
+    for (std::size_t k = 0; k < count; ++k)
+      p.uses[k] = static_cast<std::uint8_t>(p.uses[k] + (used[k] ? 1 : 0));
+  }
   if (!p.is_map) {
     choose_team(p, r, multiprocessors);
     return p;
@@ -230,9 +247,24 @@ result<kernel_plan> kernel_plan::of(const elementwise::bound_request& r,
   return p;
 }
 
-std::string kernel_plan::key() const {
-  return fmt::format("{:d}{:d}{:d}{:d} {} {} {} {} {} {} {}", is_map, wide, tiled, split, vector,
-                     outer_loops, row_loops, tile_loop, team, held, fmt::join(steps, ""));
+key_words kernel_plan::kernel_key(const elementwise::bound_request& r) const {
+  key_words key = {is_map | wide << 1 | tiled << 2 | split << 3 | vector << 4 | outer_loops << 12 |
+                       row_loops << 16 | tile_loop << 20,
+                   team | held << 16 | std::int64_t{r.over.reduced} << 32};
+  for (std::size_t k = 0; k < steps.size(); ++k)
+    key.push_back(steps[k] | uses[k] << 1);
+  for (const auto& list : {r.inputs, r.outputs}) {
+    for (const any_tensor& t : list)
+      key.push_back(static_cast<std::int64_t>(t.type()));
+    key.push_back(-1);
+  }
+  for (const auto& one : r.program.code) {
+    key.push_back(static_cast<std::int64_t>(one.op) | static_cast<std::int64_t>(one.type) << 8 |
+                  static_cast<std::int64_t>(one.result) << 12 | std::int64_t{one.fast} << 15 |
+                  std::int64_t{one.a} << 16 | std::int64_t{one.b} << 32 |
+                  std::int64_t{one.c} << 48);
+  }
+  return key;
 }
 
 }  // namespace troupe::cuda

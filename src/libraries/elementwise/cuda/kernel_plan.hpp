@@ -4,10 +4,22 @@
 #include "libraries/elementwise/shared/space.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace troupe::cuda {
+
+/// A key of any length.
+using key_words = std::vector<std::int64_t>;
+struct key_hash {
+  [[nodiscard]] std::size_t operator()(const key_words& key) const noexcept {
+    std::uint64_t mixed = key.size();
+    for (const std::int64_t n : key) {
+      mixed = (mixed ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15u;
+      mixed ^= mixed >> 32;
+    }
+    return mixed;
+  }
+};
 
 /// How a request is laid out over threads: what a kernel is compiled for, and what it is launched
 /// with.
@@ -23,6 +35,7 @@ struct kernel_plan {
   int team = 0;        ///< of rows: threads that share one, or one of its splits
   int held = 0;        ///< steps of a thread that stay in registers from pass to pass; 0: none
   bool split = false;  ///< a row is shared by several blocks
+  std::vector<std::uint8_t> uses;   ///< by operand: the passes that use it
   std::vector<std::uint8_t> steps;  ///< by operand: 1 if it moves along a vector, 0 if it stays
 
   // Launched with. The workspace is set by who has it.
@@ -37,8 +50,10 @@ struct kernel_plan {
   [[nodiscard]] static result<kernel_plan> of(const elementwise::bound_request& r,
                                               const elementwise::loops& over,
                                               const elementwise::function& f, int multiprocessors);
-  /// All that compiled code depends on, but the program itself.
-  [[nodiscard]] std::string key() const;
+  /// True for an operand that stays in registers: more than one pass reads it.
+  [[nodiscard]] bool keeps(std::size_t operand) const noexcept { return uses[operand] > 1; }
+  /// All that compiled code depends on: this, the program and the element types.
+  [[nodiscard]] key_words kernel_key(const elementwise::bound_request& r) const;
 };
 
 /// A constant as a kernel's parameters have it.

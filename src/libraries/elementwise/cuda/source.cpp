@@ -50,7 +50,7 @@ class writer {
   [[nodiscard]] std::string run() {
     line("#include \"libraries/elementwise/cuda/device_code.cuh\"");
     line("using namespace troupe::elementwise::gpu;");
-    line(fmt::format("using index = {};", p_.wide ? "u64" : "unsigned"));
+    line(fmt::format("using step_number = {};", p_.wide ? "u64" : "unsigned"));
     if (p_.is_map) {
       map_kernel();
     } else if (!p_.split) {
@@ -114,12 +114,17 @@ class writer {
   }
   void offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
                int loops, std::string_view from, std::string_view to);
-  void loads(const std::vector<std::size_t>& operands, std::string_view suffix);
-  void elements(const numbers& list, std::string_view suffix, const numbers& rows);
+  void loads(const std::vector<std::size_t>& operands);
+  void elements(const numbers& list, const numbers& rows);
   void accumulators(const numbers& rows);
   void join(const numbers& rows, std::string_view threads);
   void uniform(const numbers& list);
   void pass_over(const elementwise::pass& pass, std::string_view begin, std::string_view end);
+  /// What follows an operand's names where it is kept from pass to pass.
+  [[nodiscard]] std::string_view suffix(std::size_t operand) const {
+    return p_.held > 0 && p_.keeps(operand) ? "_k" : "";
+  }
+  void hold();
   void mark_elements(const numbers& list) {
     is_element_.assign(code_.size(), false);
     for (const std::uint16_t n : list)
@@ -171,13 +176,13 @@ void writer::offsets(const std::vector<std::size_t>& operands, std::string_view 
                       : fmt::format("long {}{} = {}{};", to, k, from, k));
   }
   if (loops == 0 || operands.empty()) return;
-  line(fmt::format("{{ index rest = {};", count));
+  line(fmt::format("{{ step_number rest = {};", count));
   for (int d = first + loops - 1; d >= first; --d) {
     if (d > first) {
-      line(
-          fmt::format("{{ const index q = divided(rest, p.loops[{0}]); const long at = rest - q * "
-                      "(index)p.loops[{0}].extent; rest = q;",
-                      d));
+      line(fmt::format(
+          "{{ const step_number q = divided(rest, p.loops[{0}]); const long at = rest - q * "
+          "(step_number)p.loops[{0}].extent; rest = q;",
+          d));
     } else {
       line("{ const long at = rest;");
     }
@@ -188,16 +193,16 @@ void writer::offsets(const std::vector<std::size_t>& operands, std::string_view 
   line("}");
 }
 
-void writer::loads(const std::vector<std::size_t>& operands, std::string_view suffix) {
+void writer::loads(const std::vector<std::size_t>& operands) {
   for (const std::size_t k : operands) {
     if (k >= r_.inputs.size()) continue;
-    line(fmt::format("x{}{} = load_vector<{}, {}>((const char*)o{}{});", k, suffix,
-                     element_name(type_of(k)), width(k), k, suffix));
+    line(fmt::format("const vector<{0}, {1}> x{2} = load_vector<{0}, {1}>((const char*)o{2});",
+                     element_name(type_of(k)), width(k), k));
   }
 }
 
 /// For each element of a step: computes, takes what row operations take, and stores.
-void writer::elements(const numbers& list, std::string_view suffix, const numbers& rows) {
+void writer::elements(const numbers& list, const numbers& rows) {
   std::vector<std::size_t> stores;
   for (const std::uint16_t n : list) {
     const std::size_t k = code_[n].op == opcode::output ? operand_of(code_[n]) : SIZE_MAX;
@@ -214,13 +219,13 @@ void writer::elements(const numbers& list, std::string_view suffix, const number
       case opcode::input: {
         const std::string part = is_complex(type_of(one.a)) ? fmt::format(".part[{}]", one.b) : "";
         line(fmt::format("const {} v{} = loaded(x{}{}.at[{}]{});", name_of(one.result), n, one.a,
-                         suffix, width(one.a) > 1 ? "j" : "0", part));
+                         suffix(one.a), width(one.a) > 1 ? "j" : "0", part));
         break;
       }
       case opcode::index:
       case opcode::position: {
         const std::size_t k = operand_of(one);
-        line(fmt::format("const i64 v{} = o{}{} + j * {};", n, k, suffix,
+        line(fmt::format("const i64 v{} = o{}{} + j * {};", n, k, suffix(k),
                          p_.vector > 1 ? p_.steps[k] : 0));
         break;
       }
@@ -242,7 +247,7 @@ void writer::elements(const numbers& list, std::string_view suffix, const number
     const typed_instruction& one = code_[n];
     const std::string_view name = elementwise::traits_of(one.op).name;
     if (one.op == opcode::row_argmin || one.op == opcode::row_argmax) {
-      line(fmt::format("a{0} = {1}::join(a{0}, placed<{2}>{{{3}, (i64)(e * {4} + j)}});", n, name,
+      line(fmt::format("a{0} = {1}::join(a{0}, placed<{2}>{{{3}, (i64)e * {4} + j}});", n, name,
                        name_of(one.type), value(one.a), p_.vector));
     } else {
       line(fmt::format("a{0} = {1}::join(a{0}, {2});", n, name, value(one.a)));
@@ -250,7 +255,7 @@ void writer::elements(const numbers& list, std::string_view suffix, const number
   }
   line("}");
   for (const std::size_t k : stores)
-    line(fmt::format("store_vector((char*)o{}{}, y{});", k, suffix, k));
+    line(fmt::format("store_vector((char*)o{0}, y{0});", k));
 }
 
 void writer::accumulators(const numbers& rows) {
@@ -298,40 +303,58 @@ void writer::uniform(const numbers& list) {
   }
 }
 
-/// A pass over the steps of a thread, from memory or from what it holds.
+/// A pass over the steps of a thread, from memory and from what it holds.
 void writer::pass_over(const elementwise::pass& pass, std::string_view begin,
                        std::string_view end) {
   mark_elements(pass.elements);
   accumulators(pass.rows);
-  const auto operands = operands_of(pass.elements);
+  std::vector<std::size_t> moved;
+  for (const std::size_t k : operands_of(pass.elements)) {
+    if (suffix(k).empty()) moved.push_back(k);
+  }
   if (p_.held > 0) {
     line(fmt::format(
-        "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const index e = lane + k * {}; if "
-        "(e < p.row_steps) {{",
-        p_.held, p_.team));
-    std::vector<std::size_t> stored;
-    for (const std::size_t k : operands) {
-      if (k >= r_.inputs.size() && in_memory(k)) stored.push_back(k);
+        "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const step_number e = lane + "
+        "k * {}; if (e < {}) {{",
+        p_.held, p_.team, end));
+  } else {
+    line(fmt::format("for (step_number e = {}; e < {}; e += {}) {{ {{", begin, end, p_.team));
+  }
+  offsets(moved, "e", p_.outer_loops, p_.row_loops, "r", "o");
+  loads(moved);
+  elements(pass.elements, pass.rows);
+  line("} }");
+}
+
+/// Loads what stays in registers from pass to pass.
+void writer::hold() {
+  std::vector<std::size_t> held;
+  for (std::size_t k = 0; k < p_.uses.size(); ++k) {
+    if (!suffix(k).empty()) held.push_back(k);
+  }
+  for (const std::size_t k : held) {
+    if (in_memory(k)) {
+      line(fmt::format("vector<{}, {}> x{}[{}];", element_name(type_of(k)), width(k), k, p_.held));
+      line(fmt::format("#define x{0}_k x{0}[k]", k));
+    } else {
+      line(fmt::format("long i{}[{}];", k, p_.held));
+      line(fmt::format("#define o{0}_k i{0}[k]", k));
     }
-    offsets(stored, "e", p_.outer_loops, p_.row_loops, "r", "h");
-    // Stores name their place as loads do.
-    for (const std::size_t k : stored)
-      line(fmt::format("#define o{0}_k h{0}", k));
-    elements(pass.elements, "_k", pass.rows);
-    for (const std::size_t k : stored)
-      line(fmt::format("#undef o{0}_k", k));
-    line("} }");
-    return;
   }
-  line(fmt::format("for (index e = {}; e < {}; e += {}) {{", begin, end, p_.team));
-  offsets(operands, "e", p_.outer_loops, p_.row_loops, "r", "o");
-  for (const std::size_t k : operands) {
-    if (k < r_.inputs.size())
-      line(fmt::format("vector<{}, {}> x{};", element_name(type_of(k)), width(k), k));
+  line(fmt::format(
+      "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const step_number e = lane + k * "
+      "{}; if (e < p.row_steps) {{",
+      p_.held, p_.team));
+  offsets(held, "e", p_.outer_loops, p_.row_loops, "r", "h");
+  for (const std::size_t k : held) {
+    if (in_memory(k)) {
+      line(fmt::format("x{0}[k] = load_vector<{1}, {2}>((const char*)h{0});", k,
+                       element_name(type_of(k)), width(k)));
+    } else {
+      line(fmt::format("i{0}[k] = h{0};", k));
+    }
   }
-  loads(operands, "");
-  elements(pass.elements, "", pass.rows);
-  line("}");
+  line("} }");
 }
 
 void writer::map_kernel() {
@@ -371,16 +394,13 @@ void writer::map_kernel() {
       line(fmt::format("const long o{0} = r{0} + (long)at * p.operands[{0}].strides[{1}];", k,
                        p_.tile_loop));
   } else {
-    line(fmt::format("const index e = (index)blockIdx.x * {} + threadIdx.x;", p_.threads));
+    line(fmt::format("const step_number e = (step_number)blockIdx.x * {} + threadIdx.x;",
+                     p_.threads));
     line("if (e >= p.row_steps) return;");
     offsets(operands, "e", 0, p_.row_loops, "", "o");
   }
-  for (const std::size_t k : operands) {
-    if (k < r_.inputs.size())
-      line(fmt::format("vector<{}, {}> x{};", element_name(type_of(k)), width(k), k));
-  }
-  loads(operands, "");
-  elements(pass.elements, "", {});
+  loads(operands);
+  elements(pass.elements, {});
   if (p_.tiled) line("} }");
   line("}");
 }
@@ -388,7 +408,7 @@ void writer::map_kernel() {
 void writer::rows_kernel() {
   begin_kernel("elementwise", p_.threads);
   line("__shared__ alignas(16) char room[512];");
-  line(fmt::format("const index row = (index)blockIdx.x * {} + threadIdx.x / {};",
+  line(fmt::format("const step_number row = (step_number)blockIdx.x * {} + threadIdx.x / {};",
                    p_.threads / static_cast<unsigned>(p_.team), p_.team));
   line(fmt::format("const unsigned lane = threadIdx.x % {};", p_.team));
   line("if (row >= p.rows) return;");
@@ -396,39 +416,7 @@ void writer::rows_kernel() {
   for (std::size_t k = 0; k < r_.inputs.size() + r_.outputs.size() + over_.indices.size(); ++k)
     all.push_back(k);
   offsets(all, "row", 0, p_.outer_loops, "", "r");
-  if (p_.held > 0) {
-    std::vector<std::size_t> held;
-    for (const elementwise::pass& pass : r_.program.passes) {
-      for (const std::size_t k : operands_of(pass.elements)) {
-        const bool kept = k < r_.inputs.size() || !in_memory(k);
-        if (kept && std::ranges::find(held, k) == held.end()) held.push_back(k);
-      }
-    }
-    for (const std::size_t k : held) {
-      if (in_memory(k)) {
-        line(
-            fmt::format("vector<{}, {}> x{}[{}];", element_name(type_of(k)), width(k), k, p_.held));
-        line(fmt::format("#define x{0}_k x{0}[k]", k));
-      } else {
-        line(fmt::format("long i{}[{}];", k, p_.held));
-        line(fmt::format("#define o{0}_k i{0}[k]", k));
-      }
-    }
-    line(fmt::format(
-        "\n#pragma unroll\nfor (int k = 0; k < {}; ++k) {{ const index e = lane + k * {}; if (e < "
-        "p.row_steps) {{",
-        p_.held, p_.team));
-    offsets(held, "e", p_.outer_loops, p_.row_loops, "r", "h");
-    for (const std::size_t k : held) {
-      if (in_memory(k)) {
-        line(fmt::format("x{0}[k] = load_vector<{1}, {2}>((const char*)h{0});", k,
-                         element_name(type_of(k)), width(k)));
-      } else {
-        line(fmt::format("i{0}[k] = h{0};", k));
-      }
-    }
-    line("} }");
-  }
+  if (p_.held > 0) hold();
   for (const elementwise::pass& pass : r_.program.passes) {
     if (!pass.elements.empty() || !pass.rows.empty()) pass_over(pass, "lane", "p.row_steps");
     join(pass.rows, fmt::format("{}", p_.team));
@@ -471,7 +459,8 @@ void writer::split_kernels(std::size_t number_of_pass) {
     begin_kernel(fmt::format("part_{}", number_of_pass), p_.threads);
     line("__shared__ alignas(16) char room[512];");
     line(
-        "const index row = (index)(blockIdx.x / p.splits); const index split = (index)(blockIdx.x "
+        "const step_number row = (step_number)(blockIdx.x / p.splits); const step_number split = "
+        "(step_number)(blockIdx.x "
         "% p.splits);");
     line("const unsigned lane = threadIdx.x;");
     line(
@@ -479,7 +468,7 @@ void writer::split_kernels(std::size_t number_of_pass) {
         "p.row_steps ? first + p.split_steps : p.row_steps;");
     offsets(all, "row", 0, p_.outer_loops, "", "r");
     cells();
-    pass_over(pass, "(index)first + lane", "end");
+    pass_over(pass, "(step_number)first + lane", "end");
     join(pass.rows, fmt::format("{}", p_.team));
     std::size_t place = 0;
     for (const std::uint16_t n : pass.rows) {
@@ -493,7 +482,8 @@ void writer::split_kernels(std::size_t number_of_pass) {
   begin_kernel(fmt::format("join_{}", number_of_pass), 256);
   line("char* const room = nullptr;");
   line(
-      "const index row = (index)blockIdx.x * 8 + threadIdx.x / 32; const unsigned lane = "
+      "const step_number row = (step_number)blockIdx.x * 8 + threadIdx.x / 32; const unsigned lane "
+      "= "
       "threadIdx.x % 32;");
   line("if (row >= p.rows) return;");
   offsets(all, "row", 0, p_.outer_loops, "", "r");

@@ -1,7 +1,7 @@
 // As much of CUDA's runtime as executors call that time what they run: events on a clock that only
 // emulated kernels advance, and a device of compute capability 9.0.
 
-#include "emulated_clock.hpp"
+#include "cuda/emulated/clock.hpp"
 
 #include <cuda_runtime_api.h>
 

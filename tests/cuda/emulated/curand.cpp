@@ -1,4 +1,4 @@
-#include "cuda/emulated_curand.hpp"
+#include "cuda/emulated/curand.hpp"
 
 #include <cuda_runtime_api.h>
 #include <curand.h>

@@ -2,10 +2,10 @@
 // tells it is tested on any machine. Unkind where it may be: it uses all of its workspace, proposes
 // a kernel that does not run, and takes nothing that the documentation does not list.
 
-#include "emulated_cublaslt.hpp"
+#include "cuda/emulated/cublaslt.hpp"
 
-#include "emulated_clock.hpp"
-#include "emulated_matmul.hpp"
+#include "cuda/emulated/clock.hpp"
+#include "cuda/emulated/matmul.hpp"
 
 #include <cublasLt.h>
 

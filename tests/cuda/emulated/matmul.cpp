@@ -1,4 +1,4 @@
-#include "emulated_matmul.hpp"
+#include "cuda/emulated/matmul.hpp"
 
 #include <algorithm>
 #include <cmath>

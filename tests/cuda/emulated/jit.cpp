@@ -1,4 +1,4 @@
-#include "cuda/emulated_jit.hpp"
+#include "cuda/emulated/jit.hpp"
 
 #include "backend/cuda/driver.hpp"
 

@@ -1,0 +1,67 @@
+// A user's own function of elements, its derivative, and a softmax over rows: each one pass over
+// memory, on a GPU or without one.
+
+#include <troupe/elementwise.hpp>
+#include <troupe/troupe.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iostream>
+#include <span>
+#include <vector>
+
+namespace ew = troupe::elementwise;
+
+int main() try {
+  constexpr std::int64_t m = 512;
+  constexpr std::int64_t n = 1024;
+  troupe::system system;
+  troupe::device gpu = system.device(0);
+  std::vector<float> values(m * n);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<float>(i));
+  auto x = gpu.tensor<float>({m, n}).value();
+  gpu.copy(std::span(values), x).get();
+  auto bias = gpu.tensor<float>({n}).value();
+  gpu.copy(std::span(values).first(n), bias).get();
+  auto y = gpu.tensor<float>({m, n}).value();
+
+  // region: own
+  // Built once, from operators; it has no types of its own.
+  const auto gate = ew::function::of(2, [](auto in) { return ew::silu(in[0] + in[1]) * 0.5; });
+  gpu.ask(ew::map{.inputs = {x, bias}, .outputs = {y}, .what = gate})
+      .get();  // broadcast as in NumPy
+  // endregion: own
+  std::vector<float> gated(values.size());
+  gpu.copy(y, std::span(gated)).get();
+
+  // region: rows
+  const auto softmax = ew::function::of(1, [](auto in) {
+    const ew::value e = exp(in[0] - row_max(in[0]));
+    return e / row_sum(e);
+  });
+  gpu.ask(ew::rows{.inputs = {y}, .outputs = {y}, .what = softmax, .axes = {-1}})
+      .get();  // in place
+  // endregion: rows
+  std::vector<float> weights(values.size());
+  gpu.copy(y, std::span(weights)).get();
+
+  std::cout << "gate:       " << gate.to_string()
+            << "\nderivative: " << gate.derivative(0).to_string() << '\n';
+  double worst = 0;
+  for (std::size_t i = 0; i < gated.size(); ++i) {
+    const double sum = static_cast<double>(values[i]) + static_cast<double>(values[i % n]);
+    worst =
+        std::max(worst, std::abs(static_cast<double>(gated[i]) - 0.5 * sum / (1 + std::exp(-sum))));
+  }
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    total += static_cast<double>(weights[static_cast<std::size_t>(i)]);
+  std::cout << "largest error of the gate: " << worst << "\nweights of the first row sum to "
+            << total << '\n';
+  return worst < 1e-6 && std::abs(total - 1) < 1e-4 ? 0 : 1;
+} catch (const troupe::failure& failed) {
+  std::cerr << failed.what() << '\n';
+  return 1;
+}

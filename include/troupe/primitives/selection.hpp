@@ -1,0 +1,69 @@
+#pragma once
+
+#include <troupe/request/request.hpp>
+
+/// Elements of a vector chosen by flags or by comparison with their neighbours. Vectors have any
+/// length and any stride of at least 1, and elements of any type. The order of x is kept.
+///
+/// How many elements there are is known only once the request has run: their number is the reply,
+/// and is also written to `count`, a one-element tensor of i64, if that is given. The caller
+/// chooses the lengths of what is written. If they are less than that number the request fails with
+/// `capacity_exceeded`, whose message has it, and `count` has it too; what else it wrote is
+/// unspecified. Elements behind that number are not written.
+namespace troupe::primitives {
+
+/// y = the elements of x whose flag is not 0. Flags: boolean, u8.
+struct TROUPE_EXPORT select {
+  static constexpr std::string_view name = "primitives.select";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor flags{};
+  any_tensor y{};
+  any_tensor count{};
+
+  static void describe(description<select>& d);
+};
+
+/// y = the elements of x whose flag is not 0, then the others, each in the order of x. Replies with
+/// the number of the first. Flags: boolean, u8.
+struct TROUPE_EXPORT partition {
+  static constexpr std::string_view name = "primitives.partition";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor flags{};
+  any_tensor y{};
+  any_tensor count{};
+
+  static void describe(description<partition>& d);
+};
+
+/// y = x without the elements that equal the one before them. Elements are equal if their bits are:
+/// −0 and +0 differ, and a NaN equals itself. After `sort` that leaves each element once.
+struct TROUPE_EXPORT unique {
+  static constexpr std::string_view name = "primitives.unique";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor y{};
+  any_tensor count{};
+
+  static void describe(description<unique>& d);
+};
+
+/// The runs of equal elements of x: `values` has one element of each, `lengths` (i64) how many
+/// there are. Elements are equal if their bits are. Replies with the number of runs.
+struct TROUPE_EXPORT run_length {
+  static constexpr std::string_view name = "primitives.run_length";
+  using reply = std::int64_t;
+
+  any_tensor x{};
+  any_tensor values{};
+  any_tensor lengths{};
+  any_tensor count{};
+
+  static void describe(description<run_length>& d);
+};
+
+}  // namespace troupe::primitives

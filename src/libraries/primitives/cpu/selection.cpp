@@ -1,0 +1,120 @@
+#include "libraries/primitives/cpu/numbers.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+#include <troupe/primitives/selection.hpp>
+
+#include <array>
+#include <string>
+
+namespace troupe::cpu {
+namespace {
+
+/// An element of 16 bytes.
+struct wide_element {
+  std::array<std::uint64_t, 2> words;
+  friend bool operator==(const wide_element&, const wide_element&) = default;
+};
+
+/// Calls `f` with what has the type's width and compares by bits.
+template <class F>
+auto with_element(dtype type, F f) {
+  if (size_of(type) == 16) return f(wide_element{});
+  return with_key(type, f);
+}
+
+/// Writes the number to `count`, where that is given, and answers it.
+result<std::int64_t> answer(std::int64_t number, const any_tensor& count, std::int64_t capacity) {
+  if (!count.null()) *count.data<std::int64_t>() = number;
+  if (number <= capacity) return number;
+  return error{.code = errc::capacity_exceeded,
+               .message = "needs " + std::to_string(number) +
+                          " elements, but the result has room for " + std::to_string(capacity)};
+}
+
+/// Whether each element is selected, whichever type the flags have.
+class flags_of {
+ public:
+  explicit flags_of(const any_tensor& flags) noexcept : flags_(flags) {}
+  bool operator[](std::int64_t i) const noexcept { return flags_[i] != 0; }
+
+ private:
+  elements<const std::uint8_t> flags_;
+};
+
+result<std::int64_t> run_select(const primitives::select& r, lane_context&) {
+  return with_element(r.x.type(), [&]<class T>(T) {
+    const elements<T> x(r.x);
+    const elements<T> y(r.y);
+    const flags_of selected(r.flags);
+    std::int64_t number = 0;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      if (!selected[i]) continue;
+      if (number < y.count()) y[number] = x[i];
+      ++number;
+    }
+    return answer(number, r.count, y.count());
+  });
+}
+
+result<std::int64_t> run_partition(const primitives::partition& r, lane_context&) {
+  return with_element(r.x.type(), [&]<class T>(T) {
+    const elements<T> x(r.x);
+    const elements<T> y(r.y);
+    const flags_of selected(r.flags);
+    std::int64_t number = 0;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      if (selected[i]) y[number++] = x[i];
+    }
+    std::int64_t to = number;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      if (!selected[i]) y[to++] = x[i];
+    }
+    return answer(number, r.count, y.count());
+  });
+}
+
+result<std::int64_t> run_unique(const primitives::unique& r, lane_context&) {
+  return with_element(r.x.type(), [&]<class T>(T) {
+    const elements<T> x(r.x);
+    const elements<T> y(r.y);
+    std::int64_t number = 0;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      if (i > 0 && x[i] == x[i - 1]) continue;
+      if (number < y.count()) y[number] = x[i];
+      ++number;
+    }
+    return answer(number, r.count, y.count());
+  });
+}
+
+result<std::int64_t> run_run_length(const primitives::run_length& r, lane_context&) {
+  return with_element(r.x.type(), [&]<class T>(T) {
+    const elements<T> x(r.x);
+    const elements<T> values(r.values);
+    const elements<std::int64_t> lengths(r.lengths);
+    std::int64_t number = 0;
+    for (std::int64_t begin = 0; begin < x.count();) {
+      std::int64_t end = begin + 1;
+      while (end < x.count() && x[end] == x[begin])
+        ++end;
+      if (number < values.count()) {
+        values[number] = x[begin];
+        lengths[number] = end - begin;
+      }
+      ++number;
+      begin = end;
+    }
+    return answer(number, r.count, values.count());
+  });
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<primitives::select>(run_select, effort::by_size);
+  table.add<primitives::partition>(run_partition, effort::by_size);
+  table.add<primitives::unique>(run_unique, effort::by_size);
+  table.add<primitives::run_length>(run_run_length, effort::by_size);
+});
+
+}  // namespace
+
+}  // namespace troupe::cpu

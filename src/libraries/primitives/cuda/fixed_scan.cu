@@ -1,0 +1,170 @@
+#include "libraries/primitives/cuda/cub_call.hpp"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/kernels/numbers.cuh"
+#include "libraries/primitives/cuda/kernels/warps.cuh"
+#include "libraries/primitives/cuda/scans.hpp"
+#include "libraries/primitives/shared/combiner.hpp"
+
+// Three kernels: the total of each tile; what comes before each tile; the scan of each tile. Which
+// numbers meet when depends on the length alone.
+namespace troupe::cuda {
+namespace {
+
+using primitives::combiner;
+
+constexpr int per_thread = 8;
+constexpr int tile_elements = block_threads * per_thread;
+
+template <class Accumulator>
+struct scanned {
+  number_source<Accumulator> source;
+  number_sink<Accumulator> sink;
+  combiner<Accumulator> combine;
+  std::int64_t count;
+  bool exclusive;
+};
+
+/// A thread's numbers before it in its block, combined; `total` is that of the whole block.
+template <class Accumulator>
+__device__ Accumulator combined_before(Accumulator own, const combiner<Accumulator>& combine,
+                                       Accumulator& total) {
+  __shared__ Accumulator of_warps[block_warps];
+  const int lane = static_cast<int>(threadIdx.x) % warp_threads;
+  const int warp = static_cast<int>(threadIdx.x) / warp_threads;
+  Accumulator up_to = own;
+#pragma unroll
+  for (int lanes = 1; lanes < warp_threads; lanes *= 2) {
+    const Accumulator before = __shfl_up_sync(every_lane, up_to, lanes);
+    if (lane >= lanes) up_to = combine(before, up_to);
+  }
+  if (lane == warp_threads - 1) of_warps[warp] = up_to;
+  __syncthreads();
+  Accumulator before_warp = combine.identity();
+  total = combine.identity();
+  for (int w = 0; w < block_warps; ++w) {
+    if (w == warp) before_warp = total;
+    total = combine(total, of_warps[w]);
+  }
+  __syncthreads();  // the caller may do the same again
+  const Accumulator before = __shfl_up_sync(every_lane, up_to, 1);
+  return lane == 0 ? before_warp : combine(before_warp, before);
+}
+
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    add_up_tiles(scanned<Accumulator> s, Accumulator* totals) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile_elements;
+  Accumulator value = s.combine.identity();
+#pragma unroll
+  for (int e = 0; e < per_thread; ++e) {
+    const std::int64_t i = first + e * block_threads + threadIdx.x;
+    if (i < s.count) value = s.combine(value, s.source(i));
+  }
+  value = combine_block(value, s.combine.identity(), s.combine);
+  if (threadIdx.x == 0) totals[blockIdx.x] = value;
+}
+
+/// totals[i] = totals[0] ∘ … ∘ totals[i − 1]. One block.
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    scan_totals(Accumulator* totals, std::int64_t tiles, combiner<Accumulator> combine) {
+  Accumulator carry = combine.identity();
+  for (std::int64_t first = 0; first < tiles; first += tile_elements) {
+    const std::int64_t own_first = first + static_cast<std::int64_t>(threadIdx.x) * per_thread;
+    Accumulator own[per_thread];
+    Accumulator of_thread = combine.identity();
+#pragma unroll
+    for (int e = 0; e < per_thread; ++e) {
+      own[e] = own_first + e < tiles ? totals[own_first + e] : combine.identity();
+      of_thread = combine(of_thread, own[e]);
+    }
+    Accumulator of_all;
+    Accumulator before = combine(carry, combined_before(of_thread, combine, of_all));
+#pragma unroll
+    for (int e = 0; e < per_thread; ++e) {
+      if (own_first + e < tiles) totals[own_first + e] = before;
+      before = combine(before, own[e]);
+    }
+    carry = combine(carry, of_all);
+  }
+}
+
+template <class Accumulator>
+__global__ void __launch_bounds__(block_threads)
+    scan_tiles(scanned<Accumulator> s, const Accumulator* before_tiles) {
+  // Threads load and store side by side, and scan what is consecutive. The room between keeps them
+  // off each other's memory banks.
+  constexpr int row = per_thread + 1;
+  __shared__ Accumulator tile[block_threads * row];
+  const auto place = [](int i) { return i / per_thread * row + i % per_thread; };
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile_elements;
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int e = 0; e < per_thread; ++e) {
+    const int i = e * block_threads + thread;
+    tile[place(i)] = first + i < s.count ? s.source(first + i) : s.combine.identity();
+  }
+  __syncthreads();
+  Accumulator own[per_thread];
+  Accumulator of_thread = s.combine.identity();
+#pragma unroll
+  for (int e = 0; e < per_thread; ++e) {
+    own[e] = tile[thread * row + e];
+    of_thread = s.combine(of_thread, own[e]);
+  }
+  Accumulator of_all;
+  Accumulator before = combined_before(of_thread, s.combine, of_all);
+  if (before_tiles != nullptr) before = s.combine(before_tiles[blockIdx.x], before);
+#pragma unroll
+  for (int e = 0; e < per_thread; ++e) {
+    const Accumulator up_to = s.combine(before, own[e]);
+    tile[thread * row + e] = s.exclusive ? before : up_to;
+    before = up_to;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int e = 0; e < per_thread; ++e) {
+    const int i = e * block_threads + thread;
+    if (first + i < s.count) s.sink.store(first + i, tile[place(i)]);
+  }
+}
+
+template <class Accumulator>
+result<void> enqueue(const primitives::scan& r, lane& where) {
+  const std::int64_t count = r.x.extent(0);
+  const std::int64_t tiles = (count - 1) / tile_elements + 1;
+  const combiner<Accumulator> combine{r.op};
+  const scanned<Accumulator> all{.source = number_source<Accumulator>(r.x, r.op),
+                                 .sink = number_sink<Accumulator>(r.y, r.x.type(), r.op),
+                                 .combine = combine,
+                                 .count = count,
+                                 .exclusive = r.exclusive};
+  const Accumulator* before_tiles = nullptr;
+  if (tiles > 1) {
+    auto room = where.workspace(static_cast<std::size_t>(tiles) * sizeof(Accumulator));
+    if (!room) return std::move(room).error();
+    auto* const totals = reinterpret_cast<Accumulator*>(room->data());
+    if (auto done =
+            launch(add_up_tiles<Accumulator>, tiles, block_threads, where.stream(), all, totals);
+        !done) {
+      return done;
+    }
+    if (auto done = launch(scan_totals<Accumulator>, 1, block_threads, where.stream(), totals,
+                           tiles, combine);
+        !done) {
+      return done;
+    }
+    before_tiles = totals;
+  }
+  return launch(scan_tiles<Accumulator>, tiles, block_threads, where.stream(), all, before_tiles);
+}
+
+}  // namespace
+
+result<void> enqueue_fixed_scan(const primitives::scan& r, lane& where) {
+  return with_accumulator(r.x.type(), r.op, [&]<class Accumulator>(Accumulator) {
+    return enqueue<Accumulator>(r, where);
+  });
+}
+
+}  // namespace troupe::cuda

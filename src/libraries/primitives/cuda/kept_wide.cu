@@ -1,0 +1,10 @@
+#include "libraries/primitives/cuda/kernels/kept.cuh"
+
+namespace troupe::cuda {
+
+template result<std::int64_t*> enqueue_kept<std::uint64_t>(const any_tensor&, const any_tensor&,
+                                                           const choice&, const choice*, lane&);
+template result<std::int64_t*> enqueue_kept<wide_element>(const any_tensor&, const any_tensor&,
+                                                          const choice&, const choice*, lane&);
+
+}  // namespace troupe::cuda

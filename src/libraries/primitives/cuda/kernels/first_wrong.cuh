@@ -1,0 +1,49 @@
+#pragma once
+
+#include "backend/cuda/context/late_failure.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+
+#include <cstdint>
+
+/// Checks of data that only kernels see: the first element that is wrong fails the request.
+namespace troupe::cuda {
+
+/// What `first_wrong` holds before anything is found: every byte of it is the same.
+inline constexpr int none_wrong_byte = 0x7f;
+inline constexpr std::int64_t none_wrong = 0x7f7f7f7f7f7f7f7f;
+
+/// `Checked` has `number()`, `wrong(i)` and `write_failure(i, failure)`.
+template <class Checked>
+__global__ void __launch_bounds__(block_threads)
+    find_first_wrong(Checked checked, unsigned long long* first_wrong) {
+  for_each_element(checked.number(), [&](std::int64_t i) {
+    if (checked.wrong(i)) atomicMin(first_wrong, static_cast<unsigned long long>(i));
+  });
+}
+
+template <class Checked>
+__global__ void report_first_wrong(Checked checked, const unsigned long long* first_wrong,
+                                   late_failure failure) {
+  const auto found = static_cast<std::int64_t>(*first_wrong);
+  if (found != none_wrong) checked.write_failure(found, failure);
+}
+
+/// Enqueues the check. It is the last that an executor enqueues. `first_wrong` is room for the
+/// index.
+template <class Checked>
+[[nodiscard]] result<void> enqueue_check(const Checked& checked, unsigned long long* first_wrong,
+                                         late_failure failure, cudaStream_t stream) {
+  if (auto done = check(cudaMemsetAsync(first_wrong, none_wrong_byte, sizeof *first_wrong, stream),
+                        "cudaMemsetAsync");
+      !done) {
+    return done;
+  }
+  if (auto done =
+          launch_over(checked.number(), find_first_wrong<Checked>, stream, checked, first_wrong);
+      !done) {
+    return done;
+  }
+  return launch(report_first_wrong<Checked>, 1, 1, stream, checked, first_wrong, failure);
+}
+
+}  // namespace troupe::cuda

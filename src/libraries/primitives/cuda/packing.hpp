@@ -1,0 +1,28 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+
+#include <troupe/base/result.hpp>
+#include <troupe/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+/// Moving elements between vectors with a stride and packed ones, of every type by their width.
+namespace troupe::cuda {
+
+/// Enqueues to[i] = from[i], packed.
+[[nodiscard]] result<void> enqueue_pack(const any_tensor& from, std::byte* to, const lane& where);
+/// Enqueues to[i] = from[i], which is packed.
+[[nodiscard]] result<void> enqueue_unpack(const std::byte* from, const any_tensor& to,
+                                          const lane& where);
+/// Enqueues to[i] = from[indices[i]].
+template <class Index>
+[[nodiscard]] result<void> enqueue_gather(const any_tensor& from, const Index* indices,
+                                          const any_tensor& to, const lane& where);
+
+/// Enqueues to[i] = i.
+template <class Index>
+[[nodiscard]] result<void> enqueue_numbers(Index* to, std::int64_t count, const lane& where);
+
+}  // namespace troupe::cuda

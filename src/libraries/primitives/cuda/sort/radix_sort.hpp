@@ -1,0 +1,44 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "libraries/primitives/shared/key_order.hpp"
+
+#include <troupe/base/result.hpp>
+#include <troupe/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+/// Sorting of unsigned keys by CUB, and what makes keys of elements. Made for each width of keys,
+/// for no values and for values of 4 and 8 bytes.
+namespace troupe::cuda {
+
+/// Nothing goes along with the keys.
+struct no_value {};
+
+/// What is sorted, packed; the first two are not written.
+template <class Key, class Value>
+struct radix_sort {
+  const Key* keys = nullptr;
+  const Value* values = nullptr;
+  Key* sorted_keys = nullptr;
+  Value* sorted_values = nullptr;
+  std::int64_t count = 0;
+
+  /// Temporary memory that it needs.
+  [[nodiscard]] result<std::size_t> temporary_bytes() const;
+  [[nodiscard]] result<void> enqueue(void* temporary, std::size_t bytes, const lane& where) const;
+};
+
+/// Enqueues to[i] = the key of from[i], and the same to `copy`, where that is given.
+template <class Key>
+[[nodiscard]] result<void> enqueue_keys(const any_tensor& from,
+                                        const primitives::sorting_order<Key>& order, Key* to,
+                                        Key* copy, const lane& where);
+/// Enqueues to[i] = the element whose key is from[i].
+template <class Key>
+[[nodiscard]] result<void> enqueue_elements(const Key* from,
+                                            const primitives::sorting_order<Key>& order,
+                                            const any_tensor& to, const lane& where);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,223 @@
+#include "libraries/primitives/cuda/kernels/compaction.cuh"
+#include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/sort/radix_sort.hpp"
+#include "libraries/primitives/cuda/sort/top_k.hpp"
+
+#include <algorithm>
+
+// Keys are in the order of the request, so the k smallest are what it wants. Their bound, the k-th
+// key, is found digit by digit from the uppermost on: all elements are counted by the digit, and
+// only those with the bound's digit go on to be counted by the next one.
+namespace troupe::cuda {
+namespace {
+
+using primitives::sorting_order;
+
+constexpr int digit_bits = 11;
+constexpr int digit_values = 1 << digit_bits;
+
+template <class Key>
+struct keyed_vector {
+  const Key* first;
+  std::int64_t step;
+  std::int64_t count;
+  sorting_order<Key> order;
+  __device__ Key operator[](std::int64_t i) const { return order.key_of(first[i * step]); }
+};
+
+/// What is known of the bound.
+template <class Key>
+struct search_state {
+  unsigned long long counts[digit_values];
+  std::int64_t
+      wanted;  ///< how many of the elements with the bound's upper digits are before it or equal
+  Key bound;   ///< its upper digits
+};
+
+template <class Key>
+__global__ void begin_search(search_state<Key>* state, std::int64_t k) {
+  for (int i = static_cast<int>(threadIdx.x); i < digit_values; i += block_threads)
+    state->counts[i] = 0;
+  if (threadIdx.x == 0) {
+    state->wanted = k;
+    state->bound = 0;
+  }
+}
+
+template <class Key>
+__global__ void __launch_bounds__(block_threads)
+    count_digits(keyed_vector<Key> x, int shift, int bits, search_state<Key>* state) {
+  __shared__ unsigned counts[digit_values];
+  for (int i = static_cast<int>(threadIdx.x); i < digit_values; i += block_threads)
+    counts[i] = 0;
+  __syncthreads();
+  const Key bound = state->bound;
+  const int above = shift + bits;
+  const Key upper = above == sizeof(Key) * 8 ? Key{0} : static_cast<Key>(~Key{0} << above);
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * block_threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+       i < x.count; i += threads) {
+    const Key key = x[i];
+    if (((key ^ bound) & upper) == 0) {
+      atomicAdd(&counts[static_cast<unsigned>(key >> shift) & ((1U << bits) - 1)], 1U);
+    }
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < digit_values; i += block_threads) {
+    if (counts[i] != 0) atomicAdd(&state->counts[i], static_cast<unsigned long long>(counts[i]));
+  }
+}
+
+/// Finds the bound's digit: the first with which enough elements have been counted.
+template <class Key>
+__global__ void __launch_bounds__(block_threads) choose_digit(int shift, search_state<Key>* state) {
+  constexpr int per_thread = digit_values / block_threads;
+  __shared__ std::int64_t before[block_threads + 1];
+  const int first = static_cast<int>(threadIdx.x) * per_thread;
+  std::int64_t own = 0;
+  for (int i = 0; i < per_thread; ++i)
+    own += static_cast<std::int64_t>(state->counts[first + i]);
+  before[threadIdx.x + 1] = own;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    before[0] = 0;
+    for (int i = 1; i <= block_threads; ++i)
+      before[i] += before[i - 1];
+  }
+  const std::int64_t wanted = state->wanted;
+  __syncthreads();
+  std::int64_t sum = before[threadIdx.x];
+  for (int i = 0; i < per_thread; ++i) {
+    const auto next = sum + static_cast<std::int64_t>(state->counts[first + i]);
+    if (sum < wanted && wanted <= next) {
+      state->bound |= static_cast<Key>(static_cast<Key>(first + i) << shift);
+      state->wanted = wanted - sum;
+    }
+    sum = next;
+    state->counts[first + i] = 0;
+  }
+}
+
+/// Selects keys before the bound, or equal to it.
+template <class Key>
+struct at_bound {
+  using value_type = bool;
+  keyed_vector<Key> x;
+  const search_state<Key>* state;
+  bool equal;
+  __device__ bool operator()(std::int64_t i) const {
+    const Key key = x[i];
+    return equal ? key == state->bound : key < state->bound;
+  }
+};
+
+template <class Key>
+__global__ void __launch_bounds__(block_threads)
+    take_keys(keyed_vector<Key> x, const std::uint64_t* indices, Key* keys, std::int64_t k) {
+  for_each_element(k, [&](std::int64_t i) { keys[i] = x[static_cast<std::int64_t>(indices[i])]; });
+}
+
+__global__ void __launch_bounds__(block_threads)
+    store_indices(const std::uint64_t* from, std::int64_t* to, std::int64_t step, std::int64_t k) {
+  for_each_element(k, [&](std::int64_t i) { to[i * step] = static_cast<std::int64_t>(from[i]); });
+}
+
+template <class Key>
+result<void> enqueue_search(const keyed_vector<Key>& x, std::int64_t k, search_state<Key>* state,
+                            const lane& where) {
+  constexpr int per_multiprocessor = 8;
+  constexpr std::int64_t thread_share = 16;
+  const std::int64_t blocks = std::clamp<std::int64_t>(
+      x.count / (thread_share * block_threads), 1, where.multiprocessors() * per_multiprocessor);
+  // 32 bits are enough for what one block counts.
+  const std::int64_t enough = std::max(blocks, x.count >> 31);
+  if (auto done = launch(begin_search<Key>, 1, block_threads, where.stream(), state, k); !done) {
+    return done;
+  }
+  for (int above = static_cast<int>(sizeof(Key)) * 8; above > 0;) {
+    const int bits = std::min(above, digit_bits);
+    above -= bits;
+    if (auto done =
+            launch(count_digits<Key>, enough, block_threads, where.stream(), x, above, bits, state);
+        !done) {
+      return done;
+    }
+    if (auto done = launch(choose_digit<Key>, 1, block_threads, where.stream(), above, state);
+        !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+template <class Key>
+result<void> enqueue(const primitives::top_k& r, lane& where) {
+  const std::int64_t k = r.values.extent(0);
+  const sorting_order<Key> order(r.x.type(), !r.smallest);
+  const keyed_vector<Key> x{reinterpret_cast<const Key*>(r.x.address()), r.x.stride(0),
+                            r.x.extent(0), order};
+  radix_sort<Key, std::uint64_t> sort{.count = k};
+  auto sort_bytes = sort.temporary_bytes();
+  if (!sort_bytes) return std::move(sort_bytes).error();
+  using selection = compaction<own_index, at_bound<Key>, std::int64_t>;
+  selection before_bound{{}, {x, nullptr, false}, {nullptr, 1, k}, x.count};
+  auto select_bytes = before_bound.needed_bytes();
+  if (!select_bytes) return std::move(select_bytes).error();
+
+  workspace_parts parts;
+  const auto state = parts.add<search_state<Key>>(1);
+  const auto numbers = parts.add<std::int64_t>(2);
+  const auto indices = parts.add<std::uint64_t>(k);
+  const auto keys = parts.add<Key>(k);
+  const auto sorted_indices = parts.add<std::uint64_t>(k);
+  const auto sorted_keys = parts.add<Key>(k);
+  const auto temporary =
+      parts.add<std::byte>(static_cast<std::int64_t>(std::max(*sort_bytes, *select_bytes)));
+  if (auto done = parts.take(where); !done) return done;
+
+  auto* const found = parts.at<search_state<Key>>(state);
+  if (auto done = enqueue_search(x, k, found, where); !done) return done;
+  // Those before the bound, then as many equal ones as there is room for: the first.
+  before_bound.flag.state = found;
+  before_bound.sink.first = parts.at<std::int64_t>(indices);
+  selection equal = before_bound;
+  equal.flag.equal = true;
+  equal.sink.base = parts.at<std::int64_t>(numbers);
+  void* const memory = parts.at<void>(temporary);
+  if (auto done = before_bound.enqueue(memory, *select_bytes, parts.at<std::int64_t>(numbers),
+                                       where.stream());
+      !done) {
+    return done;
+  }
+  if (auto done =
+          equal.enqueue(memory, *select_bytes, parts.at<std::int64_t>(numbers) + 1, where.stream());
+      !done) {
+    return done;
+  }
+  sort.keys = parts.at<Key>(keys);
+  sort.values = parts.at<std::uint64_t>(indices);
+  sort.sorted_keys = parts.at<Key>(sorted_keys);
+  sort.sorted_values = parts.at<std::uint64_t>(sorted_indices);
+  if (auto done =
+          launch_over(k, take_keys<Key>, where.stream(), x, sort.values, parts.at<Key>(keys), k);
+      !done) {
+    return done;
+  }
+  if (auto done = sort.enqueue(memory, *sort_bytes, where); !done) return done;
+  if (auto done = enqueue_elements<Key>(sort.sorted_keys, order, r.values, where); !done) {
+    return done;
+  }
+  if (r.indices.null()) return {};
+  return launch_over(k, store_indices, where.stream(),
+                     static_cast<const std::uint64_t*>(sort.sorted_values),
+                     r.indices.data<std::int64_t>(), r.indices.stride(0), k);
+}
+
+}  // namespace
+
+result<void> enqueue_top_k(const primitives::top_k& r, lane& where) {
+  if (r.values.empty()) return {};
+  return primitives::with_key(r.x.type(), [&]<class Key>(Key) { return enqueue<Key>(r, where); });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+
+#include <troupe/primitives/sorting.hpp>
+
+namespace troupe::cuda {
+
+/// Enqueues the search for the k-th key, the selection of what is before it, and its sort.
+[[nodiscard]] result<void> enqueue_top_k(const primitives::top_k& r, lane& where);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,65 @@
+#include "libraries/primitives/requests/rules.hpp"
+
+#include <troupe/primitives/selection.hpp>
+
+namespace troupe::primitives {
+namespace {
+
+template <class R>
+void describe_count(description<R>& d, std::string_view of) {
+  d.writes("count", &R::count, {1}, of).optional();
+  d.same_type({&R::count}, {dtype::i64});
+}
+
+template <class R>
+void describe_flagged(description<R>& d, const extent& n) {
+  d.reads("x", &R::x, {n}, "vector");
+  d.reads("flags", &R::flags, {n}, "which elements are selected: those where it is not 0");
+  d.same_type({&R::flags}, {dtype::boolean, dtype::u8});
+}
+
+}  // namespace
+
+void select::describe(description<select>& d) {
+  const extent n = d.size("n"), capacity = d.size("capacity");
+  d.about("Keeps the elements of a vector that are flagged.");
+  describe_flagged(d, n);
+  d.writes("y", &select::y, {capacity}, "takes the selected elements in their order");
+  describe_count(d, "takes the number of selected elements");
+  d.layouts(layout::vector, {&select::x, &select::flags, &select::y});
+  d.same_type({&select::x, &select::y}, every_type);
+}
+
+void partition::describe(description<partition>& d) {
+  const extent n = d.size("n");
+  d.about("Puts the elements of a vector that are flagged before the others.");
+  describe_flagged(d, n);
+  d.writes("y", &partition::y, {n}, "takes the selected elements, then the others");
+  describe_count(d, "takes the number of selected elements");
+  d.layouts(layout::vector, {&partition::x, &partition::flags, &partition::y});
+  d.same_type({&partition::x, &partition::y}, every_type);
+}
+
+void unique::describe(description<unique>& d) {
+  const extent n = d.size("n"), capacity = d.size("capacity");
+  d.about("Drops each element of a vector that equals the one before it.");
+  d.reads("x", &unique::x, {n}, "vector");
+  d.writes("y", &unique::y, {capacity}, "takes the first element of each run");
+  describe_count(d, "takes the number of runs");
+  d.layouts(layout::vector, {&unique::x, &unique::y});
+  d.same_type({&unique::x, &unique::y}, every_type);
+}
+
+void run_length::describe(description<run_length>& d) {
+  const extent n = d.size("n"), capacity = d.size("capacity");
+  d.about("Finds the runs of equal elements of a vector, and their lengths.");
+  d.reads("x", &run_length::x, {n}, "vector");
+  d.writes("values", &run_length::values, {capacity}, "takes the element of each run");
+  d.writes("lengths", &run_length::lengths, {capacity}, "takes the length of each run");
+  describe_count(d, "takes the number of runs");
+  d.layouts(layout::vector, {&run_length::x, &run_length::values, &run_length::lengths});
+  d.same_type({&run_length::x, &run_length::values}, every_type);
+  d.same_type({&run_length::lengths}, {dtype::i64});
+}
+
+}  // namespace troupe::primitives
