@@ -97,6 +97,7 @@ result<void> run_scatter(const elementwise::scatter_rows& q, lane_context&) {
 }
 
 result<void> run_cumulate(const elementwise::cumulate& q, lane_context&) {
+  if (q.x.empty()) return {};
   const auto rows = elementwise::cumulation_rows::of(q);
   elementwise::for_cumulated_type(q.x.type(), [&]<class T>(T) {
     for (std::int64_t row = 0; row < rows.from.count; ++row) {

@@ -2,7 +2,7 @@
 
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/elementwise/cuda/compiled_kernels.hpp"
-#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/elementwise/cuda/source.hpp"
 
 #include <fmt/format.h>

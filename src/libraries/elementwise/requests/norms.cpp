@@ -64,9 +64,10 @@ void describe_groups(description<R>& d) {
   d.value("groups", &R::groups, "number of groups of channels").at_least(1);
   d.rule("groups divides the number of channels; statistics have one element for each group",
          [](argument_checks& check, const R& r) {
-           check.rule(r.x.extent(1) % r.groups == 0, errc::shape_mismatch, [&] {
+           const std::int64_t c = r.x.extent(1);
+           check.rule(c % r.groups == 0 && (c > 0 || r.groups == 1), errc::shape_mismatch, [&] {
              return fmt::format("groups is {} and does not divide the {} channels of x", r.groups,
-                                r.x.extent(1));
+                                c);
            });
            check.rule(r.mean.null() || r.mean.extent(1) == r.groups, errc::shape_mismatch, [&] {
              return fmt::format("mean and rstd must have {} columns (groups); they have {}",
