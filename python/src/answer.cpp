@@ -1,5 +1,7 @@
 #include "answer.hpp"
 
+#include "binding.hpp"
+
 namespace troupe::python {
 
 carried_object::~carried_object() {
