@@ -40,6 +40,8 @@ std::optional<double> real_from(nb::handle value) {
   return number;
 }
 
+}  // namespace
+
 std::optional<scalar> scalar_from(nb::handle value) {
   PyObject* const v = value.ptr();
   if (PyFloat_CheckExact(v)) return scalar(PyFloat_AS_DOUBLE(v));
@@ -59,8 +61,6 @@ std::optional<scalar> scalar_from(nb::handle value) {
   if (auto real = real_from(value)) return scalar(*real);
   return std::nullopt;
 }
-
-}  // namespace
 
 std::string python_name(std::string_view field) {
   std::string name(field);

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ namespace nb = nanobind;
 
 /// What Python calls a field: `from.seed` is `from_seed`, and `in`, a word of Python's, `in_`.
 [[nodiscard]] std::string python_name(std::string_view field);
+
+/// The number that a Python object is: an int, a float, a complex, or what converts to one.
+[[nodiscard]] std::optional<scalar> scalar_from(nb::handle value);
 
 /// Sets fields of a request from Python values. Throws TypeError or ValueError with the request,
 /// the field and the value.

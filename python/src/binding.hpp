@@ -116,5 +116,8 @@ void add_device(nb::module_& m);
 void add_actor(nb::module_& m);
 void add_system(nb::module_& m);
 void add_catalogue(nb::module_& m);
+void add_expression(nb::module_& m);
+void add_function(nb::module_& m);
+void add_elementwise_requests(nb::module_& m);
 
 }  // namespace troupe::python

@@ -167,6 +167,7 @@ nb::object description_of_hardware(const py_device& d) {
 }  // namespace
 
 nb::object make_device(const device_ref& handle) { return nb::cast(py_device{handle}); }
+const device_ref& handle_of(nb::handle device) { return nb::cast<py_device&>(device).handle; }
 
 void add_device(nb::module_& m) {
   nb::class_<py_library>(

@@ -56,6 +56,8 @@ using device_ref = std::shared_ptr<device_handle>;
 
 /// The Python object for a device; device.cpp.
 [[nodiscard]] nanobind::object make_device(const device_ref& handle);
+/// The device of a Python object, which is a `Device`; device.cpp.
+[[nodiscard]] const device_ref& handle_of(nanobind::handle device);
 /// Spawns a top-level actor; `make` is called with the actor's context for each incarnation, and
 /// answers the Python object. `options`: the keywords of `troupe.System.spawn`; actor.cpp.
 [[nodiscard]] nanobind::object spawn_at_root(const system_ref& system, nanobind::handle make,

@@ -13,4 +13,7 @@ NB_MODULE(_core, m) {
   add_actor(m);
   add_system(m);
   add_catalogue(m);
+  add_expression(m);
+  add_function(m);
+  add_elementwise_requests(m);
 }

@@ -13,6 +13,7 @@ SAYS = {
     "random_after_a_kill.py": "the same as one would have: True",
     "with_asyncio.py": "10000 of 10000 right",
     "plugin.py": "still there: 9.0",
+    "own_function.py": "the same as NumPy's: True",
     "notebook.py": "b must have 3 rows",
 }
 

@@ -41,6 +41,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
+    from . import elementwise
     from .actors import Actor, ActorRef, Supervision
 
 # What takes long to import, because asyncio does, is imported when it is used.
@@ -48,6 +49,10 @@ _LATER = ("Actor", "ActorRef", "Supervision")
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "elementwise":
+        import importlib
+
+        return importlib.import_module(".elementwise", __name__)
     if name in _LATER:
         from . import actors
 
@@ -67,12 +72,30 @@ def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return load(self, *args, **kwargs)
 
 
+def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Applies a function to each element of some tensors: see troupe.elementwise."""
+    from .elementwise.requests import map
+
+    Device.map = map  # type: ignore[method-assign] # from now on
+    return map(self, *args, **kwargs)
+
+
+def _rows(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Applies a function with row operations to rows: see troupe.elementwise."""
+    from .elementwise.requests import rows
+
+    Device.rows = rows  # type: ignore[method-assign]
+    return rows(self, *args, **kwargs)
+
+
 # What of the classes is written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
     (Device, "full", _arrays.full),
     (Device, "copy", _arrays.copy),
     (Device, "load", _load),
+    (Device, "map", _map),
+    (Device, "rows", _rows),
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),
@@ -102,6 +125,7 @@ __all__ = [
     "Timer",
     "__version__",
     "as_completed",
+    "elementwise",
     "gather",
     "libraries",
     "requests",

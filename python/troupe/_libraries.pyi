@@ -889,6 +889,33 @@ class Blaslt(Library):
     ) -> Future[Any]:
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
+class Elementwise(Library):
+    def map(
+        self,
+        *,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        what_program: Sequence[int] = ...,
+        what_constants: Sequence[complex] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Applies a function to each element: outputs = what(inputs), in one pass over memory."""
+    def rows(
+        self,
+        *,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        what_program: Sequence[int] = ...,
+        what_constants: Sequence[complex] = ...,
+        axes: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Applies a function with row operations to each row: softmax, norms, reductions."""
+
 class Fault(Library):
     def inject(
         self,
@@ -1460,6 +1487,8 @@ class Libraries:
     def blas(self) -> Blas: ...
     @property
     def blaslt(self) -> Blaslt: ...
+    @property
+    def elementwise(self) -> Elementwise: ...
     @property
     def fault(self) -> Fault: ...
     @property

@@ -1,6 +1,6 @@
 // The CUDA C++ that elementwise functions become: it compiles, whatever the layout.
 #include "libraries/elementwise/cuda/device_text.hpp"
-#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/elementwise/cuda/source.hpp"
 
 #include <troupe/elementwise.hpp>

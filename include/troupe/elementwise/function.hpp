@@ -35,6 +35,13 @@ struct instruction {
   friend bool operator==(const instruction&, const instruction&) = default;
 };
 
+/// What an output of a function is, for inputs of certain types.
+struct output_kind {
+  dtype type{};
+  bool same_for_row = false;  ///< one element for each row takes it
+  friend bool operator==(const output_kind&, const output_kind&) = default;
+};
+
 /// A function of the elements of some tensors: a small program, as a value. It is built once from
 /// expressions, sent with each request that uses it, and compiled by the worker.
 ///
@@ -83,6 +90,16 @@ class TROUPE_EXPORT function {
   /// Throws `failure` (`errc::invalid_argument`) if there is no such input or output, if the output
   /// is complex or depends on a row operation, or without a formula (lgamma, tgamma).
   [[nodiscard]] function derivative(int input, int output = 0) const;
+
+  /// The element types to give outputs that nobody has chosen, by NumPy's rules within each kind of
+  /// number: of equal types their own, of integers one that holds both (at most i64), of an integer
+  /// and a float the float, of different floats f32, or f64 if either is f64. A constant changes no
+  /// type but a boolean's, and an integer's to f32 if it is real. Of integers, quotients and roots
+  /// are f32, sums and products of rows and what counts (indices, random bits) i64. `repeated`: a
+  /// bit for each input that has extent 1 along the axes of rows.
+  /// \errors `invalid_argument` for another number of inputs
+  [[nodiscard]] result<std::vector<output_kind>> outputs_for(std::span<const dtype> inputs,
+                                                             std::uint32_t repeated = 0) const;
 
   [[nodiscard]] int inputs() const noexcept;
   [[nodiscard]] int outputs() const noexcept;

@@ -160,7 +160,7 @@ struct complex_value {
   value real;
   value imaginary;
 };
-/// An input of type c64 or c128. Precondition: `input` is an input.
+/// An input of type c64 or c128, or a real constant. Throws `failure` for any other value.
 [[nodiscard]] TROUPE_EXPORT complex_value complex(const value& input);
 [[nodiscard]] TROUPE_EXPORT complex_value operator+(const complex_value& a, const complex_value& b);
 [[nodiscard]] TROUPE_EXPORT complex_value operator-(const complex_value& a, const complex_value& b);

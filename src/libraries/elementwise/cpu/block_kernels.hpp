@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/elementwise/shared/typed_program.hpp"
+#include "libraries/elementwise/requests/typed_program.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,6 @@
 
 #include "libraries/elementwise/cpu/interpreter.hpp"
 
-#include <troupe/plugin/static_registration.hpp>
-
 #include <algorithm>
 #include <thread>
 #include <vector>
@@ -52,11 +50,6 @@ result<void> run(const R& r) {
   });
   return {};
 }
-
-const plugin_operations operations([](operation_table& table) {
-  table.add<elementwise::map>(run_elementwise, effort::by_size);
-  table.add<elementwise::rows>(run_elementwise, effort::by_size);
-});
 
 }  // namespace
 

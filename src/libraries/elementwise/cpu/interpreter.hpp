@@ -1,7 +1,7 @@
 #pragma once
 
 #include "libraries/elementwise/cpu/block_kernels.hpp"
-#include "libraries/elementwise/shared/space.hpp"
+#include "libraries/elementwise/requests/space.hpp"
 
 #include <array>
 #include <cstddef>

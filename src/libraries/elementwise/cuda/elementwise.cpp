@@ -2,7 +2,7 @@
 
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/elementwise/cuda/compiled_kernels.hpp"
-#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/elementwise/cuda/source.hpp"
 
 #include <fmt/format.h>
@@ -185,11 +185,6 @@ result<void> run(const R& r, lane& where) {
   }
   return enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
 }
-
-const plugin_operations operations([](operation_table& table) {
-  add<elementwise::map>(table, run_elementwise);
-  add<elementwise::rows>(table, run_elementwise);
-});
 
 }  // namespace
 

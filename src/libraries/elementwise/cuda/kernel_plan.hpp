@@ -1,7 +1,7 @@
 #pragma once
 
 #include "libraries/elementwise/cuda/parameters.hpp"
-#include "libraries/elementwise/shared/space.hpp"
+#include "libraries/elementwise/requests/space.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -48,7 +48,8 @@ graph::graph(int inputs)
 graph::~graph() { building = outer_; }
 
 graph& graph::current() {
-  if (building == nullptr) refuse("expressions exist only while function::of builds a function");
+  if (building == nullptr)
+    refuse("its values exist only while it is built, in the callable that builds it");
   return *building;
 }
 

@@ -35,7 +35,10 @@ class graph {
   [[nodiscard]] value cast(const value& a, dtype type) {
     return made(add({opcode::cast, node_of(a), static_cast<std::uint16_t>(type), 0}));
   }
-  [[nodiscard]] const instruction& at(const value& v) const { return nodes_[v.node_].what; }
+  [[nodiscard]] const instruction& at(const value& v) const {
+    if (v.graph_ != id_) refuse("an operand is a value of another function");
+    return nodes_[v.node_].what;
+  }
   /// All of a function's instructions, by their numbers; those of outputs are their operands.
   [[nodiscard]] std::vector<value> replay(const function& f);
 

@@ -1,6 +1,6 @@
 #include "libraries/elementwise/requests/rules.hpp"
 
-#include "libraries/elementwise/shared/space.hpp"
+#include "libraries/elementwise/requests/space.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

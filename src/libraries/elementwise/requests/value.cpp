@@ -54,6 +54,7 @@ value random_normal(const value& seed, const value& number) {
 }
 
 complex_value complex(const value& input) {
+  if (graph::is_constant(input)) return {input, 0};
   graph& now = graph::current();
   const instruction what = now.at(input);
   if (what.op != opcode::input) graph::refuse("complex() takes an input");

@@ -1,4 +1,4 @@
-#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "libraries/elementwise/shared/typed_program.hpp"
+#include "libraries/elementwise/requests/typed_program.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "backend/cuda/context/launch.cuh"
 #include "backend/cuda/context/loading.hpp"
 #include "libraries/elementwise/cuda/device_code.cuh"
-#include "libraries/elementwise/cuda/interpreter.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "libraries/elementwise/shared/space.hpp"
+#include "libraries/elementwise/requests/space.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

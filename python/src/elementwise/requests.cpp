@@ -1,0 +1,288 @@
+// `device.map` and `device.rows`: what allocates outputs, and sends a function with its tensors.
+#include "arguments.hpp"
+#include "device_handle.hpp"
+#include "dtypes.hpp"
+#include "elementwise/expression.hpp"
+#include "future.hpp"
+#include "tensor.hpp"
+
+#include <troupe/elementwise/map.hpp>
+#include <troupe/elementwise/rows.hpp>
+#include <troupe/request/catalogue.hpp>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+
+namespace troupe::python {
+namespace {
+
+namespace ew = elementwise;
+using ew::function;
+using ew::result_value;
+using ew::value;
+
+[[noreturn]] void refuse(const std::string& message) { throw nb::type_error(message.c_str()); }
+
+/// What the arguments of `device.map` and `device.rows` come to.
+class call {
+ public:
+  call(const device_ref& device, const function& f, const nb::tuple& inputs, bool is_rows)
+      : device_(device), name_(is_rows ? "elementwise.rows" : "elementwise.map"), what_(f) {
+    take_inputs(f, inputs);
+    for (const any_tensor& one : inputs_)
+      broadcast(one);
+  }
+
+  /// Axes from the front; empty where they are not valid, which the request says.
+  void set_axes(const std::vector<std::int64_t>& axes) {
+    const auto rank = static_cast<std::int64_t>(extents_.size());
+    for (const std::int64_t axis : axes) {
+      const std::int64_t d = axis < 0 ? axis + rank : axis;
+      if (d < 0 || d >= rank || is_row_axis(d)) return row_axes_.clear();
+      row_axes_.push_back(d);
+    }
+  }
+  /// `keepdims`: an output with one element for a row keeps the row's dimensions.
+  void set_outputs(nb::handle out, nb::handle types, bool keepdims);
+
+  [[nodiscard]] const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
+  [[nodiscard]] const std::vector<any_tensor>& outputs() const noexcept { return outputs_; }
+  [[nodiscard]] const function& what() const noexcept { return what_; }
+  /// What the future answers.
+  [[nodiscard]] nb::object answer() const {
+    if (answers_.size() == 1) return answers_[0];
+    nb::list all;
+    for (const nb::object& one : answers_)
+      all.append(one);
+    return nb::tuple(all);
+  }
+
+ private:
+  void take_inputs(const function& f, const nb::tuple& inputs);
+  void broadcast(const any_tensor& t);
+  [[nodiscard]] bool is_row_axis(std::int64_t d) const noexcept {
+    return std::ranges::find(row_axes_, d) != row_axes_.end();
+  }
+  [[nodiscard]] std::uint32_t repeated() const noexcept;
+  [[nodiscard]] any_tensor with_row_axes(const any_tensor& t) const;
+  [[nodiscard]] any_tensor without_row_axes(const any_tensor& t) const;
+  void add_output(nb::handle out, std::optional<dtype> type, const ew::output_kind& kind,
+                  bool keepdims);
+
+  const device_ref& device_;
+  std::string name_;
+  function what_;
+  std::vector<any_tensor> inputs_;
+  std::vector<any_tensor> outputs_;
+  std::vector<nb::object> answers_;
+  std::vector<std::int64_t> extents_;
+  std::vector<std::int64_t> row_axes_;
+};
+
+// Numbers become constants of the function, and no inputs.
+void call::take_inputs(const function& f, const nb::tuple& inputs) {
+  const std::size_t count = nb::len(inputs);
+  if (count != static_cast<std::size_t>(f.inputs())) {
+    refuse(name_ + ": the function takes " + std::to_string(f.inputs()) + " inputs; " +
+           std::to_string(count) + " are given");
+  }
+  std::vector<std::optional<result_value>> numbers;
+  for (nb::handle one : inputs) {
+    if (nb::isinstance<py_tensor>(one)) {
+      inputs_.push_back(nb::inst_ptr<py_tensor>(one)->view);
+      numbers.emplace_back();
+      continue;
+    }
+    numbers.push_back(number_from(one));
+    if (numbers.back()) continue;
+    std::string message = name_ + ": an input must be a troupe.Tensor or a number; it is a " +
+                          nb::cast<std::string>(nb::str(one.type().attr("__name__")));
+    if (nb::hasattr(one, "shape")) {
+      message += ", which the device does not have: copy it there with device.tensor(array)";
+    }
+    refuse(message);
+  }
+  if (inputs_.size() == count) return;
+  what_ = with_failures([&] {
+    return function::of(static_cast<int>(inputs_.size()), [&](std::span<const value> x) {
+      std::vector<result_value> all;
+      std::size_t next = 0;
+      for (const auto& number : numbers)
+        all.push_back(number ? *number : result_value(x[next++]));
+      return values_of(f, all);
+    });
+  });
+}
+
+// What cannot be broadcast is the request's to refuse.
+void call::broadcast(const any_tensor& t) {
+  const auto rank = static_cast<std::size_t>(t.rank());
+  if (rank > extents_.size()) extents_.insert(extents_.begin(), rank - extents_.size(), 1);
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::int64_t& extent = extents_[extents_.size() - rank + d];
+    if (extent == 1) extent = t.extent(static_cast<int>(d));
+  }
+}
+
+std::uint32_t call::repeated() const noexcept {
+  std::uint32_t made = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto missing = static_cast<std::int64_t>(extents_.size()) - inputs_[i].rank();
+    const bool one = std::ranges::all_of(row_axes_, [&](std::int64_t d) {
+      return d < missing || inputs_[i].extent(static_cast<int>(d - missing)) == 1;
+    });
+    if (one) made |= 1U << i;
+  }
+  return made;
+}
+
+any_tensor call::with_row_axes(const any_tensor& t) const {
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> strides;
+  int next = 0;
+  for (std::size_t d = 0; d < extents_.size(); ++d) {
+    const bool is_row = is_row_axis(static_cast<std::int64_t>(d));
+    extents.push_back(is_row ? 1 : t.extent(next));
+    strides.push_back(is_row ? 1 : t.stride(next));
+    if (!is_row) ++next;
+  }
+  return value_of(t.as_strided(shape(std::span(extents)), strides));
+}
+
+any_tensor call::without_row_axes(const any_tensor& t) const {
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> strides;
+  for (int d = 0; d < t.rank(); ++d) {
+    if (is_row_axis(d)) continue;
+    extents.push_back(t.extent(d));
+    strides.push_back(t.stride(d));
+  }
+  return value_of(t.as_strided(shape(std::span(extents)), strides));
+}
+
+void call::add_output(nb::handle out, std::optional<dtype> type, const ew::output_kind& kind,
+                      bool keepdims) {
+  const bool reduces = kind.same_for_row && !row_axes_.empty();
+  if (!out.is_none()) {
+    if (!nb::isinstance<py_tensor>(out)) {
+      refuse(name_ +
+             ": out must be a troupe.Tensor, or a tuple with one for each output; it is a " +
+             nb::cast<std::string>(nb::str(out.type().attr("__name__"))));
+    }
+    const any_tensor& view = nb::inst_ptr<py_tensor>(out)->view;
+    const bool removed =
+        reduces && !keepdims &&
+        static_cast<std::size_t>(view.rank()) + row_axes_.size() == extents_.size();
+    outputs_.push_back(removed ? with_row_axes(view) : view);
+    answers_.push_back(nb::borrow(out));
+    return;
+  }
+  std::vector<std::int64_t> extents = extents_;
+  if (reduces) {
+    for (const std::int64_t d : row_axes_)
+      extents[static_cast<std::size_t>(d)] = 1;
+  }
+  outputs_.push_back(
+      value_of(device_->device.allocate(type.value_or(kind.type), shape(std::span(extents)))));
+  const any_tensor& view = outputs_.back();
+  answers_.push_back(
+      nb::cast(py_tensor{reduces && !keepdims ? without_row_axes(view) : view, device_}));
+}
+
+void call::set_outputs(nb::handle out, nb::handle types, bool keepdims) {
+  std::vector<dtype> of_inputs;
+  of_inputs.reserve(inputs_.size());
+  for (const any_tensor& one : inputs_)
+    of_inputs.push_back(one.type());
+  const auto kinds = value_of(what_.outputs_for(of_inputs, repeated()));
+  const auto is_list = [](nb::handle one) {
+    return PyTuple_Check(one.ptr()) || PyList_Check(one.ptr());
+  };
+  const auto count_of = [&](nb::handle list, const char* which) {
+    if (nb::len(list) == kinds.size()) return;
+    refuse(name_ + ": the function has " + std::to_string(kinds.size()) + " outputs; " + which +
+           " has " + std::to_string(nb::len(list)));
+  };
+  if (is_list(out)) {
+    count_of(out, "out");
+  } else if (!out.is_none() && kinds.size() != 1) {
+    refuse(name_ + ": the function has " + std::to_string(kinds.size()) +
+           " outputs: out must be a tuple of as many tensors");
+  }
+  if (is_list(types)) count_of(types, "dtype");
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const nb::object one = is_list(out) ? nb::object(out[i]) : nb::borrow(out);
+    const nb::object type = is_list(types) ? nb::object(types[i]) : nb::borrow(types);
+    add_output(one, type.is_none() ? std::nullopt : std::optional(dtype_from(type)), kinds[i],
+               keepdims);
+  }
+}
+
+template <class R>
+nb::object send(const device_ref& device, const call& made, R wanted,
+                const request_options& options) {
+  any_request request(request_type_of<R>());
+  auto& r = *static_cast<R*>(request.data());
+  r = std::move(wanted);
+  r.inputs = made.inputs();
+  r.outputs = made.outputs();
+  r.what = made.what();
+  const library_actor actor = device->device.library("elementwise");
+  request_handle sent;
+  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
+  py_future coming(std::make_shared<pending_future<any_reply>>(std::move(answer)), made.answer(),
+                   std::move(sent));
+  if (coming.done()) coming.raise_refusal();
+  return nb::cast(std::move(coming));
+}
+
+request_options options_from(std::optional<double> deadline, std::optional<double> run_limit,
+                             bool quarantine) {
+  return {.deadline = duration_of(deadline),
+          .run_limit = duration_of(run_limit),
+          .quarantine = quarantine};
+}
+
+std::vector<std::int64_t> axes_from(nb::handle axis) {
+  if (PyIndex_Check(axis.ptr()) != 0) {
+    return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(axis.ptr())))};
+  }
+  return nb::cast<std::vector<std::int64_t>>(axis);
+}
+
+}  // namespace
+
+void add_elementwise_requests(nb::module_& m) {
+  m.def(
+      "_map",
+      [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle out,
+         nb::handle types, std::optional<double> deadline, std::optional<double> run_limit,
+         bool quarantine) {
+        const device_ref& on = handle_of(device);
+        call made(on, f, inputs, false);
+        made.set_outputs(out, types, true);
+        return send(on, made, ew::map{}, options_from(deadline, run_limit, quarantine));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
+      nb::arg().none(), nb::arg());
+  m.def(
+      "_rows",
+      [](nb::handle device, const function& f, const nb::tuple& inputs, nb::handle axis,
+         bool keepdims, nb::handle out, nb::handle types, std::optional<double> deadline,
+         std::optional<double> run_limit, bool quarantine) {
+        const device_ref& on = handle_of(device);
+        ew::rows wanted{.axes = axes_from(axis)};
+        call made(on, f, inputs, true);
+        made.set_axes(wanted.axes);
+        made.set_outputs(out, types, keepdims);
+        return send(on, made, std::move(wanted), options_from(deadline, run_limit, quarantine));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
+      nb::arg().none(), nb::arg().none(), nb::arg());
+}
+
+}  // namespace troupe::python

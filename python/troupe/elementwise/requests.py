@@ -1,0 +1,72 @@
+"""`device.map` and `device.rows`: a function sent with its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core import Device, Function, Future, Tensor, _map, _rows
+from .tracing import traced
+
+
+def _function_of(f: Function | Callable[..., Any], inputs: int) -> Function:
+    return f if isinstance(f, Function) else traced(f, inputs)
+
+
+def map(
+    self: Device,
+    f: Function | Callable[..., Any],
+    /,
+    *inputs: Tensor | float,
+    out: Tensor | Sequence[Tensor | None] | None = None,
+    dtype: Any = None,
+    deadline: float | None = None,
+    run_limit: float | None = None,
+    quarantine: bool = True,
+) -> Future[Any]:
+    """Applies a function to each element of some tensors, in one pass over memory.
+
+    Arguments:
+        f: a troupe.elementwise.Function, or a Python function, which is traced: called once with
+            Expressions in place of elements
+        inputs: tensors, which are broadcast as in NumPy, and numbers, which are constants
+        out: takes the result, and may be an input; for several outputs a tuple. Left out, it is
+            allocated
+        dtype: the element type of what is allocated; for several outputs a type for all or a tuple.
+            Left out, that of the inputs: of different ones what holds both, of comparisons bool
+
+    Options of every request: deadline, run_limit, quarantine.
+
+    Returns a Future of the output, or of a tuple of the outputs.
+    """
+    what = _function_of(f, len(inputs))
+    return _map(self, what, inputs, out, dtype, deadline, run_limit, quarantine)
+
+
+def rows(
+    self: Device,
+    f: Function | Callable[..., Any],
+    /,
+    *inputs: Tensor | float,
+    axis: int | Sequence[int] = -1,
+    keepdims: bool = False,
+    out: Tensor | Sequence[Tensor | None] | None = None,
+    dtype: Any = None,
+    deadline: float | None = None,
+    run_limit: float | None = None,
+    quarantine: bool = True,
+) -> Future[Any]:
+    """Applies a function with row operations, such as row_sum, to each row: softmax, reductions.
+
+    Arguments:
+        axis: the dimensions that make a row
+        keepdims: what is the same for a whole row has one element for it; True keeps the row's
+            dimensions, with extent 1
+        f, inputs, out, dtype: as in device.map
+
+    Options of every request: deadline, run_limit, quarantine.
+
+    Returns a Future of the output, or of a tuple of the outputs.
+    """
+    what = _function_of(f, len(inputs))
+    return _rows(self, what, inputs, axis, keepdims, out, dtype, deadline, run_limit, quarantine)
