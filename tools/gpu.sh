@@ -23,6 +23,7 @@ declare -A gpu_sanitized=(
   [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
   [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
   [blaslt]='BlasltMatmul.TakesEveryShape:BlasltMatmul.ScalesRowsColumnsAndBlocks'
+  [elementwise]='ElementwiseMap.*:ElementwiseRows.*:ElementwiseGatherRows*:ElementwiseScatterRows*:ElementwiseCumulate*'
   [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
   [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
