@@ -890,6 +890,326 @@ class Blaslt(Library):
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
 class Elementwise(Library):
+    def activation(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        kind: Literal['relu', 'leaky_relu', 'elu', 'gelu', 'gelu_tanh', 'silu', 'sigmoid', 'tanh', 'softplus', 'mish'] = ...,
+        alpha: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Applies an activation: y = kind(x)."""
+    def activation_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        kind: Literal['relu', 'leaky_relu', 'elu', 'gelu', 'gelu_tanh', 'silu', 'sigmoid', 'tanh', 'softplus', 'mish'] = ...,
+        alpha: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of activation: dx = dy · kind'(x)."""
+    def adamw(
+        self,
+        *,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        first_moments: Sequence[Tensor],
+        second_moments: Sequence[Tensor],
+        learning_rate: float = ...,
+        beta1: float = ...,
+        beta2: float = ...,
+        eps: float = ...,
+        weight_decay: float = ...,
+        step: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """One step of AdamW for each parameter of a list."""
+    def arange(
+        self,
+        *,
+        y: Tensor | None = ...,
+        start: complex = ...,
+        step: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes an arithmetic progression: y[i] = start + i · step."""
+    def bias_add(
+        self,
+        *,
+        x: Tensor,
+        bias: Tensor,
+        y: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a vector along an axis: y = x + bias."""
+    def bias_add_backward(
+        self,
+        *,
+        dy: Tensor,
+        dbias: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of bias_add by bias: dbias = Σ dy over all other axes."""
+    def clamp(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        low: complex = ...,
+        high: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Limits elements to an interval: y = min(max(x, low), high)."""
+    def compare(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        y: Tensor | None = ...,
+        how: Literal['equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Compares two tensors element by element."""
+    def cross_entropy(
+        self,
+        *,
+        logits: Tensor,
+        targets: Tensor,
+        loss: Tensor | None = ...,
+        label_smoothing: float = ...,
+        ignore_index: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Cross entropy of the softmax of logits with target classes."""
+    def cross_entropy_backward(
+        self,
+        *,
+        logits: Tensor,
+        targets: Tensor,
+        dloss: Tensor,
+        dlogits: Tensor | None = ...,
+        label_smoothing: float = ...,
+        ignore_index: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of cross_entropy by logits."""
+    def cumulate(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        axis: int = ...,
+        how: Literal['sum', 'product'] = ...,
+        exclusive: bool = ...,
+        reverse: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Running sums or products along an axis: y[i] = x[0] + … + x[i]."""
+    def dropout(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        p: float = ...,
+        seed: int = ...,
+        offset: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Sets elements to 0 with probability p, and divides the others by 1 − p."""
+    def gather_rows(
+        self,
+        *,
+        table: Tensor,
+        indices: Tensor,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Copies rows of a table by their numbers: y[k, j] = table[indices[k], j]."""
+    def gather_rows_backward(
+        self,
+        *,
+        dy: Tensor,
+        indices: Tensor,
+        dtable: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of gather_rows by table: adds rows by their numbers."""
+    def group_norm(
+        self,
+        *,
+        x: Tensor,
+        weight: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        y: Tensor | None = ...,
+        mean: Tensor | None = ...,
+        rstd: Tensor | None = ...,
+        eps: float = ...,
+        groups: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Normalises each group of channels: y = (x − mean) · rstd · weight + bias."""
+    def group_norm_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dweight: Tensor | None = ...,
+        dbias: Tensor | None = ...,
+        groups: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradient of group_norm by x, weight and bias."""
+    def instance_norm(
+        self,
+        *,
+        x: Tensor,
+        weight: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        y: Tensor | None = ...,
+        mean: Tensor | None = ...,
+        rstd: Tensor | None = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Normalises each channel: y = (x − mean) · rstd · weight + bias."""
+    def instance_norm_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dweight: Tensor | None = ...,
+        dbias: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradient of instance_norm by x, weight and bias."""
+    def l2_normalize(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        axis: int = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Divides by the Euclidean length along an axis: y = x / max(√Σx², eps)."""
+    def l2_normalize_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        axis: int = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of l2_normalize."""
+    def layer_norm(
+        self,
+        *,
+        x: Tensor,
+        weight: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        y: Tensor | None = ...,
+        mean: Tensor | None = ...,
+        rstd: Tensor | None = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Normalises along the last dimension: y = (x − mean) · rstd · weight + bias."""
+    def layer_norm_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dweight: Tensor | None = ...,
+        dbias: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradient of layer_norm by x, weight and bias."""
+    def log_softmax(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The logarithm of softmax along an axis: y = x − max x − log Σ exp(x − max x)."""
+    def log_softmax_backward(
+        self,
+        *,
+        y: Tensor,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of log_softmax: dx = dy − exp(y) · Σ dy."""
     def map(
         self,
         *,
@@ -902,6 +1222,83 @@ class Elementwise(Library):
         quarantine: bool = ...,
     ) -> Future[None]:
         """Applies a function to each element: outputs = what(inputs), in one pass over memory."""
+    def one_hot(
+        self,
+        *,
+        indices: Tensor,
+        y: Tensor | None = ...,
+        on: complex = ...,
+        off: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes one number at each index and another one elsewhere."""
+    def residual_add(
+        self,
+        *,
+        x: Tensor,
+        residual: Tensor,
+        y: Tensor | None = ...,
+        scale: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a scaled tensor: y = x + scale · residual."""
+    def rms_norm(
+        self,
+        *,
+        x: Tensor,
+        weight: Tensor | None = ...,
+        y: Tensor | None = ...,
+        rstd: Tensor | None = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Divides by the root mean square along the last dimension: y = x · rstd · weight."""
+    def rms_norm_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dweight: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradient of rms_norm by x and weight."""
+    def rotary_embedding(
+        self,
+        *,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        y: Tensor | None = ...,
+        pairs: Literal['halves', 'interleaved'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Rotates pairs of elements by an angle for each position."""
+    def rotary_embedding_backward(
+        self,
+        *,
+        dy: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        dx: Tensor | None = ...,
+        pairs: Literal['halves', 'interleaved'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of rotary_embedding: rotates by the opposite angles."""
     def rows(
         self,
         *,
@@ -915,6 +1312,69 @@ class Elementwise(Library):
         quarantine: bool = ...,
     ) -> Future[None]:
         """Applies a function with row operations to each row: softmax, norms, reductions."""
+    def scatter_rows(
+        self,
+        *,
+        x: Tensor,
+        indices: Tensor,
+        table: Tensor,
+        mode: Literal['set', 'add'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes rows of a table by their numbers, or adds to them."""
+    def sgd(
+        self,
+        *,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        velocities: Sequence[Tensor],
+        learning_rate: float = ...,
+        momentum: float = ...,
+        dampening: float = ...,
+        weight_decay: float = ...,
+        nesterov: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """One step of stochastic gradient descent for each parameter of a list."""
+    def softmax(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Softmax along an axis: y = exp(x − max x) / Σ exp(x − max x)."""
+    def softmax_backward(
+        self,
+        *,
+        y: Tensor,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        axis: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of softmax: dx = y · (dy − Σ y · dy)."""
+    def where(
+        self,
+        *,
+        condition: Tensor,
+        a: Tensor,
+        b: Tensor,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Chooses between two tensors: y = a where condition is true, else b."""
 
 class Fault(Library):
     def inject(
