@@ -9,9 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -26,7 +29,7 @@ constexpr int in_flight = 8;  ///< requests for each wait, so that the GPU is wh
 /// Tensors of random numbers, and a copy of as many bytes as requests move.
 class elementwise_bench {
  public:
-  elementwise_bench(report& out, device gpu) : out_(out), gpu_(std::move(gpu)) {}
+  elementwise_bench(report& out, const device& gpu) : out_(out), gpu_(gpu) {}
 
   any_tensor random(dtype type, const shape& extents) {
     any_tensor made = gpu_.allocate(type, extents).value();

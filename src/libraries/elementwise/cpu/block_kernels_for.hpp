@@ -123,7 +123,7 @@ block_kernel integer_of(number type) {
 template <class T, class Number>
 void through(std::byte* y, const std::byte* a, const std::byte*, const std::byte*, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
-    as<Number>(y)[i] = static_cast<Number>(element_of<T>(as<Number>(a)[i]));
+    as<Number>(y)[i] = number_from<Number>(element_of<T>(as<Number>(a)[i]));
 }
 
 template <class F>
@@ -265,12 +265,12 @@ template <class T, class Number>
 void load_elements(std::byte* y, const std::byte* memory, std::int64_t stride, std::size_t n) {
   if (stride == 1) {
     for (std::size_t i = 0; i < n; ++i)
-      as<Number>(y)[i] = static_cast<Number>(as<T>(memory)[i]);
+      as<Number>(y)[i] = number_from<Number>(as<T>(memory)[i]);
     return;
   }
   const T* from = as<T>(memory);
   for (std::size_t i = 0; i < n; ++i, from += stride)
-    as<Number>(y)[i] = static_cast<Number>(*from);
+    as<Number>(y)[i] = number_from<Number>(*from);
 }
 template <class T, class Number>
 void store_elements(std::byte* memory, std::int64_t stride, const std::byte* a, std::size_t n) {
@@ -415,6 +415,7 @@ row_kernel accumulate(const typed_instruction& one) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(misc-definitions-in-headers): each includer names its own
 const block_kernels KERNELS{
     .compute = compute, .load = load, .store = store, .accumulate = accumulate};
 

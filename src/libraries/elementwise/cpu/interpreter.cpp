@@ -306,6 +306,7 @@ void interpreter::run(std::int64_t row, std::int64_t first, std::int64_t last) {
     for (const repeated_value& one : p.repeated)
       repeat(one.to, one.from, one.bytes, longest);
     std::vector<accumulator> sums;
+    sums.reserve(p.rows.size());
     for (const row_step& one : p.rows)
       sums.push_back(start_of(*one.what));
     if (!p.elements.empty() || !p.rows.empty()) {

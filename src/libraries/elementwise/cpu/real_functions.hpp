@@ -6,6 +6,8 @@
 
 #include <bit>
 #include <cstdint>
+#include <numbers>
+#include <type_traits>
 
 // Functions of f32 that a compiler can vectorise, computed in f64: the f64 result's error is far
 // below half a unit of f32, so the results are correctly rounded but for rare ties. The C
@@ -17,11 +19,11 @@ namespace {
 
 // e^x for |x| below 200, to 1e-10. Source: reduction x = n·ln 2 + r, Taylor series of e^r.
 inline double exp_f64(double x) {
-  constexpr double log2_e = 1.4426950408889634;
-  constexpr double ln_2 = 0.6931471805599453;
+  using std::numbers::ln2;
+  using std::numbers::log2e;
   constexpr double shift = 0x1.8p52;  // added, it leaves the nearest integer in the lowest bits
-  const double shifted = x * log2_e + shift;
-  const double r = x - (shifted - shift) * ln_2;
+  const double shifted = x * log2e + shift;
+  const double r = x - (shifted - shift) * ln2;
   double p = 1.0 / 362880;
   p = p * r + 1.0 / 40320;
   p = p * r + 1.0 / 5040;
@@ -75,10 +77,20 @@ inline float vector_log(float x) {
   p = p * s + 1.0 / 3;
   p = p * s + 1.0;
   const auto exponent = static_cast<double>(static_cast<std::int32_t>(n));
-  auto y = static_cast<float>(exponent * 0.6931471805599453 + 2 * f * p);
+  auto y = static_cast<float>(exponent * std::numbers::ln2 + 2 * f * p);
   y = x == 0 ? -__builtin_inff() : y;
   y = x < 0 ? __builtin_nanf("") : y;
   return x < __builtin_inff() ? y : x;  // infinity and NaN are themselves
+}
+
+/// An element as a number. Bytes go through int, which says that a sign is meant.
+template <class Number, class T>
+inline Number number_from(T x) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return static_cast<Number>(int{x});
+  } else {
+    return static_cast<Number>(x);
+  }
 }
 
 /// A number as an element of a tensor: rounded to nearest; fp8 saturates; integers wrap.

@@ -4,7 +4,7 @@
 
 namespace troupe::elementwise::gpu {
 
-typedef unsigned long u64;
+using u64 = unsigned long;
 
 inline constexpr int most_loops = 8;
 inline constexpr int most_operands = 33;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,6 @@ namespace {
 
 using elementwise::number;
 using elementwise::opcode;
-using elementwise::opcode_family;
 using elementwise::typed_instruction;
 
 std::string_view name_of(number type) {
@@ -82,6 +82,11 @@ class writer {
   /// Elements of an operand that a step moves.
   [[nodiscard]] int width(std::size_t operand) const {
     return p_.steps[operand] != 0 ? p_.vector : 1;
+  }
+  [[nodiscard]] std::vector<std::size_t> all_operands() const {
+    std::vector<std::size_t> all(r_.inputs.size() + r_.outputs.size() + over_.indices.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
   }
   /// The operands that some instructions move or count, each once.
   [[nodiscard]] std::vector<std::size_t> operands_of(const numbers& list) const {
@@ -412,9 +417,7 @@ void writer::rows_kernel() {
                    p_.threads / static_cast<unsigned>(p_.team), p_.team));
   line(fmt::format("const unsigned lane = threadIdx.x % {};", p_.team));
   line("if (row >= p.rows) return;");
-  std::vector<std::size_t> all;
-  for (std::size_t k = 0; k < r_.inputs.size() + r_.outputs.size() + over_.indices.size(); ++k)
-    all.push_back(k);
+  const std::vector<std::size_t> all = all_operands();
   offsets(all, "row", 0, p_.outer_loops, "", "r");
   if (p_.held > 0) hold();
   for (const elementwise::pass& pass : r_.program.passes) {
@@ -445,9 +448,7 @@ writer::numbers writer::known_before(std::size_t pass) const {
 
 void writer::split_kernels(std::size_t number_of_pass) {
   const elementwise::pass& pass = r_.program.passes[number_of_pass];
-  std::vector<std::size_t> all;
-  for (std::size_t k = 0; k < r_.inputs.size() + r_.outputs.size() + over_.indices.size(); ++k)
-    all.push_back(k);
+  const std::vector<std::size_t> all = all_operands();
   const auto cells = [&] {
     line(fmt::format("long* const cells = p.cells + row * {};", code_.size()));
     for (const std::uint16_t n : known_before(number_of_pass)) {

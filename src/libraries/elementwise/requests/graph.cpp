@@ -22,6 +22,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) noexcept {
 
 // Of the same bits: +0 and −0 differ, and NaN is itself.
 bool same(const scalar& a, const scalar& b) noexcept {
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): every byte of a scalar is a member's
   return std::memcmp(&a, &b, sizeof(scalar)) == 0;
 }
 
@@ -192,13 +193,14 @@ function graph::finish(const std::vector<result_value>& outputs) {
     }
     return static_cast<std::uint16_t>(numbers[root]);
   };
-  for (std::uint16_t k = 0; k < wanted.size(); ++k) {
-    const std::uint16_t real = number_of(wanted[k].first);
-    if (!wanted[k].second) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto k = static_cast<std::uint16_t>(i);
+    const std::uint16_t real = number_of(wanted[i].first);
+    if (!wanted[i].second) {
       append({opcode::output, real, k, 0});
       continue;
     }
-    const std::uint16_t imaginary = number_of(*wanted[k].second);
+    const std::uint16_t imaginary = number_of(*wanted[i].second);
     append({opcode::output, real, k, 0});
     append({opcode::output, imaginary, k, 1});
   }

@@ -17,8 +17,8 @@
 
 namespace troupe::elementwise::operations {
 
-typedef long i64;
-typedef unsigned long u64;
+using i64 = long;
+using u64 = unsigned long;
 
 // Integers wrap.
 // clang-format off
