@@ -3,6 +3,7 @@
 #include "libraries/elementwise/cpu/interpreter.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,15 +13,22 @@ namespace {
 // Fewer elements for each thread are done sooner by one.
 constexpr std::int64_t elements_per_thread = std::int64_t{1} << 18;
 
-// Shares [0, count) among threads; `share` gets its bounds.
+// Shares [0, count) among threads; `share` gets its bounds. Where no thread can be started, this
+// one does its part.
 template <class Share>
 void shared_out(std::int64_t count, std::int64_t elements, Share share) {
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   const std::int64_t threads = std::clamp<std::int64_t>(
       std::min(elements / elements_per_thread, count), 1, std::max<std::int64_t>(processors, 1));
   std::vector<std::jthread> others;
-  for (std::int64_t i = 1; i < threads; ++i)
-    others.emplace_back([=] { share(count * i / threads, count * (i + 1) / threads); });
+  for (std::int64_t i = 1; i < threads; ++i) {
+    const auto part = [=] { share(count * i / threads, count * (i + 1) / threads); };
+    try {
+      others.emplace_back(part);
+    } catch (const std::system_error&) {
+      part();
+    }
+  }
   share(0, count / threads);
 }
 

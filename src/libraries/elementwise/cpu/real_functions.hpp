@@ -10,9 +10,8 @@
 #include <type_traits>
 
 // Functions of f32 that a compiler can vectorise, computed in f64: the f64 result's error is far
-// below half a unit of f32, so the results are correctly rounded but for rare ties. The C
-// library's, called element by element, take five times as long. Included by each kind of
-// processor's loops.
+// below half a unit of f32, so the results are correctly rounded but for rare ties. Included by
+// each kind of processor's loops.
 
 namespace troupe::cpu {
 namespace {
