@@ -3,9 +3,8 @@
 #include <troupe/base/error.hpp>
 #include <troupe/base/result.hpp>
 
-#include <nanobind/nanobind.h>
-
 #include <cxxabi.h>
+#include <nanobind/nanobind.h>
 #include <unistd.h>
 
 #include <chrono>

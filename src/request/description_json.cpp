@@ -61,8 +61,8 @@ class writer {
   [[nodiscard]] std::string field_text(std::size_t i) const {
     const field& f = t_.fields[i];
     const field_details& d = t_.details[i];
-    std::string text =
-        fmt::format("{{\"name\": {}, \"kind\": {}", in_quotes(d.name), in_quotes(to_string(f.kind)));
+    std::string text = fmt::format("{{\"name\": {}, \"kind\": {}", in_quotes(d.name),
+                                   in_quotes(to_string(f.kind)));
     const auto add = [&](std::string_view key, std::string_view value) {
       fmt::format_to(std::back_inserter(text), ", \"{}\": {}", key, value);
     };
@@ -85,7 +85,8 @@ class writer {
       add("default", default_text(f));
     }
     if (!d.enumerators.empty()) {
-      add("enumerators", array_of(d.enumerators, [](const std::string& e) { return in_quotes(e); }));
+      add("enumerators",
+          array_of(d.enumerators, [](const std::string& e) { return in_quotes(e); }));
     }
     for (const auto& range : d.range)
       add("range", in_quotes(text_of(range)));

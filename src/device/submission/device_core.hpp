@@ -91,9 +91,9 @@ class device_core {
   /// The same, for one that may have its place in the order of all before its worker may begin it.
   /// \returns also the slot to `open`, where `held` is `until_opened`
   result<sent_request> send_held(const request_type& type, const void* request,
-                                  const request_options& options, std::uint8_t lane,
-                                  completion&& done, no_room full, next_in_lane next,
-                                  wire::hold held);
+                                 const request_options& options, std::uint8_t lane,
+                                 completion&& done, no_room full, next_in_lane next,
+                                 wire::hold held);
   /// What was stored before is visible to the request. Each request that was sent closed is opened
   /// once, also when it has been answered early; it is not opened when the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }

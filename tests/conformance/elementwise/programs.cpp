@@ -172,8 +172,8 @@ bool check(scene& s, const function& f, const std::vector<test_tensor*>& inputs,
         operands << to_string(t->view.type()) << " " << x << " ";
       }
       ADD_FAILURE() << "outputs[" << k << "], " << to_string(type) << ", element " << i << " is "
-                    << now[i] << ", expected (" << real << ", " << imaginary << ") of " << operands.str()
-                    << ": " << f.to_string() << s.note();
+                    << now[i] << ", expected (" << real << ", " << imaginary << ") of "
+                    << operands.str() << ": " << f.to_string() << s.note();
       return false;
     }
   }

@@ -2,9 +2,10 @@
 // definition: what the executors ask of them is tested on any machine. Unkind where it may be: it
 // uses its work area, and what it may overwrite it does.
 
+#include "libraries/fft/cuda/cufft.hpp"
+
 #include "conformance/element.hpp"
 #include "conformance/fft/fourier_reference.hpp"
-#include "libraries/fft/cuda/cufft.hpp"
 #include "libraries/fft/cuda/scale.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 

@@ -2,6 +2,7 @@
 // they enqueue, the emulation of their libraries does at once.
 
 #include "conformance/runner.hpp"
+
 #include "cuda/emulated/lane.hpp"
 
 #include <troupe/plugin/static_registration.hpp>

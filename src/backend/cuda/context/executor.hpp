@@ -29,16 +29,18 @@ template <request R>
   requires(!std::is_void_v<reply_of<R>>)
 void add(operation_table& table,
          result<void> (*enqueue)(const R&, lane&, reply_of<R>*, late_failure)) {
-  table.insert({.type = &request_type_of<R>(),
-                .run =
-                    [](void* held, const void* r, lane_context& where, std::byte* reply) {
-                      const auto function = reinterpret_cast<result<void> (*)(
-                          const R&, lane&, reply_of<R>*, late_failure)>(held);
-                      return function(*static_cast<const R*>(r), static_cast<lane&>(where),
-                                      reinterpret_cast<reply_of<R>*>(reply), late_failure(reply));
-                    },
-                .executor = reinterpret_cast<void*>(enqueue),
-                .fails_late = true});
+  table.insert(
+      {.type = &request_type_of<R>(),
+       .run =
+           [](void* held, const void* r, lane_context& where, std::byte* reply) {
+             const auto function =
+                 reinterpret_cast<result<void> (*)(const R&, lane&, reply_of<R>*, late_failure)>(
+                     held);
+             return function(*static_cast<const R*>(r), static_cast<lane&>(where),
+                             reinterpret_cast<reply_of<R>*>(reply), late_failure(reply));
+           },
+       .executor = reinterpret_cast<void*>(enqueue),
+       .fails_late = true});
 }
 
 }  // namespace troupe::cuda
