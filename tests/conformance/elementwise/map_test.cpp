@@ -245,6 +245,20 @@ TEST(ElementwiseMap, WorksInPlace) {
   check(s, f, {&a, &b}, {&y}, 0);
 }
 
+TEST(ElementwiseMap, ReadsAnInputBeforeAnOutputTakesItsPlace) {
+  const auto f = function::of(2, [](auto x) {
+    return std::vector<elementwise::result_value>{x[1] + 1, x[0] * 2, x[0] - x[1]};
+  });
+  for (const dtype type : {dtype::f32, dtype::bf16, dtype::i64}) {
+    scene s;
+    auto& a = s.vector(type, 3000);
+    auto& b = s.vector(type, 3000);
+    auto& x = s.again(a, a.view);
+    auto& z = s.again(b, b.view);
+    check(s, f, {&a, &b}, {&x, &s.vector(type, 3000), &z}, 0);
+  }
+}
+
 TEST(ElementwiseMap, WorksWithoutInputs) {
   const auto f =
       function::of(0, [](auto) { return elementwise::index(0) * 2 + elementwise::index(1) * 100; });

@@ -39,6 +39,11 @@ void put(std::byte* to, T x) {
   std::memcpy(to, &x, sizeof x);
 }
 
+// True if elements are in memory what programs compute with.
+bool is_number(dtype type) noexcept {
+  return type == dtype::f32 || type == dtype::f64 || type == dtype::i64;
+}
+
 accumulator start_of(const elementwise::typed_instruction& one) noexcept {
   accumulator s;
   if (one.op == opcode::row_product) {
@@ -77,6 +82,19 @@ interpreter::interpreter(const elementwise::bound_request& r, const elementwise:
       constants_(f.constants().size() + 1, std::vector<std::byte*>(4)),
       passes_(r.program.passes.size()),
       offsets_(r.inputs.size() + r.outputs.size() + over.indices.size()) {
+  for (const cell& one : cells_)
+    cell_places_.push_back(one.bytes.data());
+  for (std::size_t k = 0; k < r.inputs.size() + r.outputs.size(); ++k) {
+    const bool side_by_side = over.row.empty() || over.row.back().strides[k] == 1;
+    plain_.push_back(side_by_side && is_number(tensor(k).type()));
+  }
+  for (std::size_t i = 0; i < r.inputs.size(); ++i) {
+    for (std::size_t o = 0; o < r.outputs.size(); ++o) {
+      if (r.inputs[i].address() != r.outputs[o].address()) continue;
+      plain_[i] = false;
+      plain_[r.inputs.size() + o] = false;
+    }
+  }
   for (std::size_t p = 0; p < passes_.size(); ++p)
     plan(r.program.passes[p], passes_[p], f);
 }
@@ -146,7 +164,8 @@ interpreter::step interpreter::step_of(std::uint16_t n) const {
 void interpreter::plan(const elementwise::pass& of, pass_plan& made,
                        const elementwise::function& f) {
   const auto& code = r_.program.code;
-  std::vector<const std::byte*> places(code.size());
+  auto& places = made.places;
+  places.resize(code.size());
   std::vector<std::byte*> owned(code.size());
   // A buffer is free after the last use of its value.
   std::vector<std::size_t> last_use(code.size(), 0);
@@ -168,8 +187,9 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
       places[n] = to;
       made.repeated.push_back({cells_[n].bytes.data(), to, bytes_of(code[n].result)});
     }
-    return places[n];
+    return &places[n];
   };
+  std::vector<std::size_t> step_of_value(code.size(), SIZE_MAX);
   for (std::size_t i = 0; i < of.elements.size(); ++i) {
     const std::uint16_t n = of.elements[i];
     const instruction& one = code[n];
@@ -178,13 +198,17 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
       continue;
     }
     step s = step_of(n);
-    const std::byte** const to[] = {&s.a, &s.b, &s.c};
+    const std::byte* const** const to[] = {&s.a, &s.b, &s.c};
     const auto used = operands(one);
     for (std::size_t k = 0; k < used.size(); ++k)
       *to[k] = place_of(used[k]);
     if (one.op != opcode::output) {
       s.y = owned[n] = new_buffer();
       places[n] = s.y;
+      s.place = &places[n];
+      step_of_value[n] = made.elements.size();
+    } else if (plain_[s.operand] && step_of_value[one.a] != SIZE_MAX) {
+      made.elements[step_of_value[one.a]].output = s.operand;
     }
     made.elements.push_back(s);
     for (const std::uint16_t u : used) {
@@ -207,18 +231,22 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
       continue;
     }
     step s = step_of(n);
-    const std::byte** const to[] = {&s.a, &s.b, &s.c};
+    const std::byte* const** const to[] = {&s.a, &s.b, &s.c};
     const auto used = operands(one);
     for (std::size_t k = 0; k < used.size(); ++k)
-      *to[k] = cells_[used[k]].bytes.data();
+      *to[k] = &cell_places_[used[k]];
     s.y = cells_[n].bytes.data();
+    s.place = &cell_places_[n];
     made.uniform.push_back(s);
   }
 }
 
-std::byte* interpreter::address(std::size_t operand, std::uint16_t part) const noexcept {
+const any_tensor& interpreter::tensor(std::size_t operand) const noexcept {
   const bool input = operand < r_.inputs.size();
-  const any_tensor& t = input ? r_.inputs[operand] : r_.outputs[operand - r_.inputs.size()];
+  return input ? r_.inputs[operand] : r_.outputs[operand - r_.inputs.size()];
+}
+std::byte* interpreter::address(std::size_t operand, std::uint16_t part) const noexcept {
+  const any_tensor& t = tensor(operand);
   return t.address() + offsets_[operand] * size_of(t.type()) +
          (part != 0 ? size_of(t.type()) / 2 : 0);
 }
@@ -252,8 +280,30 @@ void interpreter::for_runs(std::size_t operand, std::int64_t first, std::size_t 
   }
 }
 
+std::byte* interpreter::in_memory(std::size_t operand, std::int64_t first, std::size_t n) const {
+  if (!plain_[operand]) return nullptr;
+  const auto& row = over_.row;
+  // What is contiguous is one loop.
+  if (row.size() > 1 &&
+      first % row.back().extent + static_cast<std::int64_t>(n) > row.back().extent)
+    return nullptr;
+  std::byte* found = nullptr;
+  for_runs(operand, first, n, [&](std::int64_t offset, std::int64_t, std::size_t) {
+    found = address(operand, 0) + offset * size_of(tensor(operand).type());
+  });
+  return found;
+}
+
 void interpreter::execute(const step& s, std::int64_t first, std::size_t n) {
-  if (s.compute != nullptr) return s.compute(s.y, s.a, s.b, s.c, n);
+  if (s.compute == nullptr) return move(s, first, n);
+  std::byte* const to = s.output ? in_memory(*s.output, first, n) : nullptr;
+  std::byte* const y = to != nullptr ? to : s.y;
+  const auto at = [](const std::byte* const* place) { return place != nullptr ? *place : nullptr; };
+  s.compute(y, at(s.a), at(s.b), at(s.c), n);
+  *s.place = y;
+}
+
+void interpreter::move(const step& s, std::int64_t first, std::size_t n) {
   const instruction& one = *s.what;
   if (one.op == opcode::row_length) return put(s.y, over_.row_count);
   if (one.op == opcode::index || one.op == opcode::position) {
@@ -266,7 +316,15 @@ void interpreter::execute(const step& s, std::int64_t first, std::size_t n) {
                     });
   }
   const bool loads = s.load != nullptr;
-  const dtype type = loads ? r_.inputs[one.a].type() : r_.outputs[one.b].type();
+  if (const std::byte* const there = in_memory(s.operand, first, n)) {
+    if (!loads && *s.a == there) return;
+    if (loads) {
+      *s.place = there;
+      return;
+    }
+  }
+  if (loads) *s.place = s.y;
+  const dtype type = tensor(s.operand).type();
   const std::int64_t bytes = size_of(type);
   const std::int64_t parts = is_complex(type) ? 2 : 1;
   std::byte* const memory = address(s.operand, loads ? one.b : one.c);
@@ -280,7 +338,7 @@ void interpreter::execute(const step& s, std::int64_t first, std::size_t n) {
     } else if (loads) {
       s.load(s.y + done * width, at, stride * parts, count);
     } else {
-      s.store(at, stride * parts, s.a + done * width, count);
+      s.store(at, stride * parts, *s.a + done * width, count);
     }
     done += count;
   });
@@ -314,7 +372,7 @@ void interpreter::run(std::int64_t row, std::int64_t first, std::int64_t last) {
         const auto n = static_cast<std::size_t>(std::min(last - at, block));
         run_block(p, at, n);
         for (std::size_t i = 0; i < sums.size(); ++i)
-          p.rows[i].accumulate(sums[i], p.rows[i].a, at, n);
+          p.rows[i].accumulate(sums[i], *p.rows[i].a, at, n);
       }
     }
     for (std::size_t i = 0; i < sums.size(); ++i)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,10 +42,13 @@ class interpreter {
     load_kernel load = nullptr;
     store_kernel store = nullptr;
     std::size_t operand = 0;  ///< of what moves to or from memory, and of indices
-    std::byte* y = nullptr;
-    const std::byte* a = nullptr;
-    const std::byte* b = nullptr;
-    const std::byte* c = nullptr;
+    std::byte* y = nullptr;   ///< where the value is, unless it is in memory
+    // Where values are at present.
+    const std::byte** place = nullptr;
+    const std::byte* const* a = nullptr;
+    const std::byte* const* b = nullptr;
+    const std::byte* const* c = nullptr;
+    std::optional<std::size_t> output{};  ///< the operand that may take the value at once
   };
   /// A uniform value that elements use, and where it is repeated.
   struct repeated_value {
@@ -55,10 +59,11 @@ class interpreter {
   struct row_step {
     row_kernel accumulate = nullptr;
     const instruction* what = nullptr;
-    const std::byte* a = nullptr;
+    const std::byte* const* a = nullptr;
     std::byte* y = nullptr;
   };
   struct pass_plan {
+    std::vector<const std::byte*> places;  ///< by instruction
     std::vector<repeated_value> repeated;
     std::vector<step> elements;
     std::vector<row_step> rows;
@@ -72,9 +77,14 @@ class interpreter {
 
   void run_block(const pass_plan& p, std::int64_t first, std::size_t n);
   void execute(const step& s, std::int64_t first, std::size_t n);
+  void move(const step& s, std::int64_t first, std::size_t n);
+  /// Where `n` elements of an operand are as a program computes with them: side by side, in its
+  /// number type, and in no other operand's place. Null if they are not.
+  [[nodiscard]] std::byte* in_memory(std::size_t operand, std::int64_t first, std::size_t n) const;
   /// Calls `run(offset, stride, count)` for elements that lie at one stride.
   template <class Run>
   void for_runs(std::size_t operand, std::int64_t first, std::size_t n, Run run) const;
+  [[nodiscard]] const any_tensor& tensor(std::size_t operand) const noexcept;
   [[nodiscard]] std::byte* address(std::size_t operand, std::uint16_t part) const noexcept;
 
   const elementwise::bound_request& r_;
@@ -82,7 +92,9 @@ class interpreter {
   const block_kernels& kernels_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;
   std::vector<std::byte*> free_;
-  std::vector<cell> cells_;                         // uniform values, by instruction
+  std::vector<bool> plain_;  // by operand: where `in_memory` may find it
+  std::vector<cell> cells_;  // uniform values, by instruction
+  std::vector<const std::byte*> cell_places_;
   std::vector<std::vector<std::byte*>> constants_;  // by number and type
   std::vector<pass_plan> passes_;
   std::vector<std::int64_t> offsets_;  // of the row, by operand, in elements

@@ -349,6 +349,9 @@ void binder::divide_into_passes() {
     }
     for (const std::uint16_t n : now.uniform)
       done[n] = at(n).op != opcode::constant;
+    // An output may be in the place of an input, which is read first.
+    std::ranges::stable_partition(now.elements,
+                                  [&](std::uint16_t n) { return at(n).op != opcode::output; });
   }
 }
 
