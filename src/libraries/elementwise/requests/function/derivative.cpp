@@ -1,5 +1,5 @@
 // Derivatives of functions, instruction by instruction.
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
 #include <fmt/format.h>
 

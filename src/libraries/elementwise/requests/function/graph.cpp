@@ -1,6 +1,6 @@
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
-#include "libraries/elementwise/requests/fold.hpp"
+#include "libraries/elementwise/requests/function/fold.hpp"
 
 #include <fmt/format.h>
 
