@@ -113,13 +113,21 @@ value graph::apply(opcode op, std::span<const value> operands) {
   return g.made(g.add(what));
 }
 
-std::vector<value> graph::replay(const function& f) {
+std::vector<value> graph::replay(const function& f, std::span<const result_value> inputs) {
+  if (inputs.size() != static_cast<std::size_t>(f.inputs()))
+    refuse(fmt::format("a function of {} inputs is given {}", f.inputs(), inputs.size()));
   std::vector<value> values;
   for (std::size_t i = 0; i < f.size(); ++i) {
     const instruction one = f.at(i);
     const opcode_traits traits = traits_of(one.op);
     if (one.op == opcode::output) {
       values.push_back(values[one.a]);
+    } else if (one.op == opcode::input) {
+      const result_value& from = inputs[one.a];
+      if (one.b == 0)
+        values.push_back(from.real);
+      else
+        values.push_back(from.imaginary ? *from.imaginary : complex(from.real).imaginary);
     } else if (one.op == opcode::constant) {
       value constant(0);
       constant.number_ = f.constants()[one.a];
