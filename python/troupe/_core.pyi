@@ -305,7 +305,6 @@ def _rows(
     quarantine: bool,
     /,
 ) -> Future[Any]: ...
-
 def _reduce(
     device: Device,
     op: str,
