@@ -137,9 +137,13 @@ std::vector<value> graph::replay(const function& f, std::span<const result_value
     } else if (traits.family == opcode_family::source) {
       values.push_back(source(one.op, one.a, one.b));
     } else {
-      const value operands[] = {values[one.a], values[one.b], values[one.c]};
-      values.push_back(
-          apply(one.op, std::span(operands).first(static_cast<std::size_t>(traits.operands))));
+      // A program from elsewhere may say anything of operands that the opcode does not have.
+      const std::uint16_t places[] = {one.a, one.b, one.c};
+      value operands[] = {0, 0, 0};
+      const auto count = static_cast<std::size_t>(traits.operands);
+      for (std::size_t k = 0; k < count; ++k)
+        operands[k] = values[places[k]];
+      values.push_back(apply(one.op, std::span(operands).first(count)));
     }
   }
   return values;
