@@ -1,10 +1,13 @@
 #include "programs.hpp"
 
+#include "under_sanitizers.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <sstream>
+#include <string_view>
 
 namespace troupe::conformance::elementwise_reference {
 namespace {
@@ -182,8 +185,11 @@ bool check(scene& s, const function& f, const std::vector<test_tensor*>& inputs,
 }
 
 int random_programs() {
-  const char* const given = std::getenv("TROUPE_RANDOM_PROGRAMS");
-  return given != nullptr ? std::atoi(given) : 600;
+  if (const char* const given = std::getenv("TROUPE_RANDOM_PROGRAMS")) return std::atoi(given);
+  // On a GPU each program is compiled, too.
+  const char* const backend = std::getenv("TROUPE_BACKEND");
+  if (backend != nullptr && std::string_view(backend) == "cuda") return 600;
+  return test::under_sanitizers ? 1000 : 10'000;
 }
 
 }  // namespace troupe::conformance::elementwise_reference
