@@ -191,8 +191,10 @@ loops loops::of(const space& s, std::span<const any_tensor> inputs,
     if (!s.is_row_axis(d)) order.push_back(d);
   }
   if (!outputs.empty()) {
-    std::ranges::stable_sort(order, [&](int a, int b) {
-      return stride_at(outputs[0], s.rank, a) > stride_at(outputs[0], s.rank, b);
+    std::ranges::sort(order, [&](int a, int b) {
+      const std::int64_t of_a = stride_at(outputs[0], s.rank, a);
+      const std::int64_t of_b = stride_at(outputs[0], s.rank, b);
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   }
   const std::size_t unordered = order.size();
