@@ -1,5 +1,5 @@
-// A user's own function of elements, its derivative, and a softmax over rows: each one pass over
-// memory, on a GPU or without one.
+// A user's own function of elements, its derivative, a softmax over rows and its entropy: each one
+// pass over memory, on a GPU or without one.
 
 #include <troupe/elementwise.hpp>
 #include <troupe/troupe.hpp>
@@ -46,6 +46,15 @@ int main() try {
   // endregion: rows
   std::vector<float> weights(values.size());
   gpu.copy(y, std::span(weights)).get();
+  auto entropies = gpu.tensor<float>({m}).value();
+
+  // region: reduce
+  const auto surprise = ew::function::of(1, [](auto p) { return -p[0] * log(p[0]); });
+  gpu.ask(ew::reduce{.inputs = {y}, .outputs = {entropies}, .before = surprise, .axes = {-1}})
+      .get();  // one for each row
+  // endregion: reduce
+  std::vector<float> entropy(m);
+  gpu.copy(entropies, std::span(entropy)).get();
 
   std::cout << "gate:       " << gate.to_string()
             << "\nderivative: " << gate.derivative(0).to_string() << '\n';
@@ -56,11 +65,16 @@ int main() try {
         std::max(worst, std::abs(static_cast<double>(gated[i]) - 0.5 * sum / (1 + std::exp(-sum))));
   }
   double total = 0;
-  for (std::int64_t i = 0; i < n; ++i)
-    total += static_cast<double>(weights[static_cast<std::size_t>(i)]);
+  double surprises = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto weight = static_cast<double>(weights[static_cast<std::size_t>(i)]);
+    total += weight;
+    surprises -= weight * std::log(weight);
+  }
   std::cout << "largest error of the gate: " << worst << "\nweights of the first row sum to "
-            << total << '\n';
-  return worst < 1e-6 && std::abs(total - 1) < 1e-4 ? 0 : 1;
+            << total << ", their entropy is " << entropy[0] << '\n';
+  const double off = std::abs(static_cast<double>(entropy[0]) - surprises);
+  return worst < 1e-6 && std::abs(total - 1) < 1e-4 && off < 1e-4 ? 0 : 1;
 } catch (const troupe::failure& failed) {
   std::cerr << failed.what() << '\n';
   return 1;

@@ -10,6 +10,7 @@
 #include <troupe/elementwise/norms.hpp>
 #include <troupe/elementwise/opcode.hpp>
 #include <troupe/elementwise/optimizers.hpp>
+#include <troupe/elementwise/reduce.hpp>
 #include <troupe/elementwise/rotary.hpp>
 #include <troupe/elementwise/rows.hpp>
 #include <troupe/elementwise/selection.hpp>

@@ -88,6 +88,14 @@ def _rows(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return rows(self, *args, **kwargs)
 
 
+def _reduce(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Reduces along axes, with functions before and after: see troupe.elementwise."""
+    from .elementwise.requests import reduce
+
+    Device.reduce = reduce  # type: ignore[method-assign]
+    return reduce(self, *args, **kwargs)
+
+
 # What of the classes is written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
@@ -96,6 +104,7 @@ for _owner, _name, _function in (
     (Device, "load", _load),
     (Device, "map", _map),
     (Device, "rows", _rows),
+    (Device, "reduce", _reduce),
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),

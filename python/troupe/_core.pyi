@@ -149,6 +149,21 @@ class Device(Libraries):
         run_limit: float | None = None,
         quarantine: bool = True,
     ) -> Future[Any]: ...
+    def reduce(
+        self,
+        op: str,
+        /,
+        *inputs: Tensor | float,
+        before: Function | _Traceable | None = None,
+        after: Function | _Traceable | None = None,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        out: Tensor | Sequence[Tensor | None] | None = None,
+        dtype: Any = None,
+        deadline: float | None = None,
+        run_limit: float | None = None,
+        quarantine: bool = True,
+    ) -> Future[Any]: ...
     def wait_until_ready(self) -> None: ...
     def drain(self, timeout: float) -> bool: ...
     def trim(self) -> None: ...
@@ -282,6 +297,21 @@ def _rows(
     f: Function,
     inputs: tuple[Tensor | float, ...],
     axis: int | Sequence[int],
+    keepdims: bool,
+    out: Any,
+    dtype: Any,
+    deadline: float | None,
+    run_limit: float | None,
+    quarantine: bool,
+    /,
+) -> Future[Any]: ...
+def _reduce(
+    device: Device,
+    op: str,
+    inputs: tuple[Tensor | float, ...],
+    before: Function | None,
+    after: Function | None,
+    axis: int | Sequence[int] | None,
     keepdims: bool,
     out: Any,
     dtype: Any,

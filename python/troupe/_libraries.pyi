@@ -1234,6 +1234,22 @@ class Elementwise(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """Writes one number at each index and another one elsewhere."""
+    def reduce(
+        self,
+        *,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        before_program: Sequence[int] = ...,
+        before_constants: Sequence[complex] = ...,
+        op: Literal['sum', 'product', 'minimum', 'maximum', 'argmin', 'argmax', 'mean', 'any', 'all'] = ...,
+        after_program: Sequence[int] = ...,
+        after_constants: Sequence[complex] = ...,
+        axes: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Reduces along axes: outputs = after(op(before(inputs))), in one pass over memory."""
     def residual_add(
         self,
         *,

@@ -116,6 +116,7 @@ void history::strike(const fault_case& what) {
     case way::poison:
     case way::neighbour:
     case way::library:
+    case way::long_request:
     case way::deed:
       injected(what, line);
       break;

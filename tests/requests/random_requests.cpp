@@ -1,5 +1,6 @@
 #include "random_requests.hpp"
 
+#include "random_programs.hpp"
 #include "request/description_table.hpp"
 
 #include <fmt/format.h>
@@ -359,6 +360,12 @@ class random_requests::drawing {
   std::vector<numbers> sizes_;          ///< by symbol
   std::map<std::size_t, bool> wanted_;  ///< of what is optional, by field
 };
+
+// Descriptions say nothing of programs. Now and then one is what is drawn for any list of numbers.
+void random_requests::fill(const request_type& type, void* request) {
+  fill(*type.fields, request);
+  if (!one_in(8)) (void)draw_program(type, request, random_, views_);
+}
 
 void random_requests::fill(const description_table& table, void* request) {
   drawing(*this, table, request).run();

@@ -38,7 +38,7 @@ class random_requests {
 
   /// Fills a new request with small sizes so that all holds that its description says in tables;
   /// its own rules may refuse it.
-  void fill(const request_type& type, void* request) { fill(*type.fields, request); }
+  void fill(const request_type& type, void* request);
   /// Changes one thing of it that may not be so, and says which.
   std::string spoil(const request_type& type, void* request);
 

@@ -58,8 +58,15 @@ std::string random_requests::spoil(const request_type& type, void* request) {
     }
     case field_kind::text:
       return set(std::string(below(4), '\xff'), "another text");
-    case field_kind::integers:
+    case field_kind::integers: {
+      auto& list = value_at<numbers>(request, f.offset);
+      if (!list.empty() && !one_in(3)) {
+        std::int64_t& word = list[below(list.size())];
+        word = one_in(3) ? list[below(list.size())] : word ^ std::int64_t{1} << below(64);
+        return say("another word");
+      }
       return set(numbers(below(10), static_cast<std::int64_t>(below(9)) - 1), "another list");
+    }
     case field_kind::scalars:
       return set(std::vector<scalar>(below(10), scalar(std::complex(0.5, 2.0))), "another list");
     case field_kind::groups:

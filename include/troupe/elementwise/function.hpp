@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -82,6 +83,16 @@ class TROUPE_EXPORT function {
     } else {
       return now.finish({result_value(std::move(made))});
     }
+  }
+
+  /// What it gives for other values than its own inputs, while another function is built: functions
+  /// are made of functions. An input that has no imaginary part here, and is no input there either,
+  /// must not be used as a complex number. Throws `failure` (`errc::invalid_argument`) if it is,
+  /// and for another number of inputs.
+  [[nodiscard]] std::vector<result_value> operator()(std::span<const result_value> inputs) const;
+  [[nodiscard]] std::vector<result_value> operator()(
+      std::initializer_list<result_value> inputs) const {
+    return (*this)(std::span(inputs.begin(), inputs.size()));
   }
 
   /// The partial derivative of an output by an input, as a function of the same inputs. That of

@@ -1,4 +1,4 @@
-// `device.map` and `device.rows`: what allocates outputs, and sends a function with its tensors.
+// `device.map`, `rows` and `reduce`: what allocates outputs, and sends a function with its tensors.
 #include "arguments.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
@@ -7,6 +7,7 @@
 #include "tensor.hpp"
 
 #include <troupe/elementwise/map.hpp>
+#include <troupe/elementwise/reduce.hpp>
 #include <troupe/elementwise/rows.hpp>
 #include <troupe/request/catalogue.hpp>
 
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace troupe::python {
 namespace {
@@ -27,11 +29,11 @@ using ew::value;
 
 [[noreturn]] void refuse(const std::string& message) { throw nb::type_error(message.c_str()); }
 
-/// What the arguments of `device.map` and `device.rows` come to.
+/// What the arguments of `device.map`, `rows` and `reduce` come to.
 class call {
  public:
-  call(const device_ref& device, const function& f, const nb::tuple& inputs, bool is_rows)
-      : device_(device), name_(is_rows ? "elementwise.rows" : "elementwise.map"), what_(f) {
+  call(const device_ref& device, std::string_view name, const function& f, const nb::tuple& inputs)
+      : device_(device), name_(name), what_(f) {
     take_inputs(f, inputs);
     for (const any_tensor& one : inputs_)
       broadcast(one);
@@ -52,6 +54,8 @@ class call {
   [[nodiscard]] const std::vector<any_tensor>& inputs() const noexcept { return inputs_; }
   [[nodiscard]] const std::vector<any_tensor>& outputs() const noexcept { return outputs_; }
   [[nodiscard]] const function& what() const noexcept { return what_; }
+  /// What gives the outputs, if it is another function than what takes the inputs.
+  void set_function(function f) { what_ = std::move(f); }
   /// What the future answers.
   [[nodiscard]] nb::object answer() const {
     if (answers_.size() == 1) return answers_[0];
@@ -113,7 +117,7 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
       std::size_t next = 0;
       for (const auto& number : numbers)
         all.push_back(number ? *number : result_value(x[next++]));
-      return values_of(f, all);
+      return f(all);
     });
   });
 }
@@ -222,6 +226,29 @@ void call::set_outputs(nb::handle out, nb::handle types, bool keepdims) {
   }
 }
 
+std::vector<std::int64_t> axes_from(nb::handle axis) {
+  if (PyIndex_Check(axis.ptr()) != 0) {
+    return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(axis.ptr())))};
+  }
+  return nb::cast<std::vector<std::int64_t>>(axis);
+}
+
+ew::reduction reduction_from(nb::handle name) {
+  static const argument_setter setter(request_type_of<ew::reduce>());
+  any_request request(request_type_of<ew::reduce>());
+  const nb::object op = nb::steal(PyUnicode_InternFromString("op"));
+  setter.set(request, *setter.find(op.ptr()), name);
+  return static_cast<const ew::reduce*>(request.data())->op;
+}
+
+function identity(std::size_t inputs) {
+  return with_failures([&] {
+    return function::of(static_cast<int>(inputs), [](std::span<const value> x) {
+      return std::vector<result_value>(x.begin(), x.end());
+    });
+  });
+}
+
 template <class R>
 nb::object send(const device_ref& device, const call& made, R wanted,
                 const request_options& options) {
@@ -230,7 +257,7 @@ nb::object send(const device_ref& device, const call& made, R wanted,
   r = std::move(wanted);
   r.inputs = made.inputs();
   r.outputs = made.outputs();
-  r.what = made.what();
+  if constexpr (requires { r.what; }) r.what = made.what();
   const library_actor actor = device->device.library("elementwise");
   request_handle sent;
   future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
@@ -247,13 +274,6 @@ request_options options_from(std::optional<double> deadline, std::optional<doubl
           .quarantine = quarantine};
 }
 
-std::vector<std::int64_t> axes_from(nb::handle axis) {
-  if (PyIndex_Check(axis.ptr()) != 0) {
-    return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(axis.ptr())))};
-  }
-  return nb::cast<std::vector<std::int64_t>>(axis);
-}
-
 }  // namespace
 
 void add_elementwise_requests(nb::module_& m) {
@@ -263,7 +283,7 @@ void add_elementwise_requests(nb::module_& m) {
          nb::handle types, std::optional<double> deadline, std::optional<double> run_limit,
          bool quarantine) {
         const device_ref& on = handle_of(device);
-        call made(on, f, inputs, false);
+        call made(on, ew::map::name, f, inputs);
         made.set_outputs(out, types, true);
         return send(on, made, ew::map{}, options_from(deadline, run_limit, quarantine));
       },
@@ -276,13 +296,37 @@ void add_elementwise_requests(nb::module_& m) {
          std::optional<double> run_limit, bool quarantine) {
         const device_ref& on = handle_of(device);
         ew::rows wanted{.axes = axes_from(axis)};
-        call made(on, f, inputs, true);
+        call made(on, ew::rows::name, f, inputs);
         made.set_axes(wanted.axes);
         made.set_outputs(out, types, keepdims);
         return send(on, made, std::move(wanted), options_from(deadline, run_limit, quarantine));
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
       nb::arg().none(), nb::arg().none(), nb::arg());
+  m.def(
+      "_reduce",
+      [](nb::handle device, nb::handle op, const nb::tuple& inputs, const function* before,
+         const function* after, nb::handle axis, bool keepdims, nb::handle out, nb::handle types,
+         std::optional<double> deadline, std::optional<double> run_limit, bool quarantine) {
+        const device_ref& on = handle_of(device);
+        const std::size_t count = nb::len(inputs);
+        call made(on, ew::reduce::name, before != nullptr ? *before : identity(count), inputs);
+        ew::reduce wanted{.inputs = made.inputs(), .op = reduction_from(op)};
+        // Tensors that no function takes are reduced as they are, complex ones too.
+        if (before != nullptr || wanted.inputs.size() != count) wanted.before = made.what();
+        if (after != nullptr) wanted.after = *after;
+        if (!axis.is_none()) {
+          wanted.axes = axes_from(axis);
+          if (wanted.axes.empty()) refuse("elementwise.reduce: axis is empty; None means all");
+        }
+        const ew::rows as_rows = value_of(ew::rows_of(wanted));
+        made.set_function(as_rows.what);
+        made.set_axes(as_rows.axes);
+        made.set_outputs(out, types, keepdims);
+        return send(on, made, std::move(wanted), options_from(deadline, run_limit, quarantine));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
+      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
 }
 
 }  // namespace troupe::python

@@ -1,11 +1,11 @@
-"""`device.map` and `device.rows`: a function sent with its tensors."""
+"""`device.map`, `rows` and `reduce`: functions sent with their tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core import Device, Function, Future, Tensor, _map, _rows
+from .._core import Device, Function, Future, Tensor, _map, _reduce, _rows
 from .tracing import traced
 
 
@@ -70,3 +70,43 @@ def rows(
     """
     what = _function_of(f, len(inputs))
     return _rows(self, what, inputs, axis, keepdims, out, dtype, deadline, run_limit, quarantine)
+
+
+def reduce(
+    self: Device,
+    op: str,
+    /,
+    *inputs: Tensor | float,
+    before: Function | Callable[..., Any] | None = None,
+    after: Function | Callable[..., Any] | None = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    out: Tensor | Sequence[Tensor | None] | None = None,
+    dtype: Any = None,
+    deadline: float | None = None,
+    run_limit: float | None = None,
+    quarantine: bool = True,
+) -> Future[Any]:
+    """Reduces along axes, in one pass over memory: after(op(before(inputs))).
+
+        norm = gpu.reduce("sum", x, before=lambda x: x * x, after=ew.sqrt, axis=-1)
+
+    Arguments:
+        op: "sum", "product", "minimum", "maximum", "argmin", "argmax", "mean", "any" or "all"
+        before: a function of an element of each input, as in device.map, whose outputs are reduced;
+            left out, the inputs are
+        after: a function of the reduced values
+        axis: the dimensions that are reduced; left out, all are
+        keepdims: keeps them, with extent 1
+        inputs, out, dtype: as in device.map
+
+    Options of every request: deadline, run_limit, quarantine.
+
+    Returns a Future of the output, or of a tuple of the outputs.
+    """
+    first = None if before is None else _function_of(before, len(inputs))
+    values = len(inputs) if first is None else first.outputs
+    last = None if after is None else _function_of(after, values)
+    return _reduce(
+        self, op, inputs, first, last, axis, keepdims, out, dtype, deadline, run_limit, quarantine
+    )

@@ -361,6 +361,24 @@ TEST(BlasltMatmul, AddsIntegersExactly) {
   }
 }
 
+// Odd sums above 2^24, which f32 does not hold, whatever the order of the terms.
+TEST(BlasltMatmul, AddsIntegersToOddSums) {
+  constexpr combination types = combinations[8];
+  static_assert(types.computed == arithmetic::i32);
+  for (const std::int64_t k : {2048, 4096}) {
+    matmul_under_test one({.types = types, .k = k});
+    std::vector<number> rows(one.a->values.size(), number(127));
+    for (std::size_t i = 0; i < rows.size(); i += static_cast<std::size_t>(k))
+      rows[i] = 126;
+    one.s.fill(*one.a, rows);
+    one.s.fill(*one.b, number(127));
+    one.request.alpha = 1;
+    if (!one.s.run_if_offered(one.request)) return;
+    for (const number& x : one.s.elements_now(*one.d))
+      ASSERT_EQ(x.real(), static_cast<double>(k * 127 * 127 - 127)) << one.s.note();
+  }
+}
+
 TEST(BlasltMatmul, AddsIntegersModulo2To32) {
   constexpr combination types = combinations[8];
   static_assert(types.computed == arithmetic::i32);

@@ -12,6 +12,7 @@ const must_cover elementwise(
          {f64, f32, f16, bf16, e4m3, e5m2, c64, c128, i8, u8, i16, u16, i32, u32, i64, u64,
           boolean}},
         {"rows", {f64, f32, f16, bf16, i32, i64, u8}},
+        {"reduce", {f64, f32, f16, bf16, e4m3, e5m2, c64, c128, i8, u8, i32, i64, boolean}},
         {"softmax softmax_backward log_softmax log_softmax_backward layer_norm layer_norm_backward "
          "rms_norm rms_norm_backward group_norm group_norm_backward instance_norm "
          "instance_norm_backward l2_normalize l2_normalize_backward cross_entropy "

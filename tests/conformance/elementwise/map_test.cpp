@@ -308,49 +308,5 @@ TEST(ElementwiseMap, RefusesWhatDoesNotFit) {
            "row operations");
 }
 
-TEST(ElementwiseMap, RandomProgramsAreExact) {
-  const auto seed = test_seed();
-  std::mt19937_64 random(seed);
-  const auto below = [&](std::size_t n) { return random() % n; };
-  constexpr dtype types[] = {dtype::f32,  dtype::f64,  dtype::f16,     dtype::bf16,
-                             dtype::e4m3, dtype::e5m2, dtype::i8,      dtype::u8,
-                             dtype::i32,  dtype::i64,  dtype::boolean, dtype::c64};
-  for (int round = 0; round < 600; ++round) {
-    scene s;
-    const auto inputs = static_cast<int>(1 + below(3));
-    const auto outputs = static_cast<int>(1 + below(2));
-    const std::vector<std::int64_t> extents = {static_cast<std::int64_t>(1 + below(9)),
-                                               static_cast<std::int64_t>(1 + below(40))};
-    std::vector<test_tensor*> in;
-    std::vector<test_tensor*> out;
-    std::vector<dtype> in_types;
-    for (int k = 0; k < inputs; ++k) {
-      const dtype type = types[below(k == 0 ? 12 : 11)];
-      in_types.push_back(type);
-      switch (below(4)) {
-        case 0:
-          in.push_back(&s.tensor(type, {extents[1]}, {1}));
-          break;
-        case 1:
-          in.push_back(&s.tensor(type, {extents[0], 1}, {3, 1}));
-          break;
-        case 2:
-          in.push_back(&s.tensor(type, extents, {1, extents[0]}));
-          break;
-        default:
-          in.push_back(&s.tensor(type, extents, {extents[1], 1}));
-          break;
-      }
-    }
-    for (int k = 0; k < outputs; ++k)
-      out.push_back(&s.tensor(types[below(11)], extents,
-                              {extents[1] + static_cast<std::int64_t>(below(2)), 1}));
-    const auto f = random_function(random, inputs, outputs, in_types[0] == dtype::c64, in_types);
-    const auto valid = f.check();
-    ASSERT_TRUE(valid) << valid.error().to_string() << s.note();
-    if (!check(s, f, in, out, 0)) return;
-  }
-}
-
 }  // namespace
 }  // namespace troupe::conformance

@@ -2,12 +2,12 @@
 
 #include "conformance/scene.hpp"
 #include "reference.hpp"
+#include "requests/random_functions.hpp"
 
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/rows.hpp>
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 namespace troupe::conformance::elementwise_reference {
@@ -28,9 +28,8 @@ bool check(scene& s, const elementwise::function& f, const std::vector<test_tens
            const std::vector<test_tensor*>& outputs, double ulps,
            const std::vector<std::int64_t>& axes = {}, bool as_rows = false);
 
-/// Programs of operations that are rounded exactly.
-[[nodiscard]] elementwise::function random_function(std::mt19937_64& random, int inputs,
-                                                    int outputs, bool complex_first,
-                                                    std::span<const dtype> types);
+/// How many random programs are tried: what TROUPE_RANDOM_PROGRAMS says, or 10 000; fewer where
+/// each takes long.
+[[nodiscard]] int random_programs();
 
 }  // namespace troupe::conformance::elementwise_reference

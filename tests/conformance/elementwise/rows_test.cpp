@@ -145,6 +145,22 @@ TEST(ElementwiseRows, OfNothingHaveTheirIdentities) {
   }
 }
 
+TEST(ElementwiseRows, OfNothingInSeveralDimensionsHaveTheirIdentities) {
+  const auto f = function::of(1, [](auto x) { return results{row_sum(x[0]), row_max(x[0])}; });
+  for (const auto& extents : {std::vector<std::int64_t>{3, 0, 5}, {3, 5, 0}, {3, 0, 0}}) {
+    scene s;
+    auto& x = s.tensor(dtype::i32, extents, {60, 7, 1});
+    auto& sum = s.tensor(dtype::i64, {3, 1, 1}, {1, 1, 1});
+    auto& most = s.tensor(dtype::f32, {3, 1, 1}, {1, 1, 1});
+    s.run(elementwise::rows{
+        .inputs = {x.view}, .outputs = {sum.view, most.view}, .what = f, .axes = {1, 2}});
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(s.elements_now(sum)[i], number(0));
+      EXPECT_LT(s.elements_now(most)[i].real(), -1e18);
+    }
+  }
+}
+
 TEST(ElementwiseRows, PropagateNaN) {
   const auto f = function::of(
       1, [](auto x) { return results{row_max(x[0]), row_min(x[0]), row_argmax(x[0])}; });

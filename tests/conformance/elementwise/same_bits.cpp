@@ -5,9 +5,11 @@
 #include <troupe/elementwise.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <optional>
 #include <string>
 
@@ -102,7 +104,15 @@ class ElementwiseBits : public testing::Test {
 TEST_F(ElementwiseBits, OfRandomProgramsInEveryLayout) {
   constexpr dtype types[] = {dtype::f32,  dtype::f64, dtype::f16, dtype::bf16, dtype::e4m3,
                              dtype::e5m2, dtype::i8,  dtype::u16, dtype::i64,  dtype::boolean};
-  for (int round = 0; round < 40 && !HasFailure(); ++round) {
+  // Each is compiled first. Without a number of programs, as many as there is time for.
+  const bool all = std::getenv("TROUPE_RANDOM_PROGRAMS") != nullptr;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto goes_on = [&](int round) {
+    return !HasFailure() &&
+           (all ? round < random_programs() : std::chrono::steady_clock::now() < end);
+  };
+  int round = 0;
+  for (; goes_on(round); ++round) {
     const auto below = [&](std::size_t n) { return random_() % n; };
     const std::vector<std::int64_t> extents = {static_cast<std::int64_t>(1 + below(70)),
                                                static_cast<std::int64_t>(8 * (1 + below(20)))};
@@ -114,10 +124,12 @@ TEST_F(ElementwiseBits, OfRandomProgramsInEveryLayout) {
       if (in.back().extents.size() == 2) in.back().transposed = below(3) == 0;
     }
     const std::vector<operand> out(1 + below(2), operand{types[below(std::size(types))], extents});
-    compare(random_function(random_, static_cast<int>(in.size()), static_cast<int>(out.size()),
-                            false, in_types),
+    const auto outputs = static_cast<int>(out.size());
+    compare(testing_requests::random_function(random_, {.inputs = in_types, .outputs = outputs}),
             in, out, {}, false);
   }
+  std::cout << round << " programs\n";
+  RecordProperty("programs", round);
 }
 
 TEST_F(ElementwiseBits, OfEveryOpcode) {

@@ -4,6 +4,9 @@
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/blaslt/matmul.hpp>
+#include <troupe/elementwise/indexing.hpp>
+#include <troupe/elementwise/map.hpp>
+#include <troupe/elementwise/reduce.hpp>
 #include <troupe/fft/complex_transforms.hpp>
 #include <troupe/jit/compiler.hpp>
 #include <troupe/jit/launch.hpp>
@@ -11,6 +14,7 @@
 #include <troupe/rng/continuous.hpp>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <vector>
@@ -92,6 +96,49 @@ constexpr library_request matmul{
       return where.ask(blaslt::matmul{.a = part(0), .b = part(1), .d = part(2)});
     }};
 
+// A function of one's own, compiled or interpreted.
+constexpr library_request map{
+    elementwise::map::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      static const auto twice = elementwise::function::of(1, [](auto x) { return 2 * x[0]; });
+      return where.ask(elementwise::map{.inputs = {operand}, .outputs = {operand}, .what = twice});
+    }};
+// Indices out of range are refused. What is left to go wrong is the memory of the rows.
+constexpr library_request gather_rows{
+    elementwise::gather_rows::name, dtype::i32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      constexpr std::int64_t side = 64;
+      // Elsewhere for an operand of another length, as above.
+      const std::int64_t begin = operand.count() % 1024 * side;
+      const auto part = [&](std::int64_t i, std::int64_t count) {
+        return operand.slice(0, begin + i * side * side, begin + i * side * side + count).value();
+      };
+      return where.ask(
+          elementwise::gather_rows{.table = part(0, side * side).reshape({side, side}).value(),
+                                   .indices = part(1, side),
+                                   .y = part(2, side * side).reshape({side, side}).value()});
+    }};
+// Programs have no loops. What takes long is many elements: a vector, again and again.
+constexpr library_request long_reduction{
+    elementwise::reduce::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      constexpr std::int64_t times = 1 << 15;
+      static const auto sines = elementwise::function::of(1, [](auto x) {
+        elementwise::value made = x[0];
+        for (int i = 0; i < 64; ++i)
+          made = sin(made);
+        return made;
+      });
+      const any_tensor vector = operand.slice(0, 1, operand.count()).value();
+      const any_tensor repeated =
+          vector.as_strided({times, vector.count()}, std::array<std::int64_t, 2>{0, 1}).value();
+      return where.ask(
+          elementwise::reduce{.inputs = {repeated},
+                              .outputs = {operand.slice(0, 0, 1).value().reshape({}).value()},
+                              .before = sines},
+          {.run_limit = hang_limit});
+    }};
+
 // A kernel of the user's own, whose pointer is the one that has gone bad.
 future<void> launch_own_kernel(device& gpu, const library_actor& where, const any_tensor& operand) {
   static const jit::kernel add_one = [&] {
@@ -119,6 +166,9 @@ constexpr fault_case of_libraries[] = {
     {.name = "in_fft", .way = way::library, .library = &c2c},
     {.name = "in_rng", .way = way::library, .library = &uniform},
     {.name = "in_rng_xorwow", .way = way::library, .library = &xorwow_bits},
+    {.name = "in_elementwise", .way = way::library, .library = &map},
+    {.name = "in_gather_rows", .way = way::library, .library = &gather_rows},
+    {.name = "long_elementwise", .way = way::long_request, .library = &long_reduction},
 };
 
 // Made of a request whose kind depends on the backend.

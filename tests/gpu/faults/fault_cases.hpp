@@ -25,6 +25,7 @@ enum class way : std::uint8_t {
   poison,          ///< the same request three times
   neighbour,       ///< a request, while another program uses the device
   library,         ///< a request of `library`, whose operand the worker has lost
+  long_request,    ///< a request of `library` that takes longer than its run limit
   // Of hostile workers, in tests/chaos.
   deed,           ///< a worker that serves does wrong
   standby_start,  ///< the next standby goes wrong while it starts

@@ -70,7 +70,7 @@ std::optional<std::string> trials::begin() {
     if (subject_.ask_question(*lane).get() != subject_.answer()) return "a wrong first answer";
   }
   if (auto amiss = subject_.checksum_amiss()) return amiss;
-  if (case_.library != nullptr) {  // it is sound, and loaded or compiled now
+  if (case_.way == way::library) {  // it is sound, and loaded or compiled now
     case_.library->ask(subject_.gpu(), probe_lane_, subject_.own_memory(case_.library->type)).get();
   }
   if (neighbour_) {
@@ -150,8 +150,8 @@ void trials::start_load() {
 future<void> trials::ask(const library_actor& where, const any_tensor& output) {
   if (case_.way == way::library) {
     where.tell(fault::inject{.what = fault::kind::withdraw, .target = output}).value();
-    return case_.library->ask(subject_.gpu(), where, output);
   }
+  if (case_.library != nullptr) return case_.library->ask(subject_.gpu(), where, output);
   return where.ask(injection(case_.kind, subject_.frozen(), output), options_of(case_.kind));
 }
 
@@ -197,6 +197,7 @@ void trials::strike(trial_report& report) {
     case way::request:
     case way::neighbour:
     case way::library:
+    case way::long_request:
       return strike_by_request(report);
     case way::worker_signal:
       ::kill(gpu.worker_pid().value(), case_.signal);

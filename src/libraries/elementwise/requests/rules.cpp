@@ -2,6 +2,8 @@
 
 #include "libraries/elementwise/requests/space.hpp"
 
+#include <troupe/elementwise/reduce.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -76,6 +78,11 @@ void check_request(argument_checks& check, const map& r) {
   if (check.good()) check_all(check, r);
 }
 void check_request(argument_checks& check, const rows& r) { check_all(check, r); }
+void check_request(argument_checks& check, const reduce& r) {
+  auto made = rows_of(r);
+  if (!made) return refuse(check, std::move(made).error());
+  check_all(check, *made);
+}
 
 void check_axis(argument_checks& check, std::int64_t axis, int rank) {
   check.rule(axis >= -rank && axis < rank, errc::invalid_argument, [&] {

@@ -9,10 +9,12 @@ namespace troupe::elementwise {
 
 struct map;
 struct rows;
+struct reduce;
 
-/// What `map` and `rows` ask of their tensors and their function together.
+/// What `map`, `rows` and `reduce` ask of their tensors and their functions together.
 void check_request(argument_checks& check, const map& r);
 void check_request(argument_checks& check, const rows& r);
+void check_request(argument_checks& check, const reduce& r);
 
 // What named operations ask of their operands. ---------------------------------------------------
 

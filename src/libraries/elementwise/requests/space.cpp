@@ -79,6 +79,27 @@ void broadcast(space& s, const any_tensor& t) noexcept {
   }
 }
 
+/// Which axes make a row, and which inputs are the same for it; what is wrong, else nothing.
+std::optional<error> add_rows(space& s, std::span<const any_tensor> inputs,
+                              std::span<const std::int64_t> axes) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!fits(inputs[i], s)) return does_not_fit("inputs", i, inputs[i], s);
+  }
+  for (const std::int64_t axis : axes) {
+    const std::int64_t d = axis < 0 ? axis + s.rank : axis;
+    if (d < 0 || d >= s.rank || s.is_row_axis(static_cast<int>(d))) {
+      return error{.code = errc::invalid_argument,
+                   .message = fmt::format("axes is [{}]; each names another one of {} dimensions",
+                                          fmt::join(axes, ", "), s.rank)};
+    }
+    s.row_axes |= 1U << d;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_one_along_rows(inputs[i], s)) s.repeated |= 1U << i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool space::empty() const noexcept {
@@ -105,6 +126,14 @@ result<space> space::of(const map& r) {
   return s;
 }
 
+result<space> space::of(std::span<const any_tensor> inputs, std::span<const std::int64_t> axes) {
+  space s;
+  for (const any_tensor& t : inputs)
+    broadcast(s, t);
+  if (auto wrong = add_rows(s, inputs, axes)) return *std::move(wrong);
+  return s;
+}
+
 result<space> space::of(const rows& r) {
   if (auto wrong = miscounted(r)) return *std::move(wrong);
   space s;
@@ -113,21 +142,7 @@ result<space> space::of(const rows& r) {
     broadcast(s, t);
   for (const any_tensor& t : r.outputs)
     broadcast(s, t);
-  for (std::size_t i = 0; i < r.inputs.size(); ++i) {
-    if (!fits(r.inputs[i], s)) return does_not_fit("inputs", i, r.inputs[i], s);
-  }
-  for (const std::int64_t axis : r.axes) {
-    const std::int64_t d = axis < 0 ? axis + s.rank : axis;
-    if (d < 0 || d >= s.rank || s.is_row_axis(static_cast<int>(d))) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format("axes is [{}]; each names another one of {} dimensions",
-                                          fmt::join(r.axes, ", "), s.rank)};
-    }
-    s.row_axes |= 1U << d;
-  }
-  for (std::size_t i = 0; i < r.inputs.size(); ++i) {
-    if (is_one_along_rows(r.inputs[i], s)) s.repeated |= 1U << i;
-  }
+  if (auto wrong = add_rows(s, r.inputs, r.axes)) return *std::move(wrong);
   for (std::size_t i = 0; i < r.outputs.size(); ++i) {
     if (is_whole(r.outputs[i], s, false)) continue;
     if (!is_whole(r.outputs[i], s, true) || !is_one_along_rows(r.outputs[i], s)) {
@@ -176,8 +191,10 @@ loops loops::of(const space& s, std::span<const any_tensor> inputs,
     if (!s.is_row_axis(d)) order.push_back(d);
   }
   if (!outputs.empty()) {
-    std::ranges::stable_sort(order, [&](int a, int b) {
-      return stride_at(outputs[0], s.rank, a) > stride_at(outputs[0], s.rank, b);
+    std::ranges::sort(order, [&](int a, int b) {
+      const std::int64_t of_a = stride_at(outputs[0], s.rank, a);
+      const std::int64_t of_b = stride_at(outputs[0], s.rank, b);
+      return of_a != of_b ? of_a > of_b : a < b;
     });
   }
   const std::size_t unordered = order.size();
@@ -204,6 +221,11 @@ loops loops::of(const space& s, std::span<const any_tensor> inputs,
     const bool is_row = k >= unordered || s.is_map;
     (is_row ? made.row_count : made.outer_count) *= added.extent;
     append(is_row ? made.row : made.outer, std::move(added));
+  }
+  // Of an empty row nobody counts the dimensions, one of which may have extent 0 within others.
+  if (made.row_count == 0) {
+    made.row.erase(made.row.begin(), made.row.end() - 1);
+    made.row.front().extent = 0;
   }
   return made;
 }

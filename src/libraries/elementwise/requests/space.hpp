@@ -25,6 +25,9 @@ struct space {
   /// \errors `invalid_argument` for the numbers of tensors and for axes; `shape_mismatch`
   [[nodiscard]] static result<space> of(const map& r);
   [[nodiscard]] static result<space> of(const rows& r);
+  /// Of inputs alone, broadcast together. \errors likewise
+  [[nodiscard]] static result<space> of(std::span<const any_tensor> inputs,
+                                        std::span<const std::int64_t> axes);
 
   [[nodiscard]] bool is_row_axis(int d) const noexcept { return (row_axes >> d & 1) != 0; }
   [[nodiscard]] bool empty() const noexcept;

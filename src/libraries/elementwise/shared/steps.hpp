@@ -5,6 +5,7 @@
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/norms.hpp>
 #include <troupe/elementwise/optimizers.hpp>
+#include <troupe/elementwise/reduce.hpp>
 #include <troupe/elementwise/rotary.hpp>
 #include <troupe/elementwise/rows.hpp>
 #include <troupe/elementwise/selection.hpp>
@@ -21,6 +22,7 @@ namespace troupe::elementwise {
 using step = std::variant<map, rows>;
 using steps = std::vector<step>;
 
+[[nodiscard]] steps steps_of(const reduce& r);
 [[nodiscard]] steps steps_of(const softmax& r);
 [[nodiscard]] steps steps_of(const softmax_backward& r);
 [[nodiscard]] steps steps_of(const log_softmax& r);

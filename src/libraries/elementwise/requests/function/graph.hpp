@@ -39,8 +39,9 @@ class graph {
     if (v.graph_ != id_) refuse("an operand is a value of another function");
     return nodes_[v.node_].what;
   }
-  /// All of a function's instructions, by their numbers; those of outputs are their operands.
-  [[nodiscard]] std::vector<value> replay(const function& f);
+  /// All of a function's instructions for these inputs, by their numbers; those of outputs are
+  /// their operands.
+  [[nodiscard]] std::vector<value> replay(const function& f, std::span<const result_value> inputs);
 
   [[nodiscard]] function finish(const std::vector<result_value>& outputs);
 

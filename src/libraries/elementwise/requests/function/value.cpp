@@ -1,4 +1,4 @@
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
 #include <troupe/elementwise/value.hpp>
 

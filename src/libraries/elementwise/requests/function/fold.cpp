@@ -1,4 +1,4 @@
-#include "libraries/elementwise/requests/fold.hpp"
+#include "libraries/elementwise/requests/function/fold.hpp"
 
 #include <algorithm>
 #include <cmath>

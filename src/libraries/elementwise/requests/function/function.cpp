@@ -1,4 +1,4 @@
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
 #include <troupe/elementwise/function.hpp>
 
@@ -43,6 +43,20 @@ bool function::has_row_operations() const noexcept {
     if (is_row(op) || op == opcode::row_length) return true;
   }
   return false;
+}
+
+std::vector<result_value> function::operator()(std::span<const result_value> inputs) const {
+  const std::vector<value> values = detail::graph::current().replay(*this, inputs);
+  std::vector<result_value> made(static_cast<std::size_t>(outputs()), result_value(value(0)));
+  for (std::size_t i = 0; i < size(); ++i) {
+    const instruction one = at(i);
+    if (one.op != opcode::output) continue;
+    if (one.c == 0)
+      made[one.b].real = values[i];
+    else
+      made[one.b].imaginary = values[i];
+  }
+  return made;
 }
 
 function function::with_constants(std::vector<scalar> constants) const {

@@ -1,6 +1,6 @@
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
-#include "libraries/elementwise/requests/fold.hpp"
+#include "libraries/elementwise/requests/function/fold.hpp"
 
 #include <fmt/format.h>
 
@@ -113,13 +113,21 @@ value graph::apply(opcode op, std::span<const value> operands) {
   return g.made(g.add(what));
 }
 
-std::vector<value> graph::replay(const function& f) {
+std::vector<value> graph::replay(const function& f, std::span<const result_value> inputs) {
+  if (inputs.size() != static_cast<std::size_t>(f.inputs()))
+    refuse(fmt::format("a function of {} inputs is given {}", f.inputs(), inputs.size()));
   std::vector<value> values;
   for (std::size_t i = 0; i < f.size(); ++i) {
     const instruction one = f.at(i);
     const opcode_traits traits = traits_of(one.op);
     if (one.op == opcode::output) {
       values.push_back(values[one.a]);
+    } else if (one.op == opcode::input) {
+      const result_value& from = inputs[one.a];
+      if (one.b == 0)
+        values.push_back(from.real);
+      else
+        values.push_back(from.imaginary ? *from.imaginary : complex(from.real).imaginary);
     } else if (one.op == opcode::constant) {
       value constant(0);
       constant.number_ = f.constants()[one.a];
@@ -129,9 +137,13 @@ std::vector<value> graph::replay(const function& f) {
     } else if (traits.family == opcode_family::source) {
       values.push_back(source(one.op, one.a, one.b));
     } else {
-      const value operands[] = {values[one.a], values[one.b], values[one.c]};
-      values.push_back(
-          apply(one.op, std::span(operands).first(static_cast<std::size_t>(traits.operands))));
+      // A program from elsewhere may say anything of operands that the opcode does not have.
+      const std::uint16_t places[] = {one.a, one.b, one.c};
+      value operands[] = {0, 0, 0};
+      const auto count = static_cast<std::size_t>(traits.operands);
+      for (std::size_t k = 0; k < count; ++k)
+        operands[k] = values[places[k]];
+      values.push_back(apply(one.op, std::span(operands).first(count)));
     }
   }
   return values;

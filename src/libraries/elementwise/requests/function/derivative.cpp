@@ -1,5 +1,5 @@
 // Derivatives of functions, instruction by instruction.
-#include "libraries/elementwise/requests/graph.hpp"
+#include "libraries/elementwise/requests/function/graph.hpp"
 
 #include <fmt/format.h>
 
@@ -157,7 +157,8 @@ function function::derivative(int input, int output) const {
                                       output, input, outputs(), inputs()));
   }
   const building now(inputs());
-  const std::vector<value> values = detail::graph::current().replay(*this);
+  const std::vector<result_value> own(now.inputs().begin(), now.inputs().end());
+  const std::vector<value> values = detail::graph::current().replay(*this, own);
   std::vector<maybe> derivatives(size());
   const maybe none;
   const value nothing(0);

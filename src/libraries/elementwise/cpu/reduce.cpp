@@ -1,0 +1,13 @@
+#include "libraries/elementwise/cpu/steps.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  add_steps<elementwise::reduce>(table);
+});
+
+}  // namespace
+}  // namespace troupe::cpu
