@@ -102,7 +102,8 @@ def documentation(name: str) -> str:
     for types in d["types"]:
         names = ", ".join(_python_name(one) for one in types["fields"])
         rows = "; ".join(" ".join(row) for row in types["rows"])
-        lines += ["", f"Types of {names}: {rows}."]
+        unless = " unless " + " or ".join(types["unless"]) if types["unless"] else ""
+        lines += ["", f"Types of {names}: {rows}{unless}."]
     if d["rules"]:
         lines += ["", "Rules: " + "; ".join(d["rules"]) + "."]
     lines += [

@@ -31,7 +31,7 @@ class writer {
   }
   /// Rows of types, where it matters which go together.
   [[nodiscard]] std::string types(const type_table& table) const {
-    if (table.fields.size() < 2 || all_same(table)) return {};
+    if (table.fields.size() < 2 || (all_same(table) && table.unless.empty())) return {};
     std::vector<std::string> rows;
     for (const std::uint64_t row : table.rows) {
       std::vector<std::string_view> names;
@@ -42,10 +42,17 @@ class writer {
     std::vector<std::string> fields;
     for (const std::uint16_t f : table.fields)
       fields.push_back(fmt::format("`{}`", t_.details[f].name));
-    return fmt::format("\nTypes of {}: {}.\n", fmt::join(fields, ", "), fmt::join(rows, "; "));
+    return fmt::format("\nTypes of {}: {}{}.\n", fmt::join(fields, ", "), fmt::join(rows, "; "),
+                       unless(table));
   }
 
  private:
+  [[nodiscard]] std::string unless(const type_table& table) const {
+    std::string text;
+    for (const int c : table.unless)
+      text += fmt::format("{}{}", text.empty() ? " unless " : " or ", where(c));
+    return text;
+  }
   [[nodiscard]] std::string where(int index) const {
     return text_of(t_, t_.conditions[static_cast<std::size_t>(index)]);
   }

@@ -101,6 +101,11 @@ class TROUPE_EXPORT function {
   [[nodiscard]] result<std::vector<output_kind>> outputs_for(std::span<const dtype> inputs,
                                                              std::uint32_t repeated = 0) const;
 
+  /// What it gives for these inputs, as part of the function that is being built. The imaginary
+  /// part of an input that has none is that of the input, where it is one of the function that is
+  /// being built. Throws `failure` (`errc::invalid_argument`) for another number of inputs.
+  [[nodiscard]] std::vector<result_value> operator()(std::span<const result_value> inputs) const;
+
   [[nodiscard]] int inputs() const noexcept;
   [[nodiscard]] int outputs() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept {

@@ -182,8 +182,6 @@ constexpr const char* no_number =
     "functions of troupe.elementwise instead of those of math, and cast() instead of int() and "
     "float().";
 
-}  // namespace
-
 value constant_of(const scalar& number) {
   switch (number.what()) {
     case scalar::kind::integer:
@@ -194,6 +192,8 @@ value constant_of(const scalar& number) {
       return number.as<double>();
   }
 }
+
+}  // namespace
 
 std::optional<value> value_from(nb::handle object) {
   if (nb::isinstance<py_expression>(object)) return nb::inst_ptr<py_expression>(object)->value;

@@ -28,7 +28,6 @@ auto with_failures(F&& f) {
   }
 }
 
-[[nodiscard]] elementwise::value constant_of(const scalar& number);
 /// An expression, or a number as a constant; nothing for anything else.
 [[nodiscard]] std::optional<elementwise::value> value_from(nb::handle object);
 /// A number, complex ones too; nothing for anything else.
@@ -38,9 +37,5 @@ auto with_failures(F&& f) {
 [[nodiscard]] std::vector<elementwise::result_value> results_from(nb::handle object);
 /// One of them as the Python object for it.
 [[nodiscard]] nb::object object_of(const elementwise::result_value& one);
-
-/// What a function computes of other values than its own inputs. Throws `failure`.
-[[nodiscard]] std::vector<elementwise::result_value> values_of(
-    const elementwise::function& f, std::span<const elementwise::result_value> inputs);
 
 }  // namespace troupe::python

@@ -21,59 +21,6 @@ using ew::opcode;
 using ew::result_value;
 using ew::value;
 
-std::vector<result_value> values_of(const function& f, std::span<const result_value> inputs) {
-  std::vector<value> all;
-  std::vector<result_value> made(static_cast<std::size_t>(f.outputs()), result_value(value(0)));
-  for (std::size_t i = 0; i < f.size(); ++i) {
-    const instruction one = f.at(i);
-    switch (one.op) {
-      case opcode::input: {
-        const result_value& from = inputs[one.a];
-        if (one.b == 0) {
-          all.push_back(from.real);
-        } else {
-          all.push_back(from.imaginary ? *from.imaginary : ew::complex(from.real).imaginary);
-        }
-        break;
-      }
-      case opcode::constant:
-        all.push_back(constant_of(f.constants()[one.a]));
-        break;
-      case opcode::index:
-        all.push_back(ew::index(one.a));
-        break;
-      case opcode::position:
-        all.push_back(ew::position());
-        break;
-      case opcode::row_length:
-        all.push_back(ew::row_length());
-        break;
-      case opcode::cast:
-        all.push_back(ew::cast(all[one.a], static_cast<dtype>(one.b)));
-        break;
-      case opcode::output:
-        all.push_back(all[one.a]);
-        if (one.c == 0)
-          made[one.b].real = all[one.a];
-        else
-          made[one.b].imaginary = all[one.a];
-        break;
-      default:
-        switch (ew::traits_of(one.op).operands) {
-          case 1:
-            all.push_back(ew::apply(one.op, all[one.a]));
-            break;
-          case 2:
-            all.push_back(ew::apply(one.op, all[one.a], all[one.b]));
-            break;
-          default:
-            all.push_back(ew::apply(one.op, all[one.a], all[one.b], all[one.c]));
-        }
-    }
-  }
-  return made;
-}
-
 namespace {
 
 nb::object one_or_tuple(const std::vector<nb::object>& all) {
@@ -119,7 +66,7 @@ nb::object call(const function& f, nb::args arguments) {
   }
   return with_failures([&] {
     std::vector<nb::object> all;
-    for (const result_value& one : values_of(f, given))
+    for (const result_value& one : f(given))
       all.push_back(object_of(one));
     return one_or_tuple(all);
   });

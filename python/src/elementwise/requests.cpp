@@ -113,7 +113,7 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
       std::size_t next = 0;
       for (const auto& number : numbers)
         all.push_back(number ? *number : result_value(x[next++]));
-      return values_of(f, all);
+      return f(all);
     });
   });
 }

@@ -28,6 +28,22 @@ function function::building::finish(const std::vector<result_value>& outputs) co
   return graph_->finish(outputs);
 }
 
+std::vector<result_value> function::operator()(std::span<const result_value> inputs) const {
+  if (inputs.size() != static_cast<std::size_t>(this->inputs())) {
+    detail::graph::refuse(
+        fmt::format("it calls a function of {} inputs with {}", this->inputs(), inputs.size()));
+  }
+  const std::vector<value> all = detail::graph::current().replay(*this, inputs);
+  std::vector<result_value> made(static_cast<std::size_t>(outputs()), result_value(value(0)));
+  for (std::size_t i = 0; i < size(); ++i) {
+    const instruction one = at(i);
+    if (one.op != opcode::output) continue;
+    if (one.c == 0) made[one.b].real = all[i];
+    if (one.c == 1) made[one.b].imaginary = all[i];
+  }
+  return made;
+}
+
 int function::inputs() const noexcept { return program_.empty() ? 0 : word_at(program_[0], 0); }
 int function::outputs() const noexcept { return program_.empty() ? 0 : word_at(program_[0], 16); }
 

@@ -100,9 +100,7 @@ value graph::apply(opcode op, std::span<const value> operands) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       numbers[i] = operands[i].number_;
     if (const auto known = fold(op, std::span(numbers).first(operands.size()))) {
-      value constant(0);
-      constant.number_ = *known;
-      return constant;
+      return constant(*known);
     }
   }
   graph& g = current();
@@ -114,16 +112,26 @@ value graph::apply(opcode op, std::span<const value> operands) {
 }
 
 std::vector<value> graph::replay(const function& f) {
+  std::vector<result_value> inputs;
+  for (int i = 0; i < f.inputs(); ++i)
+    inputs.emplace_back(source(opcode::input, static_cast<std::uint16_t>(i)));
+  return replay(f, inputs);
+}
+
+std::vector<value> graph::replay(const function& f, std::span<const result_value> inputs) {
   std::vector<value> values;
   for (std::size_t i = 0; i < f.size(); ++i) {
     const instruction one = f.at(i);
     const opcode_traits traits = traits_of(one.op);
     if (one.op == opcode::output) {
       values.push_back(values[one.a]);
+    } else if (one.op == opcode::input) {
+      const result_value& from = inputs[one.a];
+      const bool whole = one.b == 0 || from.imaginary;
+      values.push_back(!whole ? complex(from.real).imaginary
+                              : (one.b == 0 ? from.real : *from.imaginary));
     } else if (one.op == opcode::constant) {
-      value constant(0);
-      constant.number_ = f.constants()[one.a];
-      values.push_back(constant);
+      values.push_back(constant(f.constants()[one.a]));
     } else if (one.op == opcode::cast) {
       values.push_back(cast(values[one.a], static_cast<dtype>(one.b)));
     } else if (traits.family == opcode_family::source) {

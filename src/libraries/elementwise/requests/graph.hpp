@@ -25,6 +25,11 @@ class graph {
   [[nodiscard]] static graph& current();
   [[noreturn]] static void refuse(std::string message);
   [[nodiscard]] static bool is_constant(const value& v) noexcept { return v.graph_ == 0; }
+  [[nodiscard]] static value constant(const scalar& number) {
+    value made(0);
+    made.number_ = number;
+    return made;
+  }
   [[nodiscard]] static const scalar& number_of(const value& v) noexcept { return v.number_; }
 
   /// Carries out what has only constants as operands, where `fold` can.
@@ -39,8 +44,10 @@ class graph {
     if (v.graph_ != id_) refuse("an operand is a value of another function");
     return nodes_[v.node_].what;
   }
-  /// All of a function's instructions, by their numbers; those of outputs are their operands.
+  /// All of a function's instructions, by their numbers; those of outputs are their operands. Its
+  /// inputs are those of this one, or what is given for them.
   [[nodiscard]] std::vector<value> replay(const function& f);
+  [[nodiscard]] std::vector<value> replay(const function& f, std::span<const result_value> inputs);
 
   [[nodiscard]] function finish(const std::vector<result_value>& outputs);
 
