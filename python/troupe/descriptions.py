@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from ._core import Operation, _description, _page, _python_name, libraries, requests
@@ -19,6 +20,7 @@ _TYPES = {
     "bool": "bool",
     "text": "str",
     "integers": "Sequence[int]",
+    "function": "Function | Callable[..., Any] | None",
     "scalars": "Sequence[complex]",
     "tensors": "Sequence[Tensor]",
 }
@@ -37,7 +39,20 @@ _OPTIONS = [
 @functools.cache
 def described(name: str) -> Description:
     """The description of a request, such as "blas.gemm"."""
-    return json.loads(_description(name))
+    found = json.loads(_description(name))
+    found["fields"] = list(_with_functions(found["fields"]))
+    return found
+
+
+def _with_functions(fields: list[Description]) -> Iterator[Description]:
+    """The fields, where a program and its constants are one: a function."""
+    for field, following in zip(fields, [*fields[1:], {"name": ""}]):
+        group = field["name"].removesuffix(".program")
+        if following["name"] == f"{group}.constants":
+            text = "a troupe.elementwise.Function, or a Python function, which is traced"
+            yield {"name": group, "kind": "function", "default": None, "text": text}
+        elif not field["name"].endswith(".constants"):
+            yield field
 
 
 def description_of(operation: Operation) -> Description:
@@ -178,10 +193,10 @@ def stubs() -> str:
     """The stub file of the libraries: a class for each, a method for each request."""
     lines = [
         "# Made by `./dev python --write` from the requests' descriptions.",
-        "from collections.abc import Sequence",
+        "from collections.abc import Callable, Sequence",
         "from typing import Any, Literal",
         "",
-        "from ._core import Future, Library, Tensor",
+        "from ._core import Function, Future, Library, Tensor",
     ]
     for library in libraries():
         lines += ["", f"class {library.capitalize()}(Library):"]

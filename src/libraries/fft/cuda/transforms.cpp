@@ -58,10 +58,11 @@ struct preparation {
     in_target = r.loads() && t.kind == fft::kind::c2c;
     if (in_target) in = out;
     const fft::transform wanted = fft::lay_out(t, in, out);
+    const bool apart_c2r = t.kind == fft::kind::c2r && !fft::in_place(r.in, r.out);
     // A c2r overwrites its input. Source: cuFFT documentation, "Fourier Transform Types".
-    const bool loses_input = t.kind == fft::kind::c2r && !r.loads() && !fft::in_place(r.in, r.out);
+    const bool loses_input = apart_c2r && !r.loads();
     const bool must_in = loses_input || (r.loads() && !in_target);
-    const bool must_out = other_type || (loses_input && writes_behind_rows(wanted));
+    const bool must_out = other_type || (apart_c2r && writes_behind_rows(wanted));
     copy_in = must_in || !aligned(t, in) || !input_fits(wanted);
     copy_out = must_out || !aligned(t, out) || !output_fits(wanted);
     if (in_target) copy_in = copy_out = copy_in || copy_out;
