@@ -20,7 +20,7 @@ _TYPES = {
     "bool": "bool",
     "text": "str",
     "integers": "Sequence[int]",
-    "function": "Function | Callable[..., Any] | None",
+    "function": "Function | _Traceable | None",
     "scalars": "Sequence[complex]",
     "tensors": "Sequence[Tensor]",
 }
@@ -193,10 +193,10 @@ def stubs() -> str:
     """The stub file of the libraries: a class for each, a method for each request."""
     lines = [
         "# Made by `./dev python --write` from the requests' descriptions.",
-        "from collections.abc import Callable, Sequence",
+        "from collections.abc import Sequence",
         "from typing import Any, Literal",
         "",
-        "from ._core import Function, Future, Library, Tensor",
+        "from ._core import Function, Future, Library, Tensor, _Traceable",
     ]
     for library in libraries():
         lines += ["", f"class {library.capitalize()}(Library):"]

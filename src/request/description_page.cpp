@@ -114,8 +114,9 @@ std::string signature_of(const request_type& type) {
     const field& f = t.fields[i];
     if (!f.is_tensor()) continue;
     std::string& side = f.role == access::read && f.otherwise == access::read ? used : written;
-    side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", t.details[i].name,
-                        text_of(t, t.details[i].has_shape, t.details[i].shape.extents),
+    const field_details& d = t.details[i];
+    side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", d.name,
+                        d.has_shape ? text_of(t, true, d.shape.extents) : "",
                         f.kind == field_kind::tensors ? " …" : "");
   }
   if (written.empty()) return used;
