@@ -34,9 +34,11 @@ int main() try {
   troupe::system system;
   troupe::device gpu = system.device(0);
   std::vector<std::int16_t> recorded;
+  recorded.reserve(samples);
   for (std::int64_t i = 0; i < samples; ++i)
     recorded.push_back(static_cast<std::int16_t>(std::lround(tones(i, 0.5, 0.25) * 32768)));
   std::vector<float> gaussian;
+  gaussian.reserve(samples / 2 + 1);
   for (std::int64_t k = 0; k <= samples / 2; ++k)
     gaussian.push_back(static_cast<float>(kept(k)));
 

@@ -48,14 +48,18 @@ def test_functions_are_checked(gpu):
     x, y = gpu.empty(8, "c64"), gpu.empty(8, "c64")
     with pytest.raises(TypeError, match=r"load must be a troupe.elementwise.Function, or a Python"):
         gpu.fft.c2c(in_=x, out=y, load=3)
-    with pytest.raises(troupe.InvalidArgument, match="load must have 1 inputs, as it has 0 operands"):
+    with pytest.raises(
+        troupe.InvalidArgument, match="load must have 1 inputs, as it has 0 operands"
+    ):
         gpu.fft.c2c(in_=x, out=y, load=lambda a, b: a + b).result()
     with pytest.raises(TypeError, match="has no argument load_program"):
         gpu.fft.c2c(in_=x, out=y, load_program=[1])
     what = inspect.signature(gpu.elementwise.map).parameters["what"]
     assert what.default is None
     twice = gpu.empty(2)
-    gpu.elementwise.map(inputs=[gpu.tensor([1.0, 2.0], "f32")], outputs=[twice], what=lambda a: 2 * a)
+    gpu.elementwise.map(
+        inputs=[gpu.tensor([1.0, 2.0], "f32")], outputs=[twice], what=lambda a: 2 * a
+    )
     assert twice.numpy().tolist() == [2, 4]
 
 

@@ -46,13 +46,14 @@ def described(name: str) -> Description:
 
 def _with_functions(fields: list[Description]) -> Iterator[Description]:
     """The fields, where a program and its constants are one: a function."""
-    for field, following in zip(fields, [*fields[1:], {"name": ""}]):
-        group = field["name"].removesuffix(".program")
-        if following["name"] == f"{group}.constants":
+    names = {field["name"] for field in fields}
+    for field in fields:
+        group, _, part = field["name"].rpartition(".")
+        if not names >= {f"{group}.program", f"{group}.constants"}:
+            yield field
+        elif part == "program":
             text = "a troupe.elementwise.Function, or a Python function, which is traced"
             yield {"name": group, "kind": "function", "default": None, "text": text}
-        elif not field["name"].endswith(".constants"):
-            yield field
 
 
 def description_of(operation: Operation) -> Description:

@@ -49,12 +49,14 @@ struct bound_function {
   }
   [[nodiscard]] std::vector<any_tensor> views() const {
     std::vector<any_tensor> all;
+    all.reserve(operands.size());
     for (const test_tensor* one : operands)
       all.push_back(one->view);
     return all;
   }
   [[nodiscard]] std::vector<number> at(std::size_t flat) const {
     std::vector<number> all;
+    all.reserve(operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i)
       all.push_back(operands[i]->values[broadcast(flat, size, f->operands[i](size))]);
     return all;
@@ -173,11 +175,10 @@ void check(functional_case f) {
     in = &elements(s, f.in, f.in_size(), f.from);
   }
   if (f.what == sort::c2r && is_complex(f.in)) {
-    std::vector<number> real(static_cast<std::size_t>(in->view.count()) * 2);
     std::size_t count = 1;
     for (const std::int64_t n : f.c.size)
       count *= static_cast<std::size_t>(n);
-    real.resize(count);
+    std::vector<number> real(count);
     for (number& x : real)
       x = s.random(dtype::f64);
     const auto all = transformed(real, f.c.size, f.c.rank, fft::direction::forward);
@@ -216,7 +217,7 @@ void check(functional_case f) {
     double bound = length;
     if (f.stores()) {
       const std::vector<number> operands = store.at(i);
-      // The second term is for the rounding of what the function itself computes.
+      // The other terms are for the rounding of what the function itself computes.
       bound = length * f.store.slope(expected, operands);
       expected = f.store.by_hand(expected, operands);
       bound += std::abs(expected) + 1e-3 * length * length + (operands.empty() ? 0 : 1);

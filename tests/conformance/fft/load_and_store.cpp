@@ -128,8 +128,10 @@ TEST(FftFunctions, KnowWhereTheyAre) {
         1, [](auto x) { return x[0] * (elementwise::index(0) + 10 * elementwise::index(1)); });
     s.run(fft::c2c{.in = in.view, .out = out.view, .load = by_index});
     std::vector<number> x = in.values;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = x[i].real() * static_cast<double>(i % 8 + 10 * (i / 8));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t row = i / 8;
+      x[i] = x[i].real() * static_cast<double>(i % 8 + 10 * row);
+    }
     expect_transform(s, c, x, numbers_now(s, out, true));
   }
 }

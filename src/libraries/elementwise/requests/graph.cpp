@@ -113,6 +113,7 @@ value graph::apply(opcode op, std::span<const value> operands) {
 
 std::vector<value> graph::replay(const function& f) {
   std::vector<result_value> inputs;
+  inputs.reserve(static_cast<std::size_t>(f.inputs()));
   for (int i = 0; i < f.inputs(); ++i)
     inputs.emplace_back(source(opcode::input, static_cast<std::uint16_t>(i)));
   return replay(f, inputs);
