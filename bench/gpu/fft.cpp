@@ -6,6 +6,7 @@
 #include "random_numbers.hpp"
 #include "side_by_side.hpp"
 
+#include <troupe/elementwise/function.hpp>
 #include <troupe/fft/complex_transforms.hpp>
 #include <troupe/fft/real_transforms.hpp>
 #include <troupe/lane/marker.hpp>
@@ -32,6 +33,9 @@ struct transform_case {
   std::vector<int> extents;  // of one transform
   int batch;
   std::size_t loop;  // transforms of a pipelined run
+  /// Forward, times a spectrum, and back: with a kernel between two calls of cuFFT, beside a store
+  /// function.
+  bool convolves = false;
 };
 
 /// The data of both sides. Real numbers; two make a complex one.
@@ -59,6 +63,20 @@ class operands {
     } else {
       gpu_.copy(std::span(data), in).get();
     }
+  }
+
+  /// A spectrum of numbers around 1, for both sides.
+  void add_filter(raw::stream& stream) {
+    const auto count = static_cast<std::size_t>(out.count());
+    const std::vector<float> data = random_numbers<float>(2 * count);
+    std::vector<std::complex<float>> numbers(count);
+    for (std::size_t i = 0; i < count; ++i)
+      numbers[i] = {1 + data[2 * i] / 4, data[2 * i + 1] / 4};
+    filter = gpu_.allocate(dtype::c64, shape(out.extents())).value();
+    raw_filter = std::make_unique<raw::memory>(raw::memory::place::device, bytes_of_output());
+    stream.copy(raw_filter->address(), numbers.data(), bytes_of_output());
+    stream.synchronize();
+    gpu_.copy(std::span(std::as_const(numbers)), filter).get();
   }
 
   [[nodiscard]] bool is_complex() const noexcept { return complex_; }
@@ -93,6 +111,8 @@ class operands {
  public:
   std::unique_ptr<raw::memory> raw_in;
   std::unique_ptr<raw::memory> raw_out;
+  std::unique_ptr<raw::memory> raw_filter;
+  any_tensor filter;
   any_tensor in;
   any_tensor out;
 };
@@ -103,17 +123,41 @@ struct rival_pair {
   library_actor lane;
   operands data;
   std::int64_t rank;
+  raw::stream& stream;
+  bool convolves;
+  elementwise::function times_filter = elementwise::function::of(
+      2, [](auto x) { return elementwise::complex(x[0]) * elementwise::complex(x[1]); });
 
-  rival_pair(const device& gpu, const library_actor& on, raw::stream& stream,
+  rival_pair(const device& gpu, const library_actor& on, raw::stream& stream_of_raw,
              const transform_case& what)
-      : plan(stream, what.kind, what.extents, what.batch),
+      : plan(stream_of_raw, what.kind, what.extents, what.batch),
         lane(on),
-        data(gpu, stream, what),
-        rank(static_cast<std::int64_t>(what.extents.size())) {}
+        data(gpu, stream_of_raw, what),
+        rank(static_cast<std::int64_t>(what.extents.size())),
+        stream(stream_of_raw),
+        convolves(what.convolves) {
+    if (convolves) data.add_filter(stream);
+  }
 
-  void run_raw() { plan.run(data.raw_in->address(), data.raw_out->address()); }
+  void run_raw() {
+    plan.run(data.raw_in->address(), data.raw_out->address());
+    if (!convolves) return;
+    raw::multiply(stream, data.raw_out->address(), data.raw_filter->address(), data.out.count());
+    plan.run_inverse(data.raw_out->address(), data.raw_out->address());
+  }
   void run_ours() {
-    if (data.is_complex()) {
+    if (convolves) {
+      lane.tell(fft::c2c{.in = data.in,
+                         .out = data.out,
+                         .rank = rank,
+                         .store = times_filter,
+                         .store_operands = {data.filter}})
+          .value();
+      lane
+          .tell(fft::c2c{
+              .in = data.out, .out = data.out, .rank = rank, .direction = fft::direction::inverse})
+          .value();
+    } else if (data.is_complex()) {
       lane.tell(fft::c2c{.in = data.in, .out = data.out, .rank = rank}).value();
     } else {
       lane.tell(fft::r2c{.in = data.in, .out = data.out, .rank = rank}).value();
@@ -173,6 +217,7 @@ int main() {
       {"r2c 2^20", real_to_complex, {1 << 20}, 1, 500},
       {"r2c 1 024 x 4 096", real_to_complex, {4096}, 1024, 500},
       {"r2c 256^3", real_to_complex, {256, 256, 256}, 1, 50},
+      {"convolution 2^24", complex_to_complex, {1 << 24}, 1, 50, true},
   };
   section(out, "everything", [&] {
     std::vector<found> results(cases.size());
@@ -183,7 +228,7 @@ int main() {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       add_rate(out, results[i].times, static_cast<double>(cases[i].loop * pairs),
                {.name = cases[i].name,
-                .reference = "cuFFT in a loop",
+                .reference = cases[i].convolves ? "cuFFT and a kernel" : "cuFFT in a loop",
                 .unit = "1/s",
                 .median = ratio_at_least(0.99)});
       out.add({cases[i].name + ", largest relative difference",

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <complex>
+#include <span>
+#include <type_traits>
 
 namespace troupe::python {
 namespace {
@@ -40,6 +42,22 @@ std::optional<double> real_from(nb::handle value) {
   return number;
 }
 
+constexpr std::string_view program_suffix = ".program";
+constexpr std::string_view constants_suffix = ".constants";
+// Its program is its first member, so that a program's place is its function's.
+static_assert(std::is_standard_layout_v<elementwise::function>);
+
+// A group that is a function has these two fields, as `function` describes itself.
+bool begins_function(std::span<const field_view> fields) {
+  if (fields.size() < 2 || fields[0].kind != field_kind::integers ||
+      fields[1].kind != field_kind::scalars || !fields[0].name.ends_with(program_suffix)) {
+    return false;
+  }
+  const std::string_view group =
+      fields[0].name.substr(0, fields[0].name.size() - program_suffix.size());
+  return fields[1].name == std::string(group) + std::string(constants_suffix);
+}
+
 }  // namespace
 
 std::optional<scalar> scalar_from(nb::handle value) {
@@ -70,10 +88,17 @@ std::string python_name(std::string_view field) {
 }
 
 argument_setter::argument_setter(const request_type& type) : type_(type) {
-  for (const field_view& f : fields_of(type)) {
-    arguments_.push_back(
-        {.name = PyUnicode_InternFromString(python_name(f.name).c_str()), .field = f});
+  const std::vector<field_view> fields = fields_of(type);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const field_view& f = fields[i];
+    const bool is_function = begins_function(std::span(fields).subspan(i));
+    const std::string_view name =
+        is_function ? f.name.substr(0, f.name.size() - program_suffix.size()) : f.name;
+    arguments_.push_back({.name = PyUnicode_InternFromString(python_name(name).c_str()),
+                          .field = f,
+                          .is_function = is_function});
     if (f.kind == field_kind::tensor) ++tensors_;
+    if (is_function) ++i;
   }
 }
 
@@ -116,10 +141,25 @@ any_tensor argument_setter::tensor_from(const argument& to, nb::handle value) co
   refuse(to, must, value);
 }
 
+elementwise::function argument_setter::function_from(const argument& to, nb::handle value) const {
+  if (nb::isinstance<elementwise::function>(value)) {
+    return nb::cast<elementwise::function>(value);
+  }
+  if (PyCallable_Check(value.ptr()) == 0) {
+    refuse(to, "a troupe.elementwise.Function, or a Python function", value);
+  }
+  const nb::object trace = nb::module_::import_("troupe.elementwise").attr("function");
+  return nb::cast<elementwise::function>(trace(value));
+}
+
 void argument_setter::set(any_request& request, const argument& to, nb::handle value) const {
   if (value.is_none()) return;
   const field_view& f = to.field;
   void* const data = request.data();
+  if (to.is_function) {
+    f.in<elementwise::function>(data) = function_from(to, value);
+    return;
+  }
   const auto each = [&](std::string_view must, auto&& take) {
     const nb::object items = nb::steal(PySequence_Fast(value.ptr(), ""));
     if (!items.is_valid()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/elementwise/function.hpp>
 #include <troupe/request/any_request.hpp>
 #include <troupe/request/fields.hpp>
 
@@ -29,6 +30,7 @@ class argument_setter {
   struct argument {
     PyObject* name;  ///< interned, as calls give it
     field_view field;
+    bool is_function = false;  ///< `field` is its program, the first of its two fields
   };
   [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
   /// Null for a name that no field has.
@@ -41,6 +43,7 @@ class argument_setter {
  private:
   [[noreturn]] void refuse(const argument& to, std::string_view must, nb::handle value) const;
   [[nodiscard]] any_tensor tensor_from(const argument& to, nb::handle value) const;
+  [[nodiscard]] elementwise::function function_from(const argument& to, nb::handle value) const;
 
   const request_type& type_;
   std::vector<argument> arguments_;

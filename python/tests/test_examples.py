@@ -10,6 +10,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
     "matmul.py": "right after the worker was killed: 100 of 100",
     "fft_filter.py": "after: 0.",
+    "fft_convolution.py": "the same as NumPy's: True",
     "random_after_a_kill.py": "the same as one would have: True",
     "with_asyncio.py": "10000 of 10000 right",
     "plugin.py": "still there: 9.0",

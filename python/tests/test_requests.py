@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 import troupe
+import troupe.elementwise as ew
 from scripts import run_python
 
 
@@ -24,6 +25,42 @@ def test_a_result_that_is_left_out_is_allocated(gpu, rng):
     z = gpu.fft.r2c(in_=gpu.tensor(a)).result()
     assert (z.shape, z.dtype) == ((2, 2), "c64")
     np.testing.assert_allclose(z.numpy(), np.fft.rfft(a), rtol=1e-5, atol=1e-5)
+
+
+def test_functions_are_traced(gpu, rng):
+    samples = rng.integers(-100, 100, (3, 16)).astype("i2")
+    window, keep = np.hanning(16).astype("f4"), rng.standard_normal(9).astype("f4")
+    power = gpu.empty((3, 9))
+    scaled = ew.function(lambda x, w: x * w / 128)
+    gpu.fft.r2c(
+        in_=gpu.tensor(samples), out=power, precision="f32",
+        load=scaled, load_operands=[gpu.tensor(window)],
+        store=lambda z, k: abs(ew.complex(z)) * k, store_operands=[gpu.tensor(keep)],
+    )  # fmt: skip
+    expected = np.abs(np.fft.rfft(samples * window / 128)) * keep
+    np.testing.assert_allclose(power.numpy(), expected, rtol=1e-4, atol=1e-5)
+    # Without a function on one side, that side says what is computed in.
+    z = gpu.fft.c2c(in_=gpu.tensor(window), out=gpu.empty(16, "c128"), load=lambda x: x).result()
+    np.testing.assert_allclose(z.numpy(), np.fft.fft(window.astype("f8")), rtol=1e-9, atol=1e-9)
+
+
+def test_functions_are_checked(gpu):
+    x, y = gpu.empty(8, "c64"), gpu.empty(8, "c64")
+    with pytest.raises(TypeError, match=r"load must be a troupe.elementwise.Function, or a Python"):
+        gpu.fft.c2c(in_=x, out=y, load=3)
+    with pytest.raises(
+        troupe.InvalidArgument, match="load must have 1 inputs, as it has 0 operands"
+    ):
+        gpu.fft.c2c(in_=x, out=y, load=lambda a, b: a + b).result()
+    with pytest.raises(TypeError, match="has no argument load_program"):
+        gpu.fft.c2c(in_=x, out=y, load_program=[1])
+    what = inspect.signature(gpu.elementwise.map).parameters["what"]
+    assert what.default is None
+    twice = gpu.empty(2)
+    gpu.elementwise.map(
+        inputs=[gpu.tensor([1.0, 2.0], "f32")], outputs=[twice], what=lambda a: 2 * a
+    )
+    assert twice.numpy().tolist() == [2, 4]
 
 
 def test_what_cannot_be_worked_out_is_named(gpu):
@@ -81,7 +118,7 @@ def test_bad_input_gets_a_sentence(gpu, call, kind, text):
 
 def test_every_request_of_cpp_is_there(gpu):
     known = {"tensor", "tensors", "scalar", "integer", "unsigned integer", "real", "bool", "text",
-             "enumeration", "integers", "scalars"}  # fmt: skip
+             "enumeration", "integers", "scalars", "function"}  # fmt: skip
     assert len(troupe.requests()) > 90
     for name in troupe.requests():
         library, request = name.split(".")

@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ._core import Future, Library, Tensor
+from ._core import Function, Future, Library, Tensor, _Traceable
 
 class Blas(Library):
     def asum(
@@ -1215,8 +1215,7 @@ class Elementwise(Library):
         *,
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
-        what_program: Sequence[int] = ...,
-        what_constants: Sequence[complex] = ...,
+        what: Function | _Traceable | None = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1320,8 +1319,7 @@ class Elementwise(Library):
         *,
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
-        what_program: Sequence[int] = ...,
-        what_constants: Sequence[complex] = ...,
+        what: Function | _Traceable | None = ...,
         axes: Sequence[int] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
@@ -1428,6 +1426,11 @@ class Fft(Library):
         rank: int = ...,
         direction: Literal['forward', 'inverse'] = ...,
         scale: Literal['none', 'by_n', 'ortho'] = ...,
+        load: Function | _Traceable | None = ...,
+        load_operands: Sequence[Tensor] = ...,
+        store: Function | _Traceable | None = ...,
+        store_operands: Sequence[Tensor] = ...,
+        precision: Literal['of_operands', 'f32', 'f64'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1440,6 +1443,11 @@ class Fft(Library):
         out: Tensor | None = ...,
         rank: int = ...,
         scale: Literal['none', 'by_n', 'ortho'] = ...,
+        load: Function | _Traceable | None = ...,
+        load_operands: Sequence[Tensor] = ...,
+        store: Function | _Traceable | None = ...,
+        store_operands: Sequence[Tensor] = ...,
+        precision: Literal['of_operands', 'f32', 'f64'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1452,6 +1460,11 @@ class Fft(Library):
         out: Tensor | None = ...,
         rank: int = ...,
         scale: Literal['none', 'by_n', 'ortho'] = ...,
+        load: Function | _Traceable | None = ...,
+        load_operands: Sequence[Tensor] = ...,
+        store: Function | _Traceable | None = ...,
+        store_operands: Sequence[Tensor] = ...,
+        precision: Literal['of_operands', 'f32', 'f64'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,

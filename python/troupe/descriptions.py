@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from ._core import Operation, _description, _page, _python_name, libraries, requests
@@ -19,6 +20,7 @@ _TYPES = {
     "bool": "bool",
     "text": "str",
     "integers": "Sequence[int]",
+    "function": "Function | _Traceable | None",
     "scalars": "Sequence[complex]",
     "tensors": "Sequence[Tensor]",
 }
@@ -37,7 +39,21 @@ _OPTIONS = [
 @functools.cache
 def described(name: str) -> Description:
     """The description of a request, such as "blas.gemm"."""
-    return json.loads(_description(name))
+    found = json.loads(_description(name))
+    found["fields"] = list(_with_functions(found["fields"]))
+    return found
+
+
+def _with_functions(fields: list[Description]) -> Iterator[Description]:
+    """The fields, where a program and its constants are one: a function."""
+    names = {field["name"] for field in fields}
+    for field in fields:
+        group, _, part = field["name"].rpartition(".")
+        if not names >= {f"{group}.program", f"{group}.constants"}:
+            yield field
+        elif part == "program":
+            text = "a troupe.elementwise.Function, or a Python function, which is traced"
+            yield {"name": group, "kind": "function", "default": None, "text": text}
 
 
 def description_of(operation: Operation) -> Description:
@@ -102,7 +118,8 @@ def documentation(name: str) -> str:
     for types in d["types"]:
         names = ", ".join(_python_name(one) for one in types["fields"])
         rows = "; ".join(" ".join(row) for row in types["rows"])
-        lines += ["", f"Types of {names}: {rows}."]
+        unless = " unless " + " or ".join(types["unless"]) if types["unless"] else ""
+        lines += ["", f"Types of {names}: {rows}{unless}."]
     if d["rules"]:
         lines += ["", "Rules: " + "; ".join(d["rules"]) + "."]
     lines += [
@@ -180,7 +197,7 @@ def stubs() -> str:
         "from collections.abc import Sequence",
         "from typing import Any, Literal",
         "",
-        "from ._core import Future, Library, Tensor",
+        "from ._core import Function, Future, Library, Tensor, _Traceable",
     ]
     for library in libraries():
         lines += ["", f"class {library.capitalize()}(Library):"]

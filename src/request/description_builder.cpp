@@ -80,9 +80,11 @@ class relocation {
     if (d.factor_of >= 0) d.factor_of += static_cast<int>(fields_);
     return d;
   }
-  [[nodiscard]] type_table of_types(type_table t) const {
+  [[nodiscard]] type_table of_types(const description_table& from, type_table t) const {
     for (std::uint16_t& f : t.fields)
       f = static_cast<std::uint16_t>(f + fields_);
+    for (int& where : t.unless)
+      where = of_condition(from, where);
     return t;
   }
   [[nodiscard]] own_rule of_rule(own_rule r) const {
@@ -144,7 +146,7 @@ void description_builder::add_group(std::string_view name, std::size_t offset,
                                     const description_table& of) {
   const relocation moved(*table_, offset);
   for (const type_table& t : of.types)
-    table_->types.push_back(moved.of_types(t));
+    table_->types.push_back(moved.of_types(of, t));
   for (std::size_t i = 0; i < of.fields.size(); ++i) {
     field_details details = moved.of_details(of, of.details[i]);
     details.name = fmt::format("{}.{}", name, details.name);
@@ -233,6 +235,18 @@ void description_builder::types(std::span<const std::size_t> tensors, const type
     made.rows.push_back(packed);
   }
   table_->types.push_back(std::move(made));
+}
+
+void description_builder::types_unless(std::span<const condition> any_of) {
+  for (const condition& c : any_of) {
+    table_->types.back().unless.push_back(static_cast<int>(table_->conditions.size()));
+    table_->conditions.push_back(c);
+  }
+}
+
+std::size_t description_builder::first_list(const description_table& of) {
+  const auto found = std::ranges::find(of.fields, field_kind::integers, &field::kind);
+  return found->offset;
 }
 
 void description_builder::factors(std::span<const std::size_t> scalars, std::size_t tensor) {

@@ -41,15 +41,19 @@ class writer {
   [[nodiscard]] std::string types() const {
     return array_of(t_.types, [&](const type_table& table) {
       return fmt::format(
-          "{{\"fields\": {}, \"rows\": {}}}",
+          "{{\"fields\": {}, \"rows\": {}, \"unless\": {}}}",
           array_of(table.fields, [&](std::uint16_t f) { return in_quotes(t_.details[f].name); }),
-          array_of(table.rows, [&](std::uint64_t row) {
-            std::string names;
-            for (std::size_t place = 0; place < table.fields.size(); ++place) {
-              names += place == 0 ? "" : ", ";
-              names += in_quotes(to_string(type_table::type_in(row, place)));
-            }
-            return '[' + names + ']';
+          array_of(table.rows,
+                   [&](std::uint64_t row) {
+                     std::string names;
+                     for (std::size_t place = 0; place < table.fields.size(); ++place) {
+                       names += place == 0 ? "" : ", ";
+                       names += in_quotes(to_string(type_table::type_in(row, place)));
+                     }
+                     return '[' + names + ']';
+                   }),
+          array_of(table.unless, [&](int c) {
+            return in_quotes(text_of(t_, t_.conditions[static_cast<std::size_t>(c)]));
           }));
     });
   }

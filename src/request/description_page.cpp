@@ -31,7 +31,7 @@ class writer {
   }
   /// Rows of types, where it matters which go together.
   [[nodiscard]] std::string types(const type_table& table) const {
-    if (table.fields.size() < 2 || all_same(table)) return {};
+    if (table.fields.size() < 2 || (all_same(table) && table.unless.empty())) return {};
     std::vector<std::string> rows;
     for (const std::uint64_t row : table.rows) {
       std::vector<std::string_view> names;
@@ -42,10 +42,17 @@ class writer {
     std::vector<std::string> fields;
     for (const std::uint16_t f : table.fields)
       fields.push_back(fmt::format("`{}`", t_.details[f].name));
-    return fmt::format("\nTypes of {}: {}.\n", fmt::join(fields, ", "), fmt::join(rows, "; "));
+    return fmt::format("\nTypes of {}: {}{}.\n", fmt::join(fields, ", "), fmt::join(rows, "; "),
+                       unless(table));
   }
 
  private:
+  [[nodiscard]] std::string unless(const type_table& table) const {
+    std::string text;
+    for (const int c : table.unless)
+      text += fmt::format("{}{}", text.empty() ? " unless " : " or ", where(c));
+    return text;
+  }
   [[nodiscard]] std::string where(int index) const {
     return text_of(t_, t_.conditions[static_cast<std::size_t>(index)]);
   }
@@ -107,8 +114,9 @@ std::string signature_of(const request_type& type) {
     const field& f = t.fields[i];
     if (!f.is_tensor()) continue;
     std::string& side = f.role == access::read && f.otherwise == access::read ? used : written;
-    side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", t.details[i].name,
-                        text_of(t, t.details[i].has_shape, t.details[i].shape.extents),
+    const field_details& d = t.details[i];
+    side += fmt::format("{}{}{}{}", side.empty() ? "" : ", ", d.name,
+                        d.has_shape ? text_of(t, true, d.shape.extents) : "",
                         f.kind == field_kind::tensors ? " …" : "");
   }
   if (written.empty()) return used;

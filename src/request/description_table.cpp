@@ -234,6 +234,9 @@ bool holds(const condition& c, const void* request) noexcept {
     case condition::test::in_place:
       yes = tensor(c.field).address() == tensor(c.other).address();
       break;
+    case condition::test::not_empty:
+      yes = !value_at<std::vector<std::int64_t>>(request, c.field).empty();
+      break;
   }
   return yes != c.negated;
 }

@@ -84,6 +84,7 @@ struct type_table {
 
   std::vector<std::uint16_t> fields;
   std::vector<std::uint64_t> rows;
+  std::vector<int> unless;  ///< conditions of the table: where one holds, no row has to match
 
   [[nodiscard]] static dtype type_in(std::uint64_t row, std::size_t place) noexcept {
     return static_cast<dtype>(row >> (bits * place) & 0xff);

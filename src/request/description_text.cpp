@@ -110,6 +110,8 @@ std::string text_of(const description_table& t, const condition& c) {
       return fmt::format("{} {} the same view as {}", name(c.field), verb, name(c.other));
     case condition::test::in_place:
       return fmt::format("{} {} at the address of {}", name(c.field), verb, name(c.other));
+    case condition::test::not_empty:
+      return fmt::format("{} {} given", t.details[t.field_at(c.field)].group, verb);
   }
   return {};
 }

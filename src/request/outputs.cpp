@@ -150,7 +150,9 @@ class output_allocator {
   result<dtype> type_of(std::size_t i) {
     for (const type_table& table : t_.types) {
       const auto found = std::ranges::find(table.fields, i);
-      if (found == table.fields.end()) continue;
+      const bool counts = std::ranges::none_of(
+          table.unless, [&](int where) { return holds(condition_of(where), request_); });
+      if (found == table.fields.end() || !counts) continue;
       const auto place = static_cast<std::size_t>(found - table.fields.begin());
       bool is_known = false;
       for (const std::uint64_t row : table.rows) {

@@ -26,6 +26,9 @@ bool checker::enumerator(std::size_t i) {
 }
 
 bool checker::types(const type_table& table) {
+  for (const int where : table.unless) {
+    if (holds(condition_of(where), request_)) return true;
+  }
   std::uint64_t types = 0;
   std::uint64_t asked = 0;
   unsigned shift = 0;

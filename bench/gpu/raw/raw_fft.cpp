@@ -34,4 +34,10 @@ void fft_plan::run(void* in, void* out) {
   }
 }
 
+void fft_plan::run_inverse(void* in, void* out) {
+  check(cufftExecC2C(plan_, static_cast<cufftComplex*>(in), static_cast<cufftComplex*>(out),
+                     CUFFT_INVERSE),
+        "cufftExecC2C");
+}
+
 }  // namespace troupe::bench::raw

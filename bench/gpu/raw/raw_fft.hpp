@@ -19,10 +19,15 @@ class fft_plan {
 
   /// Forward, not scaled.
   void run(void* in, void* out);
+  /// Back, of complex numbers, not scaled.
+  void run_inverse(void* in, void* out);
 
  private:
   kind what_;
   int plan_ = 0;
 };
+
+/// y = y · by, complex f32, two numbers a thread. An even `count`.
+void multiply(stream& on, void* y, const void* by, std::int64_t count);
 
 }  // namespace troupe::bench::raw

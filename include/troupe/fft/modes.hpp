@@ -17,4 +17,11 @@ enum class normalization : std::uint8_t {
   ortho,  ///< 1 / √N: keeps the Euclidean norm, in both directions
 };
 
+/// What a transform with both a load and a store function computes in.
+enum class precision : std::uint8_t {
+  of_operands,  ///< that of `in` or `out`, whichever has no function
+  f32,
+  f64,
+};
+
 }  // namespace troupe::fft

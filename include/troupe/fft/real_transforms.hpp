@@ -1,7 +1,10 @@
 #pragma once
 
+#include <troupe/elementwise/function.hpp>
 #include <troupe/fft/modes.hpp>
 #include <troupe/request/request.hpp>
+
+#include <vector>
 
 /// Discrete Fourier transforms of real numbers. The coefficients are conjugate in pairs, so only
 /// the first n / 2 + 1 of the last dimension are stored.
@@ -11,6 +14,9 @@
 /// stride in the last dimension, and every other stride of the real view is twice that of the
 /// complex view (so rows of n real numbers have room for n + 1 or n + 2); `real_rows` makes the
 /// real view.
+///
+/// `load` and `store` are as in `c2c`; what they compute with and give is real on the real side.
+/// With functions, a transform works in place where both views have the transform's own types.
 ///
 /// \errors as `c2c`
 namespace troupe::fft {
@@ -29,6 +35,12 @@ struct TROUPE_EXPORT r2c {
   std::int64_t rank = 1;
   normalization scale = normalization::none;
 
+  elementwise::function load{};
+  std::vector<any_tensor> load_operands{};
+  elementwise::function store{};
+  std::vector<any_tensor> store_operands{};
+  fft::precision precision = precision::of_operands;
+
   static void describe(description<r2c>& d);
 };
 
@@ -39,8 +51,8 @@ struct TROUPE_EXPORT r2c {
 /// Coefficients that are their own conjugates must be real. Those with k = 0 or n / 2 in the last
 /// dimension must be conjugate in pairs; otherwise it is unspecified which of a pair is used. Reads
 /// in, writes out. `in` is preserved, which costs a copy of it on a GPU, and on the CPU if `rank`
-/// is above 1. In place both are updated, and the ends of the complex rows are then undefined.
-/// Source: cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r.
+/// is above 1; with `load` it is computed anew instead. In place both are updated, and the ends of
+/// the complex rows are then undefined. Source: cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r.
 struct TROUPE_EXPORT c2r {
   static constexpr std::string_view name = "fft.c2r";
   using reply = void;
@@ -49,6 +61,12 @@ struct TROUPE_EXPORT c2r {
   any_tensor out{};
   std::int64_t rank = 1;
   normalization scale = normalization::none;
+
+  elementwise::function load{};
+  std::vector<any_tensor> load_operands{};
+  elementwise::function store{};
+  std::vector<any_tensor> store_operands{};
+  fft::precision precision = precision::of_operands;
 
   static void describe(description<c2r>& d);
 };

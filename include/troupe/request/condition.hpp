@@ -20,6 +20,7 @@ struct condition {
     rank,       ///< a tensor has this rank
     same_view,  ///< two tensors are the same view
     in_place,   ///< two tensors have the same address
+    not_empty,  ///< a list of integers has some
   };
 
   test what = test::given;

@@ -135,9 +135,13 @@ class TROUPE_EXPORT description_builder {
   // For several fields, identified by their offsets.
   void layouts(layout how, std::span<const std::size_t> tensors);
   void types(std::span<const std::size_t> tensors, const type_rows& rows);
+  void types_unless(std::span<const condition> any_of);
   void factors(std::span<const std::size_t> scalars, std::size_t tensor);
   void real(std::span<const std::size_t> scalars);
   void rule(std::string_view text, any_rule function, rule_caller call);
+
+  /// The offset, within the group, of its first list of integers. Precondition: it has one.
+  [[nodiscard]] static std::size_t first_list(const description_table& of);
 
  private:
   description_table* table_;
@@ -254,6 +258,14 @@ class description : private detail::description_builder {
   }
   [[nodiscard]] condition is(bool R::* m) const { return on(condition::test::set, m); }
   [[nodiscard]] condition given(any_tensor R::* m) const { return on(condition::test::given, m); }
+  /// True unless a group's first list of integers is empty, as the program of a function is.
+  template <class Group>
+    requires requires(description<Group>& d) { Group::describe(d); }
+  [[nodiscard]] condition given(Group R::* m) const {
+    condition c = on(condition::test::not_empty, m);
+    c.field += small(base::first_list(description_of<Group>()));
+    return c;
+  }
   [[nodiscard]] condition has_rank(any_tensor R::* m, std::uint32_t rank) const {
     return on(condition::test::rank, m, rank);
   }
@@ -333,6 +345,11 @@ class description : private detail::description_builder {
   /// The types of these tensors must match one row. A tensor that is not given matches any row.
   description& types(std::initializer_list<any_tensor R::*> of, const type_rows& rows) {
     return base::types(offsets(of), rows), *this;
+  }
+  /// The types given last need not match where one of these conditions holds; a rule says what they
+  /// are then.
+  description& types_unless(std::initializer_list<condition> any_of) {
+    return base::types_unless(any_of), *this;
   }
   /// All of these tensors have the same type, which is one of `types`.
   description& same_type(std::initializer_list<any_tensor R::*> of,

@@ -17,7 +17,6 @@ namespace troupe::python {
 namespace ew = elementwise;
 using ew::function;
 using ew::instruction;
-using ew::opcode;
 using ew::result_value;
 using ew::value;
 

@@ -60,6 +60,10 @@ test_tensor& numbers(scene& s, dtype precision, bool complex, const scene::exten
   return s.tensor(element_type(precision, complex), extents, strides);
 }
 
+test_tensor& elements(scene& s, dtype type, const scene::extents& size, arrangement a) {
+  return s.tensor(type, size, strides_of(size, a));
+}
+
 void fill_numbers(scene& s, test_tensor& t, bool complex, const std::vector<number>& values) {
   if (!in_pairs(t, complex)) return s.fill(t, values);
   std::vector<number> elements;

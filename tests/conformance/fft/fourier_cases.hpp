@@ -33,6 +33,9 @@ inline constexpr arrangement arrangements[] = {arrangement::packed, arrangement:
 /// An operand of `size` numbers with random content.
 test_tensor& numbers(scene& s, dtype precision, bool complex, const scene::extents& size,
                      arrangement a = arrangement::packed);
+/// An operand of any elements that a function reads or writes, with random content.
+test_tensor& elements(scene& s, dtype type, const scene::extents& size,
+                      arrangement a = arrangement::packed);
 void fill_numbers(scene& s, test_tensor& t, bool complex, const std::vector<number>& values);
 /// Its numbers before the request, as rounded to the type, and after.
 [[nodiscard]] std::vector<number> numbers_before(const test_tensor& t, bool complex);

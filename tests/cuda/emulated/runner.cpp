@@ -1,10 +1,12 @@
 // Calls the executors of the CUDA backend in the thread of the test, on memory of the program: what
-// they enqueue, the emulation of their libraries does at once.
+// they enqueue, the emulation of their libraries does at once. What they have elementwise run, the
+// CPU backend does.
 
 #include "conformance/runner.hpp"
 
 #include "cuda/emulated/lane.hpp"
 
+#include <troupe/elementwise/map.hpp>
 #include <troupe/plugin/static_registration.hpp>
 
 namespace troupe::conformance {
@@ -13,6 +15,7 @@ namespace {
 const operation_table& emulated_operations() {
   static const operation_table table = [] {
     operation_table filled;
+    filled.insert(*backend_operations().find(request_type_of<elementwise::map>().id));
     plugin_operations::visit([&](auto& add) { add(filled); });
     return filled;
   }();

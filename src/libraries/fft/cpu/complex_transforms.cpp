@@ -6,7 +6,7 @@ namespace troupe::cpu {
 namespace {
 
 result<void> run_c2c(const fft::c2c& r, lane_context& lane) {
-  return transform_all(fft::transform_of(r), r.in, r.out, lane);
+  return transform_all(fft::transform_of(r), fft::request_fields::of(r), lane);
 }
 
 const plugin_operations operations([](operation_table& table) {

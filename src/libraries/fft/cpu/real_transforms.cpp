@@ -6,11 +6,11 @@ namespace troupe::cpu {
 namespace {
 
 result<void> run_r2c(const fft::r2c& r, lane_context& lane) {
-  return transform_all(fft::transform_of(r), r.in, r.out, lane);
+  return transform_all(fft::transform_of(r), fft::request_fields::of(r), lane);
 }
 
 result<void> run_c2r(const fft::c2r& r, lane_context& lane) {
-  return transform_all(fft::transform_of(r), r.in, r.out, lane);
+  return transform_all(fft::transform_of(r), fft::request_fields::of(r), lane);
 }
 
 const plugin_operations operations([](operation_table& table) {

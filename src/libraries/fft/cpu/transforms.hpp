@@ -1,13 +1,13 @@
 #pragma once
 
-#include "libraries/fft/requests/geometry.hpp"
+#include "libraries/fft/shared/functions.hpp"
 
 #include <troupe/plugin/executor.hpp>
 
 namespace troupe::cpu {
 
-/// Runs `t`, which `in` and `out` are the operands of. \errors `out_of_memory`
-[[nodiscard]] result<void> transform_all(const fft::transform& t, const any_tensor& in,
-                                         const any_tensor& out, lane_context& lane);
+/// Runs `t`, which is that of the request `r`. \errors `out_of_memory`
+[[nodiscard]] result<void> transform_all(const fft::transform& t, const fft::request_fields& r,
+                                         lane_context& lane);
 
 }  // namespace troupe::cpu

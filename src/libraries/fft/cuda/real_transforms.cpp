@@ -5,11 +5,11 @@ namespace troupe::cuda {
 namespace {
 
 result<void> run_r2c(const fft::r2c& r, lane& where) {
-  return transform_all(fft::transform_of(r), r.in, r.out, where);
+  return transform_all(fft::transform_of(r), fft::request_fields::of(r), where);
 }
 
 result<void> run_c2r(const fft::c2r& r, lane& where) {
-  return transform_all(fft::transform_of(r), r.in, r.out, where);
+  return transform_all(fft::transform_of(r), fft::request_fields::of(r), where);
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -1,6 +1,8 @@
 #include "libraries/fft/cuda/transforms.hpp"
 
+#include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "backend/operation_of.hpp"
 #include "libraries/fft/cuda/advanced_layout.hpp"
 #include "libraries/fft/cuda/cufft.hpp"
 #include "libraries/fft/cuda/scale.hpp"
@@ -9,9 +11,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace troupe::cuda {
 namespace {
+
+// What runs functions. Set once, while the plugin is loaded.
+operation_of<elementwise::map> run_map;
+const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 
 /// cuFFT loads real numbers two at a time, as it does complex ones. Source: cuFFT documentation,
 /// cufftExecR2C.
@@ -36,25 +44,42 @@ result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, cudaStre
 struct preparation {
   bool copy_in = false;
   bool copy_out = false;
+  bool in_target = false;  ///< what load gives is transformed where the results are to be
+  any_tensor in;           ///< the operands, or the shape of what functions make of them
+  any_tensor out;
   fft::transform what;
   advanced_layout layout;
 
-  preparation(const fft::transform& t, const any_tensor& in, const any_tensor& out) noexcept {
+  preparation(const fft::transform& t, const fft::request_fields& r) noexcept
+      : in(r.loads() ? numbers(t, r.in, t.in_is_complex()) : r.in),
+        out(r.stores() ? numbers(t, r.out, t.out_is_complex()) : r.out) {
+    const bool other_type = r.out.type() != out.type();
+    if (r.stores() && !other_type) out = r.out;
+    in_target = r.loads() && t.kind == fft::kind::c2c;
+    if (in_target) in = out;
+    const fft::transform wanted = fft::lay_out(t, in, out);
+    const bool apart_c2r = t.kind == fft::kind::c2r && !fft::in_place(r.in, r.out);
     // A c2r overwrites its input. Source: cuFFT documentation, "Fourier Transform Types".
-    const bool loses_input = t.kind == fft::kind::c2r && !fft::in_place(in, out);
-    copy_in = loses_input || !aligned(t, in) || !input_fits(t);
-    copy_out = (loses_input && writes_behind_rows(t)) || !aligned(t, out) || !output_fits(t);
+    const bool loses_input = apart_c2r && !r.loads();
+    const bool must_in = loses_input || (r.loads() && !in_target);
+    const bool must_out = other_type || (apart_c2r && writes_behind_rows(wanted));
+    copy_in = must_in || !aligned(t, in) || !input_fits(wanted);
+    copy_out = must_out || !aligned(t, out) || !output_fits(wanted);
+    if (in_target) copy_in = copy_out = copy_in || copy_out;
     // A few calls that copy nothing are the best; then one copy. Where each operand is well laid
     // out but not as the other is, both are copied: that always fits.
-    const bool may_stay = !loses_input && aligned(t, in) && aligned(t, out);
-    if (may_stay && lay_out(t, in, out, false, false)) return;
-    if (lay_out(t, in, out, copy_in, copy_out)) return;
-    (void)lay_out(t, in, out, true, true);
+    const bool may_stay = !must_in && !must_out && aligned(t, in) && aligned(t, out);
+    if (may_stay && lay_out(t, false, false)) return;
+    if (lay_out(t, copy_in, copy_out)) return;
+    (void)lay_out(t, true, true);
   }
 
  private:
-  bool lay_out(const fft::transform& t, const any_tensor& in, const any_tensor& out, bool move_in,
-               bool move_out) noexcept {
+  static any_tensor numbers(const fft::transform& t, const any_tensor& view,
+                            bool complex) noexcept {
+    return fft::packed_numbers(fft::number_type(t.precision, complex), view, nullptr);
+  }
+  bool lay_out(const fft::transform& t, bool move_in, bool move_out) noexcept {
     const fft::transform moved = fft::lay_out(t, move_in ? packed_like(in, nullptr) : in,
                                               move_out ? packed_like(out, nullptr) : out);
     const auto fitting = advanced_layout_of(moved);
@@ -92,38 +117,57 @@ result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* i
   }
 }
 
+/// Scales the sums, has store compute of them, and moves them to `out`.
+result<void> enqueue_finish(const fft::transform& t, const fft::request_fields& r,
+                            const any_tensor& target, bool copies, lane& where) {
+  std::optional<elementwise::function> scaled;
+  if (t.factor != 1) {
+    if (r.stores()) scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
+    if (!scaled) {
+      if (auto done = enqueue_scale(target, t.factor, where.stream()); !done) return done;
+    }
+  }
+  if (r.stores()) {
+    elementwise::map last = fft::store_map(r, target);
+    if (scaled) last.what = *std::move(scaled);
+    return run_map(last, where);
+  }
+  return copies ? enqueue_copy(target, r.out, where.stream()) : result<void>();
+}
+
 }  // namespace
 
-result<void> transform_all(const fft::transform& t, const any_tensor& in, const any_tensor& out,
-                           lane& where) {
+result<void> transform_all(const fft::transform& t, const fft::request_fields& r, lane& where) {
   if (t.empty) return {};
-  const preparation as(t, in, out);
+  const preparation as(t, r);
   auto plan = plan_for(where, as.what, as.layout);
   if (!plan) return std::move(plan).error();
 
+  // One piece for all: functions run as maps, which ask for no workspace of their own.
   pieces all;
   const std::size_t work_at = all.add(static_cast<std::int64_t>((*plan)->work_bytes()));
-  const std::size_t in_at = all.add(as.copy_in ? bytes_of(in) : 0);
-  const std::size_t out_at = all.add(as.copy_out ? bytes_of(out) : 0);
+  const std::size_t out_at = all.add(as.copy_out ? bytes_of(as.out) : 0);
+  const bool own_in = as.copy_in && !as.in_target;
+  const std::size_t in_at = all.add(own_in ? bytes_of(as.in) : 0);
   std::byte* room = nullptr;
   if (all.bytes() > 0) {
     auto memory = where.workspace(all.bytes());
     if (!memory) return std::move(memory).error();
     room = memory->data();
   }
-  const any_tensor source = as.copy_in ? packed_like(in, room + in_at) : in;
-  const any_tensor target = as.copy_out ? packed_like(out, room + out_at) : out;
-  if (as.copy_in) {
-    if (auto done = enqueue_copy(in, source, where.stream()); !done) return done;
+  const any_tensor target = as.copy_out ? packed_like(as.out, room + out_at) : r.out;
+  const any_tensor source = as.in_target ? target
+                            : own_in     ? packed_like(as.in, room + in_at)
+                                         : r.in;
+  if (r.loads()) {
+    if (auto done = run_map(fft::load_map(r, source), where); !done) return done;
+  } else if (own_in) {
+    if (auto done = enqueue_copy(r.in, source, where.stream()); !done) return done;
   }
   if (auto done = run_all(**plan, as, source.address(), target.address(), room + work_at); !done) {
     return done;
   }
-  if (t.factor != 1) {
-    if (auto done = enqueue_scale(target, t.factor, where.stream()); !done) return done;
-  }
-  if (!as.copy_out) return {};
-  return enqueue_copy(target, out, where.stream());
+  return enqueue_finish(t, r, target, as.copy_out, where);
 }
 
 }  // namespace troupe::cuda

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "backend/cuda/context/lane.hpp"
-#include "libraries/fft/requests/geometry.hpp"
+#include "libraries/fft/shared/functions.hpp"
 
 namespace troupe::cuda {
 
-/// Enqueues `t`, which `in` and `out` are the operands of.
-[[nodiscard]] result<void> transform_all(const fft::transform& t, const any_tensor& in,
-                                         const any_tensor& out, lane& where);
+/// Enqueues `t`, which is that of the request `r`.
+[[nodiscard]] result<void> transform_all(const fft::transform& t, const fft::request_fields& r,
+                                         lane& where);
 
 }  // namespace troupe::cuda

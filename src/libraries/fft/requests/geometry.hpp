@@ -24,6 +24,15 @@ enum class kind : std::uint8_t { c2c, r2c, c2r };
   if (type == dtype::c128) return dtype::f64;
   return type;
 }
+/// The type of one number that a transform of f32 or f64 reads or writes.
+[[nodiscard]] constexpr dtype number_type(dtype precision, bool complex) noexcept {
+  if (!complex) return precision;
+  return precision == dtype::f64 ? dtype::c128 : dtype::c64;
+}
+/// True where a request has this function.
+[[nodiscard]] inline bool given(const elementwise::function& f) noexcept {
+  return f != elementwise::function{};
+}
 /// Complex numbers of which each is two elements.
 [[nodiscard]] inline bool in_pairs(const any_tensor& t, bool complex) noexcept {
   return complex && is_half(t.type());
@@ -131,10 +140,24 @@ inline void merge_neighbours(transform& t) noexcept {
   return like;
 }
 
+/// The real type that a valid request computes in.
+template <class Request>
+[[nodiscard]] dtype precision_of(const Request& r) noexcept {
+  if (!given(r.load)) return real_of(r.in.type());
+  if (!given(r.store)) return real_of(r.out.type());
+  return r.precision == precision::f64 ? dtype::f64 : dtype::f32;
+}
+
+/// Numbers side by side, row-major, as many as `like` has elements.
+[[nodiscard]] inline any_tensor packed_numbers(dtype type, const any_tensor& like,
+                                               std::byte* at) noexcept {
+  return any_tensor::unowned(at, type, shape(like.extents()));
+}
+
 template <class Request>
 [[nodiscard]] transform transform_of(const Request& r) noexcept {
   transform t;
-  t.precision = real_of(r.in.type());
+  t.precision = precision_of(r);
   t.rank = static_cast<int>(r.rank);
   if constexpr (requires { r.direction; }) {
     t.direction = r.direction;
@@ -142,7 +165,13 @@ template <class Request>
     t.kind = std::is_same_v<Request, r2c> ? kind::r2c : kind::c2r;
     t.direction = t.kind == kind::r2c ? direction::forward : direction::inverse;
   }
-  t = lay_out(t, r.in, r.out);
+  // What a function reads or writes lies elsewhere while it is transformed.
+  const auto transformed = [&](const elementwise::function& f, const any_tensor& view,
+                               bool complex) {
+    return given(f) ? packed_numbers(number_type(t.precision, complex), view, nullptr) : view;
+  };
+  t = lay_out(t, transformed(r.load, r.in, t.in_is_complex()),
+              transformed(r.store, r.out, t.out_is_complex()));
   double numbers = 1;
   for (int d = 0; d < t.rank; ++d)
     numbers *= static_cast<double>(t.axes[static_cast<std::size_t>(d)].n);

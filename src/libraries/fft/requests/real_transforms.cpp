@@ -18,22 +18,29 @@ void r2c::describe(description<r2c>& d) {
           "cuFFT cufftXtExec, FFTW plan_guru64_dft_r2c");
   d.reads("in", &r2c::in, {batch, n}, "real numbers");
   d.updates("out", &r2c::out, {batch, n / 2 + 1}, "the first coefficients; in halves as pairs")
+      .shape_where(d.given(&r2c::store), {batch, n / 2 + 1})
       .shape_where(d.is(&r2c::out, {dtype::f16, dtype::bf16}), {batch, n / 2 + 1, pair})
       .updated_where(d.in_place(&r2c::in, &r2c::out))
       .may_share(&r2c::in);
   d.value("rank", &r2c::rank, "how many dimensions are transformed").range(1, 3);
   d.value("scale", &r2c::scale, "what the sums are multiplied by");
+  describe_functions(d);
   d.types({&r2c::in, &r2c::out}, {{dtype::f32, dtype::c64},
                                   {dtype::f64, dtype::c128},
                                   {dtype::f16, dtype::f16},
-                                  {dtype::bf16, dtype::bf16}});
-  d.rule(pairs_rule,
-         [](argument_checks& check, const r2c& r) { pairs_fit(check, {{"out", r.out}}); });
+                                  {dtype::bf16, dtype::bf16}})
+      .types_unless({d.given(&r2c::load), d.given(&r2c::store)});
+  d.rule(functions_rule,
+         [](argument_checks& check, const r2c& r) { functions_fit(check, r, false, true); });
+  d.rule(pairs_rule, [](argument_checks& check, const r2c& r) {
+    pairs_fit(check, {{"out", r.out}, true, r.store});
+  });
   d.rule(lengths_rule, [](argument_checks& check, const r2c& r) {
-    lengths_fit(check, {{"in", r.in}, false}, r.rank);
+    lengths_fit(check, {{"in", r.in}, false, r.load}, r.rank);
   });
   d.rule(in_place_rule, [](argument_checks& check, const r2c& r) {
-    apart_or_in_place(check, {{"in", r.in}, false}, {{"out", r.out}});
+    apart_or_in_place(check, {{"in", r.in}, false, r.load}, {{"out", r.out}, true, r.store},
+                      precision_of(r));
   });
 }
 
@@ -46,6 +53,7 @@ void c2r::describe(description<c2r>& d) {
           "cuFFT cufftXtExec, FFTW plan_guru64_dft_c2r");
   // In place the ends of in's rows, where out has no numbers, do not stay as they are.
   d.reads("in", &c2r::in, {batch, n / 2 + 1}, "the first coefficients; in halves as pairs")
+      .shape_where(d.given(&c2r::load), {batch, n / 2 + 1})
       .shape_where(d.is(&c2r::in, {dtype::f16, dtype::bf16}), {batch, n / 2 + 1, pair})
       .updated_where(in_place);
   d.updates("out", &c2r::out, {batch, n}, "real numbers")
@@ -53,17 +61,23 @@ void c2r::describe(description<c2r>& d) {
       .may_share(&c2r::in);
   d.value("rank", &c2r::rank, "how many dimensions are transformed").range(1, 3);
   d.value("scale", &c2r::scale, "what the sums are multiplied by");
+  describe_functions(d);
   d.types({&c2r::in, &c2r::out}, {{dtype::c64, dtype::f32},
                                   {dtype::c128, dtype::f64},
                                   {dtype::f16, dtype::f16},
-                                  {dtype::bf16, dtype::bf16}});
-  d.rule(pairs_rule,
-         [](argument_checks& check, const c2r& r) { pairs_fit(check, {{"in", r.in}}); });
+                                  {dtype::bf16, dtype::bf16}})
+      .types_unless({d.given(&c2r::load), d.given(&c2r::store)});
+  d.rule(functions_rule,
+         [](argument_checks& check, const c2r& r) { functions_fit(check, r, true, false); });
+  d.rule(pairs_rule, [](argument_checks& check, const c2r& r) {
+    pairs_fit(check, {{"in", r.in}, true, r.load});
+  });
   d.rule(lengths_rule, [](argument_checks& check, const c2r& r) {
-    lengths_fit(check, {{"out", r.out}, false}, r.rank);
+    lengths_fit(check, {{"out", r.out}, false, r.store}, r.rank);
   });
   d.rule(in_place_rule, [](argument_checks& check, const c2r& r) {
-    apart_or_in_place(check, {{"in", r.in}}, {{"out", r.out}, false});
+    apart_or_in_place(check, {{"in", r.in}, true, r.load}, {{"out", r.out}, false, r.store},
+                      precision_of(r));
   });
 }
 
@@ -72,7 +86,7 @@ result<any_tensor> real_rows(const any_tensor& complex, std::int64_t n) {
   const int rank = number_rank(complex, true);
   argument_checks check;
   check.tensor(what).type(what, {dtype::c64, dtype::c128, dtype::f16, dtype::bf16});
-  pairs_fit(check, {what});
+  pairs_fit(check, {what, true, elementwise::function{}});
   check.rule(rank >= 1 && n >= 1 && complex.extent(rank - 1) == n / 2 + 1, errc::shape_mismatch,
              [&] {
                return "complex is " + complex.to_string() + ", rows of " + std::to_string(n) +

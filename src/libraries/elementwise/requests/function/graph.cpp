@@ -100,9 +100,7 @@ value graph::apply(opcode op, std::span<const value> operands) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       numbers[i] = operands[i].number_;
     if (const auto known = fold(op, std::span(numbers).first(operands.size()))) {
-      value constant(0);
-      constant.number_ = *known;
-      return constant;
+      return constant(*known);
     }
   }
   graph& g = current();
@@ -129,9 +127,7 @@ std::vector<value> graph::replay(const function& f, std::span<const result_value
       else
         values.push_back(from.imaginary ? *from.imaginary : complex(from.real).imaginary);
     } else if (one.op == opcode::constant) {
-      value constant(0);
-      constant.number_ = f.constants()[one.a];
-      values.push_back(constant);
+      values.push_back(constant(f.constants()[one.a]));
     } else if (one.op == opcode::cast) {
       values.push_back(cast(values[one.a], static_cast<dtype>(one.b)));
     } else if (traits.family == opcode_family::source) {

@@ -25,6 +25,11 @@ class graph {
   [[nodiscard]] static graph& current();
   [[noreturn]] static void refuse(std::string message);
   [[nodiscard]] static bool is_constant(const value& v) noexcept { return v.graph_ == 0; }
+  [[nodiscard]] static value constant(const scalar& number) {
+    value made(0);
+    made.number_ = number;
+    return made;
+  }
   [[nodiscard]] static const scalar& number_of(const value& v) noexcept { return v.number_; }
 
   /// Carries out what has only constants as operands, where `fold` can.
