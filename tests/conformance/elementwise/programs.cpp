@@ -13,7 +13,6 @@ namespace troupe::conformance::elementwise_reference {
 namespace {
 
 using elementwise::function;
-using elementwise::opcode;
 
 /// The space of a request, from its tensors' extents.
 std::vector<std::int64_t> broadcast(const std::vector<test_tensor*>& inputs,

@@ -34,8 +34,9 @@ class random_case {
     const auto outputs = static_cast<int>(1 + below(2));
     what_ = testing_requests::random_function(
         random, {.inputs = inputs_, .outputs = outputs, .rows = rows});
-    for (int k = 0; k < outputs; ++k)
-      outputs_.push_back(types[below(real_types)]);
+    outputs_.resize(static_cast<std::size_t>(outputs));
+    for (dtype& one : outputs_)
+      one = types[below(real_types)];
     if (rows) axes_ = below(4) == 0 ? extents{0, 1} : extents{below(2) == 0 ? 0 : -1};
   }
 
@@ -44,6 +45,7 @@ class random_case {
     scene s;
     std::vector<test_tensor*> in;
     std::vector<test_tensor*> out;
+    in.reserve(inputs_.size());
     for (std::size_t k = 0; k < inputs_.size(); ++k)
       in.push_back(&tensor(s, inputs_[k], shape_of(k), how));
     std::uint32_t repeated = 0;

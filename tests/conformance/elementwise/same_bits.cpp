@@ -125,8 +125,10 @@ TEST_F(ElementwiseBits, OfRandomProgramsInEveryLayout) {
     }
     const std::vector<operand> out(1 + below(2), operand{types[below(std::size(types))], extents});
     const auto outputs = static_cast<int>(out.size());
-    compare(testing_requests::random_function(random_, {.inputs = in_types, .outputs = outputs}),
-            in, out, {}, false);
+    const bool rows = below(4) == 0;
+    const auto f = testing_requests::random_function(
+        random_, {.inputs = in_types, .outputs = outputs, .rows = rows});
+    compare(f, in, out, rows ? std::vector<std::int64_t>{-1} : std::vector<std::int64_t>{}, rows);
   }
   std::cout << round << " programs\n";
   RecordProperty("programs", round);
