@@ -66,8 +66,8 @@ enum class opcode : std::uint8_t {
   power,
   atan2,
   hypot,
-  copysign,
-  minimum,  ///< NaN if either is; −0 < +0
+  copysign,  ///< the sign of a NaN is not specified
+  minimum,   ///< NaN if either is; −0 < +0
   maximum,
   fmin,  ///< the other one if either is NaN
   fmax,

@@ -50,7 +50,7 @@ void make_key(key_words& key, const R& r) {
 /// A request that a lane has run before.
 struct known_request {
   kernel_plan plan;
-  std::shared_ptr<compiled_kernel> kernel;
+  std::shared_ptr<compiled_kernel> kernel;           ///< null where only the interpreter is wanted
   std::unique_ptr<interpreter_program> interpreted;  ///< null where it is too large
   std::vector<std::pair<std::uint16_t, elementwise::number>> constants;  ///< as the plan has them
   std::size_t passes = 0;
@@ -103,6 +103,9 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where) {
   for (const auto& one : bound->program.code) {
     if (one.op == elementwise::opcode::constant) made.constants.emplace_back(one.a, one.type);
   }
+  made.interpreted = std::make_unique<interpreter_program>();
+  if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
+  if (made.interpreted && policy() == kernel_policy::interpreted) return made;
   auto job = std::make_shared<source_job>(r.inputs, r.outputs, *bound, over, made.plan);
   job->request.inputs = job->inputs;
   job->request.outputs = job->outputs;
@@ -110,8 +113,6 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where) {
                              [job] { return source_of(job->request, job->over, job->plan); });
   if (!kernel) return std::move(kernel).error();
   made.kernel = *std::move(kernel);
-  made.interpreted = std::make_unique<interpreter_program>();
-  if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
   return made;
 }
 
@@ -171,17 +172,18 @@ result<void> run(const R& r, lane& where) {
     parameters.partials = reinterpret_cast<char*>(room->data());
     parameters.cells = reinterpret_cast<long*>(room->data() + known.plan.partial_bytes);
   }
-  using enum compiled_kernel::state;
-  const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
-  if (must_compile) known.kernel->wait();
-  const auto now = known.kernel->now.load(std::memory_order_acquire);
-  if (now == ready && (must_compile || policy() != kernel_policy::interpreted)) {
-    return launch_compiled(d, known, where, parameters);
-  }
-  if (!known.interpreted) {
-    return error{
-        .code = errc::library_error,
-        .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
+  if (known.kernel) {
+    using enum compiled_kernel::state;
+    const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
+    if (must_compile) known.kernel->wait();
+    if (known.kernel->now.load(std::memory_order_acquire) == ready) {
+      return launch_compiled(d, known, where, parameters);
+    }
+    if (!known.interpreted) {
+      return error{
+          .code = errc::library_error,
+          .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
+    }
   }
   return enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
 }
