@@ -37,6 +37,11 @@ function random_function(std::mt19937_64& random, const function_use& use) {
       if (below(8) == 0) return static_cast<std::int64_t>(below(9)) - 4;
       return one_of(reals);
     };
+    const auto allowed = [&](opcode op) {
+      if (use.divides) return op;
+      if (op == opcode::divide) return opcode::multiply;
+      return op == opcode::sqrt ? opcode::absolute : op;
+    };
     // Not copysign: a NaN has no specified sign, and processors differ.
     constexpr opcode of_two[] = {
         opcode::add,     opcode::subtract, opcode::multiply,   opcode::divide,   opcode::quotient,
@@ -61,7 +66,7 @@ function random_function(std::mt19937_64& random, const function_use& use) {
       switch (below(8)) {
         case 0:
         case 1:
-          reals.push_back(elementwise::apply(of_one[below(std::size(of_one))], any()));
+          reals.push_back(elementwise::apply(allowed(of_one[below(std::size(of_one))]), any()));
           break;
         case 2:
           reals.push_back(elementwise::cast(any(), casts[below(std::size(casts))]));
@@ -79,7 +84,8 @@ function random_function(std::mt19937_64& random, const function_use& use) {
           reals.push_back(elementwise::fma(any(), any(), any()));
           break;
         default:
-          reals.push_back(elementwise::apply(of_two[below(std::size(of_two))], any(), any()));
+          reals.push_back(
+              elementwise::apply(allowed(of_two[below(std::size(of_two))]), any(), any()));
           break;
       }
     }

@@ -13,6 +13,8 @@ struct function_use {
   int outputs = 1;
   bool rows = false;      ///< it has row operations
   bool positions = true;  ///< it may use the indices and the position of elements
+  bool divides =
+      true;  ///< it may divide and take roots, which a GPU does to 22 bits for f16 and less
 };
 
 /// A program of operations that are rounded exactly, valid for inputs of these types. A complex

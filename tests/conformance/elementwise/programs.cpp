@@ -183,11 +183,14 @@ bool check(scene& s, const function& f, const std::vector<test_tensor*>& inputs,
   return true;
 }
 
+bool on_gpu() {
+  const char* const backend = std::getenv("TROUPE_BACKEND");
+  return backend != nullptr && std::string_view(backend) == "cuda";
+}
+
 int random_programs() {
   if (const char* const given = std::getenv("TROUPE_RANDOM_PROGRAMS")) return std::atoi(given);
-  // On a GPU each program is compiled, too.
-  const char* const backend = std::getenv("TROUPE_BACKEND");
-  if (backend != nullptr && std::string_view(backend) == "cuda") return 600;
+  if (on_gpu()) return 600;  // each is compiled, too
   return test::under_sanitizers ? 1000 : 10'000;
 }
 

@@ -28,6 +28,8 @@ bool check(scene& s, const elementwise::function& f, const std::vector<test_tens
            const std::vector<test_tensor*>& outputs, double ulps,
            const std::vector<std::int64_t>& axes = {}, bool as_rows = false);
 
+/// True if the backend under test is CUDA.
+[[nodiscard]] bool on_gpu();
 /// How many random programs are tried: what TROUPE_RANDOM_PROGRAMS says, or 10 000; fewer where
 /// each takes long.
 [[nodiscard]] int random_programs();

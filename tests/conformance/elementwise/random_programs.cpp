@@ -33,7 +33,7 @@ class random_case {
     }
     const auto outputs = static_cast<int>(1 + below(2));
     what_ = testing_requests::random_function(
-        random, {.inputs = inputs_, .outputs = outputs, .rows = rows});
+        random, {.inputs = inputs_, .outputs = outputs, .rows = rows, .divides = !on_gpu()});
     outputs_.resize(static_cast<std::size_t>(outputs));
     for (dtype& one : outputs_)
       one = types[below(real_types)];

@@ -33,8 +33,7 @@ device device_that(troupe::system& s, std::int32_t ordinal, const char* kernels)
 class ElementwiseBits : public testing::Test {
  protected:
   void SetUp() override {
-    const char* const backend = std::getenv("TROUPE_BACKEND");
-    if (backend == nullptr || std::string(backend) != "cuda") GTEST_SKIP() << "only of a GPU";
+    if (!elementwise_reference::on_gpu()) GTEST_SKIP() << "only of a GPU";
     interpreted_.emplace(device_that(system_, 0, "interpreted"));
     compiled_.emplace(device_that(system_, 1, "compiled"));
   }

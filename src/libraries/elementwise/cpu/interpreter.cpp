@@ -236,7 +236,6 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
     for (std::size_t k = 0; k < used.size(); ++k)
       *to[k] = &cell_places_[used[k]];
     s.y = cells_[n].bytes.data();
-    s.place = &cell_places_[n];
     made.uniform.push_back(s);
   }
 }
@@ -300,7 +299,7 @@ void interpreter::execute(const step& s, std::int64_t first, std::size_t n) {
   std::byte* const y = to != nullptr ? to : s.y;
   const auto at = [](const std::byte* const* place) { return place != nullptr ? *place : nullptr; };
   s.compute(y, at(s.a), at(s.b), at(s.c), n);
-  *s.place = y;
+  if (s.place != nullptr) *s.place = y;
 }
 
 void interpreter::move(const step& s, std::int64_t first, std::size_t n) {
@@ -316,14 +315,12 @@ void interpreter::move(const step& s, std::int64_t first, std::size_t n) {
                     });
   }
   const bool loads = s.load != nullptr;
-  if (const std::byte* const there = in_memory(s.operand, first, n)) {
-    if (!loads && *s.a == there) return;
-    if (loads) {
-      *s.place = there;
-      return;
-    }
+  const std::byte* const there = in_memory(s.operand, first, n);
+  if (!loads && there != nullptr && *s.a == there) return;
+  if (loads && s.place != nullptr) {
+    *s.place = there != nullptr ? there : s.y;
+    if (there != nullptr) return;
   }
-  if (loads) *s.place = s.y;
   const dtype type = tensor(s.operand).type();
   const std::int64_t bytes = size_of(type);
   const std::int64_t parts = is_complex(type) ? 2 : 1;

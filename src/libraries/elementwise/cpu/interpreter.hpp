@@ -43,7 +43,7 @@ class interpreter {
     store_kernel store = nullptr;
     std::size_t operand = 0;  ///< of what moves to or from memory, and of indices
     std::byte* y = nullptr;   ///< where the value is, unless it is in memory
-    // Where values are at present.
+    // Where values are at present; null for one that is the same for a row: it stays in its cell.
     const std::byte** place = nullptr;
     const std::byte* const* a = nullptr;
     const std::byte* const* b = nullptr;
