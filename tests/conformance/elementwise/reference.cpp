@@ -129,7 +129,7 @@ std::int64_t of_integers(opcode op, std::int64_t a, std::int64_t b, std::int64_t
       return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
     case opcode::remainder:
       if (b == 0 || b == -1) return 0;
-      return (a % b + b) % b;
+      return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
     case opcode::minimum:
     case opcode::fmin:
       return std::min(a, b);
