@@ -8,6 +8,8 @@
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/rows.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -85,10 +85,10 @@ class TROUPE_EXPORT function {
     }
   }
 
-  /// What it gives for other values than its own inputs, while another function is built: functions
-  /// are made of functions. An input that has no imaginary part here, and is no input there either,
-  /// must not be used as a complex number. Throws `failure` (`errc::invalid_argument`) if it is,
-  /// and for another number of inputs.
+  /// The outputs for other values than its own inputs, as part of the function that is being
+  /// built: functions are made of functions. Where it uses an input as a complex number, the value
+  /// given for that input must have an imaginary part, or be an input itself. Throws `failure`
+  /// (`errc::invalid_argument`) otherwise, and for another number of inputs.
   [[nodiscard]] std::vector<result_value> operator()(std::span<const result_value> inputs) const;
   [[nodiscard]] std::vector<result_value> operator()(
       std::initializer_list<result_value> inputs) const {

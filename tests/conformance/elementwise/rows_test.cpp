@@ -63,6 +63,18 @@ TEST(ElementwiseRows, ReduceAlongAnyAxes) {
   }
 }
 
+TEST(ElementwiseRows, UseWhatIsTheSameForARowByElementsAndByRows) {
+  const auto f =
+      function::of(2, [](auto x) { return results{x[0] + x[1], row_max(x[1]), x[1] * 2}; });
+  for (const dtype type : {dtype::f32, dtype::f64, dtype::i64}) {
+    scene s;
+    auto& x = s.tensor(type, {5, 33}, {33, 1});
+    auto& repeated = s.tensor(type, {5, 1}, {1, 1});
+    const auto one = [&] { return &s.tensor(type, {5, 1}, {1, 1}); };
+    check(s, f, {&x, &repeated}, {&s.tensor(type, {5, 33}, {33, 1}), one(), one()}, 0, {1});
+  }
+}
+
 function softmax() {
   return function::of(1, [](auto x) {
     const value e = exp(x[0] - row_max(x[0]));
