@@ -64,14 +64,18 @@ TEST(ElementwiseRows, ReduceAlongAnyAxes) {
 }
 
 TEST(ElementwiseRows, UseWhatIsTheSameForARowByElementsAndByRows) {
-  const auto f =
-      function::of(2, [](auto x) { return results{x[0] + x[1], row_max(x[1]), x[1] * 2}; });
+  const auto f = function::of(2, [](auto x) {
+    return results{elementwise::position() * x[1], row_max(x[1]), x[0] + x[1]};
+  });
   for (const dtype type : {dtype::f32, dtype::f64, dtype::i64}) {
-    scene s;
-    auto& x = s.tensor(type, {5, 33}, {33, 1});
-    auto& repeated = s.tensor(type, {5, 1}, {1, 1});
-    const auto one = [&] { return &s.tensor(type, {5, 1}, {1, 1}); };
-    check(s, f, {&x, &repeated}, {&s.tensor(type, {5, 33}, {33, 1}), one(), one()}, 0, {1});
+    for (const std::int64_t n : {std::int64_t{1}, std::int64_t{5}}) {  // a row of one element too
+      scene s;
+      auto& x = s.tensor(type, {n, 33}, {33, 1});
+      auto& repeated = s.tensor(type, {1, 33}, {33, 1});
+      const auto one = [&] { return &s.tensor(type, {1, 33}, {33, 1}); };
+      check(s, f, {&x, &repeated},
+            {&s.tensor(type, {n, 33}, {33, 1}), one(), &s.tensor(type, {n, 33}, {33, 1})}, 0, {0});
+    }
   }
 }
 
