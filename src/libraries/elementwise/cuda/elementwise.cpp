@@ -1,9 +1,10 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/elementwise/cuda/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/compilation.hpp"
+#include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
-#include "libraries/elementwise/cuda/source.hpp"
 
 #include <fmt/format.h>
 
@@ -65,6 +66,10 @@ struct lane_state {
   key_words key;  // of the request at hand
 };
 constexpr char attachment_key = 0;
+
+bool waits_for_kernels() noexcept {
+  return policy() == kernel_policy::compiled || policy() == kernel_policy::callbacks;
+}
 
 /// What a kernel is written from, for a thread that does it later. Tensors are there for their
 /// types.
@@ -174,7 +179,7 @@ result<void> run(const R& r, lane& where) {
   }
   if (known.kernel) {
     using enum compiled_kernel::state;
-    const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
+    const bool must_compile = waits_for_kernels() || !known.interpreted;
     if (must_compile) known.kernel->wait();
     if (known.kernel->now.load(std::memory_order_acquire) == ready) {
       return launch_compiled(d, known, where, parameters);
