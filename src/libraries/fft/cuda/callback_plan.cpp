@@ -1,5 +1,6 @@
 #include "libraries/fft/cuda/callback_plan.hpp"
 
+#include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 #include "libraries/elementwise/cuda/kernel_plan.hpp"
@@ -25,7 +26,7 @@ struct plan_order {
   fft::transform transform;
   advanced_layout layout;
   std::string architecture;
-  CUcontext context = nullptr;
+  int device = 0;
   std::shared_ptr<callback_plan> into;
 };
 
@@ -38,7 +39,7 @@ cufftXtCallbackType callback_type(bool loads, dtype precision, bool complex) noe
   return complex ? CUFFT_CB_ST_COMPLEX : CUFFT_CB_ST_REAL;
 }
 
-result<void> make_plan(const driver& d, const plan_order& order) {
+result<void> make_plan(const plan_order& order) {
   // Both at once; then they are waited for, by a thread that has nothing else to do.
   std::vector<future<jit::binary>> compiled;
   for (const auto& one : order.callbacks) {
@@ -52,7 +53,8 @@ result<void> make_plan(const driver& d, const plan_order& order) {
     const plan_order::callback& one = *order.callbacks[i];
     callbacks.push_back({one.name, std::move(made->image), one.type, one.info});
   }
-  if (auto set = check(d.cuCtxSetCurrent(order.context), "cuCtxSetCurrent"); !set) return set;
+  // Lanes use the device's primary context, and so does this thread then.
+  if (auto set = check(cudaSetDevice(order.device), "cudaSetDevice"); !set) return set;
   auto plan = cufft_plan::make(order.transform, order.layout, nullptr, callbacks);
   if (!plan) return std::move(plan).error();
   order.into->plan.emplace(*std::move(plan));
@@ -71,8 +73,7 @@ void callback_run::add_side(side& to, const callback_program& program) {
   words_.resize(to.first + to.operands + to.constants.size());
 }
 
-result<callback_run> callback_run::order(const driver& d, const fft::transform& t,
-                                         const fft::request_fields& r,
+result<callback_run> callback_run::order(const fft::transform& t, const fft::request_fields& r,
                                          const elementwise::function& store,
                                          const std::shared_ptr<caller_info>& places) {
   auto layout = callback_layout::of(t, r);
@@ -104,10 +105,10 @@ result<callback_run> callback_run::order(const driver& d, const fft::transform& 
   if (auto done = add(made.load_, r.load, true); !done) return std::move(done).error();
   if (auto done = add(made.store_, store, false); !done) return std::move(done).error();
 
-  auto target = architecture_of_context(d);
+  auto target = current_architecture();
   if (!target) return std::move(target).error();
   order->architecture = *std::move(target);
-  if (auto got = check(d.cuCtxGetCurrent(&order->context), "cuCtxGetCurrent"); !got) {
+  if (auto got = check(cudaGetDevice(&order->device), "cudaGetDevice"); !got) {
     return std::move(got).error();
   }
   long* const place = places->take();
@@ -122,8 +123,8 @@ result<callback_run> callback_run::order(const driver& d, const fft::transform& 
   order->transform = made.layout_.what;
   order->layout = made.layout_.layout;
   order->into = made.plan_;
-  run_in_background([&d, order] {
-    const result<void> outcome = make_plan(d, *order);
+  run_in_background([order] {
+    const result<void> outcome = make_plan(*order);
     if (!outcome) order->into->failure = outcome.error().to_string();
     using enum callback_plan::state;
     order->into->now.store(outcome ? ready : failed, std::memory_order_release);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "backend/cuda/driver.hpp"
 #include "libraries/elementwise/cuda/compiled/callback_source.hpp"
 #include "libraries/fft/cuda/callback_layout.hpp"
 #include "libraries/fft/cuda/caller_info.hpp"
@@ -45,7 +44,7 @@ class callback_run {
   /// Has another thread write, compile and link the callbacks, and does not wait. `store` is what a
   /// request's store is with the factor of its scale in it.
   /// \errors `unsupported` where only passes can do it; `out_of_memory` where all places are taken
-  [[nodiscard]] static result<callback_run> order(const driver& d, const fft::transform& t,
+  [[nodiscard]] static result<callback_run> order(const fft::transform& t,
                                                   const fft::request_fields& r,
                                                   const elementwise::function& store,
                                                   const std::shared_ptr<caller_info>& places);

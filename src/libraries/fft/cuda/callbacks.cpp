@@ -99,14 +99,12 @@ constexpr char attachment_key = 0;
 void order(known_request& known, lane_state& state, const fft::transform& t,
            const fft::request_fields& r, const elementwise::function& store) {
   const auto made = [&]() -> result<callback_run> {
-    auto loaded = driver::load();
-    if (!loaded) return std::move(loaded).error();
     if (!state.places) {
       auto places = caller_info::make();
       if (!places) return std::move(places).error();
       state.places = *std::move(places);
     }
-    return callback_run::order(**loaded, t, r, store, state.places);
+    return callback_run::order(t, r, store, state.places);
   };
   if (auto run = made()) {
     known.callbacks.emplace(*std::move(run));

@@ -1,5 +1,6 @@
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 
+#include "backend/cuda/context/failure.hpp"
 #include "libraries/elementwise/cuda/compiled/device_text.hpp"
 
 #include <fmt/format.h>
@@ -70,15 +71,16 @@ future<jit::binary> compile(std::string name, std::string text, std::string arch
 
 void run_in_background(std::function<void()> task) { background::instance().run(std::move(task)); }
 
-result<std::string> architecture_of_context(const driver& d) {
-  CUdevice device = 0;
+result<std::string> current_architecture() {
+  int device = 0;
   int major = 0;
   int minor = 0;
-  if (auto got = check(d.cuCtxGetDevice(&device), "cuCtxGetDevice"); !got)
+  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
     return std::move(got).error();
-  for (auto [to, what] : {std::pair(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                          std::pair(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)}) {
-    if (auto got = check(d.cuDeviceGetAttribute(to, what, device), "cuDeviceGetAttribute"); !got) {
+  for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
+                          std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
+    if (auto got = check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute");
+        !got) {
       return std::move(got).error();
     }
   }

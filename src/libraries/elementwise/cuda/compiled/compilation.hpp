@@ -1,7 +1,5 @@
 #pragma once
 
-#include "backend/cuda/driver.hpp"
-
 #include <troupe/jit/compiler.hpp>
 
 #include <cstdint>
@@ -21,7 +19,7 @@ namespace troupe::cuda {
 void run_in_background(std::function<void()> task);
 
 /// The architecture of the current context's device, "sm_90".
-[[nodiscard]] result<std::string> architecture_of_context(const driver& d);
+[[nodiscard]] result<std::string> current_architecture();
 
 /// How functions are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`;
 /// `compiled`; `callbacks`, compiled as well, and in transforms as callbacks only; or anything else

@@ -63,7 +63,7 @@ result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, key_words
   if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
     return std::move(got).error();
   }
-  auto target = architecture_of_context(d);
+  auto target = current_architecture();
   if (!target) return std::move(target).error();
   kernel_store& store = store_of(context);
   std::shared_ptr<compiled_kernel> kernel;
