@@ -109,6 +109,17 @@ TEST_F(FftCallbacks, LoadAndStore) {
   }
 }
 
+// cuFFT does these in several kernels, of which the first loads and the last stores.
+TEST_F(FftCallbacks, LoadAndStoreLongOnes) {
+  for (const auto& [size, rank] : {std::pair(scene::extents{1 << 18}, 1), {{32, 64, 128}, 3}}) {
+    const fourier_case c{.precision = dtype::f32, .size = size, .rank = rank};
+    expect(
+        {sort::c2c, c, dtype::i16, dtype::c64, windowed(), filtered(dtype::f32), packed, packed});
+    expect({sort::r2c, c, dtype::i16, dtype::f32, windowed(), power(), packed, packed});
+    expect({sort::c2r, c, dtype::c64, dtype::f32, scaled(), windowed(), packed, packed});
+  }
+}
+
 TEST_F(FftCallbacks, WorkInPlace) {
   for (const dtype precision : {dtype::f32, dtype::f64}) {
     const dtype complex = element_type(precision, true);

@@ -17,16 +17,6 @@ const plugin_operations finds_map([](operation_table& table) { run_map.find_in(t
 
 }  // namespace
 
-bool aligned(const fft::transform& t, const any_tensor& view) noexcept {
-  const auto wanted = static_cast<std::uintptr_t>(fft::number_bytes(t.precision, true));
-  return reinterpret_cast<std::uintptr_t>(view.address()) % wanted == 0;
-}
-
-any_tensor packed_like(const any_tensor& t, std::byte* at) noexcept {
-  return any_tensor::unowned(at, t.type(), shape(t.extents()));
-}
-std::int64_t bytes_of(const any_tensor& t) noexcept { return t.count() * size_of(t.type()); }
-
 result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, cudaStream_t stream) {
   elementwise::strided_loops loops(from, to);
   const unit moved = choose_unit(loops, size_of(to.type()), from.address(), to.address());

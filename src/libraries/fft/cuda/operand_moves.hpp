@@ -11,11 +11,18 @@ namespace troupe::cuda {
 
 /// cuFFT loads real numbers two at a time, as it does complex ones. Source: cuFFT documentation,
 /// cufftExecR2C.
-[[nodiscard]] bool aligned(const fft::transform& t, const any_tensor& view) noexcept;
+[[nodiscard]] inline bool aligned(const fft::transform& t, const any_tensor& view) noexcept {
+  const auto wanted = static_cast<std::uintptr_t>(fft::number_bytes(t.precision, true));
+  return reinterpret_cast<std::uintptr_t>(view.address()) % wanted == 0;
+}
 
 /// An operand's elements side by side, row-major.
-[[nodiscard]] any_tensor packed_like(const any_tensor& t, std::byte* at) noexcept;
-[[nodiscard]] std::int64_t bytes_of(const any_tensor& t) noexcept;
+[[nodiscard]] inline any_tensor packed_like(const any_tensor& t, std::byte* at) noexcept {
+  return any_tensor::unowned(at, t.type(), shape(t.extents()));
+}
+[[nodiscard]] inline std::int64_t bytes_of(const any_tensor& t) noexcept {
+  return t.count() * size_of(t.type());
+}
 
 [[nodiscard]] result<void> enqueue_copy(const any_tensor& from, const any_tensor& to,
                                         cudaStream_t stream);
