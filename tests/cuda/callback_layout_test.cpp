@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,19 @@ TEST(CallbackLayout, IsInPlaceWhereTheRequestIs) {
       layout_of(fft::r2c{.in = fft::real_rows(complex, 7).value(), .out = complex, .load = same});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->layout.in.distance, 8);
+}
+
+TEST(CallbackLayout, TakesRealMatricesInPlace) {
+  for (const auto& extents : {std::vector<std::int64_t>{4, 4}, {3, 5, 4}, {3, 1025}}) {
+    const any_tensor complex = any_tensor::unowned(reinterpret_cast<std::byte*>(4096),  // NOLINT
+                                                   dtype::c128, shape(std::span(extents)));
+    const std::int64_t rank = extents.back() > 1000 ? 1 : 2;
+    for (const std::int64_t n : {2 * (extents.back() - 1), 2 * extents.back() - 1}) {
+      const any_tensor real = fft::real_rows(complex, n).value();
+      EXPECT_TRUE(layout_of(fft::r2c{.in = real, .out = complex, .rank = rank, .store = same}));
+      EXPECT_TRUE(layout_of(fft::c2r{.in = complex, .out = real, .rank = rank, .load = same}));
+    }
+  }
 }
 
 TEST(CallbackLayout, IsRefusedInPlaceInSeveralCalls) {

@@ -131,7 +131,8 @@ TEST_F(FftCallbacks, WorkInPlace) {
       const fourier_case c{
           .precision = precision, .size = size, .rank = rank, .scale = fft::normalization::by_n};
       for (const arrangement a : {packed, gaps}) {
-        if (a == gaps && size.size() > 2) continue;
+        // Rows of a matrix would have to be a multiple of the distance of neighbours apart.
+        if (a == gaps && rank > 1) continue;
         expect({sort::c2c, c, complex, complex, filtered(precision), conjugated(), a, a, true});
       }
       expect({sort::r2c, c, precision, complex, moved(), conjugated(), packed, packed, true});
