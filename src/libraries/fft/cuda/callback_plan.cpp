@@ -13,6 +13,8 @@ namespace {
 
 using elementwise::opcode;
 
+static_assert(caller_info::most_words >= 2 * most_callback_words);
+
 /// What is given to the thread that makes a plan. Tensors are there for their types and layouts.
 struct plan_order {
   struct callback {
@@ -42,6 +44,7 @@ cufftXtCallbackType callback_type(bool loads, dtype precision, bool complex) noe
 result<void> make_plan(const plan_order& order) {
   // Both at once; then they are waited for, by a thread that has nothing else to do.
   std::vector<future<jit::binary>> compiled;
+  compiled.reserve(order.callbacks.size());
   for (const auto& one : order.callbacks) {
     compiled.push_back(compile(one->name + ".cu", callback_source(one->program, one->name),
                                order.architecture, jit::image_kind::lto_ir));

@@ -22,7 +22,7 @@ namespace troupe::cuda {
 /// the lane is overwritten in the same order.
 class caller_info {
  public:
-  static constexpr std::size_t most_words = 2 * (33 + 128);
+  static constexpr std::size_t most_words = 322;  ///< of load and store together
   static constexpr std::size_t most_places = 64;
 
   /// \errors `out_of_memory`
