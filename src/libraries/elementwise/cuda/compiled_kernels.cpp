@@ -21,6 +21,7 @@ namespace {
 /// The kernels of one context, for as long as the process lives: what is loaded stays.
 struct kernel_store {
   std::mutex mutex;
+  std::string architecture;  ///< asked once: the driver may keep who asks waiting while it loads
   std::unordered_map<key_words, std::shared_ptr<compiled_kernel>, key_hash> kernels;
 };
 
@@ -127,17 +128,22 @@ result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, key_words
   if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
     return std::move(got).error();
   }
-  auto target = architecture(d);
-  if (!target) return std::move(target).error();
   kernel_store& store = store_of(context);
   std::shared_ptr<compiled_kernel> kernel;
+  std::string target;
   {
     const std::lock_guard lock(store.mutex);
+    if (store.architecture.empty()) {
+      auto found = architecture(d);
+      if (!found) return std::move(found).error();
+      store.architecture = *std::move(found);
+    }
+    target = store.architecture;
     auto& known = store.kernels[std::move(key)];
     if (known) return known;
     kernel = known = std::make_shared<compiled_kernel>();
   }
-  background::instance().run([&d, context, kernel, target = *std::move(target),
+  background::instance().run([&d, context, kernel, target = std::move(target),
                               names = std::move(names), source = std::move(source)]() mutable {
     jit::source what{.text = source(),
                      .name = "elementwise.cu",
