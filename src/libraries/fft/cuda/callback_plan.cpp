@@ -27,7 +27,6 @@ struct plan_order {
   std::vector<std::unique_ptr<callback>> callbacks;
   fft::transform transform;
   advanced_layout layout;
-  std::string architecture;
   int device = 0;
   std::shared_ptr<callback_plan> into;
 };
@@ -42,12 +41,16 @@ cufftXtCallbackType callback_type(bool loads, dtype precision, bool complex) noe
 }
 
 result<void> make_plan(const plan_order& order) {
+  // Lanes use the device's primary context, and so does this thread from now on.
+  if (auto set = check(cudaSetDevice(order.device), "cudaSetDevice"); !set) return set;
+  const auto architecture = current_architecture();
+  if (!architecture) return architecture.error();
   // Both at once; then they are waited for, by a thread that has nothing else to do.
   std::vector<future<jit::binary>> compiled;
   compiled.reserve(order.callbacks.size());
   for (const auto& one : order.callbacks) {
     compiled.push_back(compile(one->name + ".cu", callback_source(one->program, one->name),
-                               order.architecture, jit::image_kind::lto_ir));
+                               *architecture, jit::image_kind::lto_ir));
   }
   std::vector<cufft_callback> callbacks;
   for (std::size_t i = 0; i < compiled.size(); ++i) {
@@ -56,8 +59,6 @@ result<void> make_plan(const plan_order& order) {
     const plan_order::callback& one = *order.callbacks[i];
     callbacks.push_back({one.name, std::move(made->image), one.type, one.info});
   }
-  // Lanes use the device's primary context, and so does this thread then.
-  if (auto set = check(cudaSetDevice(order.device), "cudaSetDevice"); !set) return set;
   auto plan = cufft_plan::make(order.transform, order.layout, nullptr, callbacks);
   if (!plan) return std::move(plan).error();
   order.into->plan.emplace(*std::move(plan));
@@ -108,9 +109,6 @@ result<callback_run> callback_run::order(const fft::transform& t, const fft::req
   if (auto done = add(made.load_, r.load, true); !done) return std::move(done).error();
   if (auto done = add(made.store_, store, false); !done) return std::move(done).error();
 
-  auto target = current_architecture();
-  if (!target) return std::move(target).error();
-  order->architecture = *std::move(target);
   if (auto got = check(cudaGetDevice(&order->device), "cudaGetDevice"); !got) {
     return std::move(got).error();
   }

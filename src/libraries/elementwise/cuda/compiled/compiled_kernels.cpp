@@ -14,6 +14,7 @@ namespace {
 /// The kernels of one context, for as long as the process lives: what is loaded stays.
 struct kernel_store {
   std::mutex mutex;
+  std::string architecture;  ///< asked once: the driver may keep who asks waiting while it loads
   std::unordered_map<key_words, std::shared_ptr<compiled_kernel>, key_hash> kernels;
 };
 
@@ -63,17 +64,22 @@ result<std::shared_ptr<compiled_kernel>> compiled_for(const driver& d, key_words
   if (auto got = check(d.cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
     return std::move(got).error();
   }
-  auto target = current_architecture();
-  if (!target) return std::move(target).error();
   kernel_store& store = store_of(context);
   std::shared_ptr<compiled_kernel> kernel;
+  std::string target;
   {
     const std::lock_guard lock(store.mutex);
+    if (store.architecture.empty()) {
+      auto found = current_architecture();
+      if (!found) return std::move(found).error();
+      store.architecture = *std::move(found);
+    }
+    target = store.architecture;
     auto& known = store.kernels[std::move(key)];
     if (known) return known;
     kernel = known = std::make_shared<compiled_kernel>();
   }
-  run_in_background([&d, context, kernel, target = *std::move(target), names = std::move(names),
+  run_in_background([&d, context, kernel, target = std::move(target), names = std::move(names),
                      source = std::move(source)]() mutable {
     (void)compile("elementwise.cu", source(), std::move(target), jit::image_kind::cubin)
         .then([&d, context, names = std::move(names), kernel](result<jit::binary> made) {
