@@ -1,0 +1,39 @@
+#pragma once
+
+#include "os/content_folder.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/blob_memory.hpp"
+
+#include <troupe/plugin/kept_blobs.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace troupe::worker {
+
+/// The blobs of a device as one worker has them: those that the program keeps, and a folder for the
+/// programs after it.
+class blob_keeper final : public kept_blobs {
+ public:
+  /// `pages` are the program's blob memory. Without a folder only the program keeps them.
+  explicit blob_keeper(os::mapping pages, std::optional<os::content_folder> folder = {}) noexcept
+      : pages_(std::move(pages)),
+        memory_(pages_.address(), pages_.bytes()),
+        folder_(std::move(folder)) {}
+  /// This user's folder; none where that cannot be used.
+  [[nodiscard]] static std::optional<os::content_folder> default_folder();
+
+  [[nodiscard]] std::optional<std::vector<std::byte>> find(std::span<const std::byte> key) override;
+  result<void> publish(std::span<const std::byte> key, std::span<const std::byte> content) override;
+  [[nodiscard]] std::size_t places() const noexcept override { return wire::most_blobs; }
+  [[nodiscard]] std::optional<blob> at(std::size_t place) override;
+  [[nodiscard]] std::uint32_t news() const noexcept override;
+  void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) override;
+
+ private:
+  os::mapping pages_;
+  wire::blob_memory memory_;
+  std::optional<os::content_folder> folder_;
+};
+
+}  // namespace troupe::worker
