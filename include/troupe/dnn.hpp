@@ -1,0 +1,6 @@
+#pragma once
+
+/// Layers of neural networks.
+
+#include <troupe/dnn/convolution.hpp>
+#include <troupe/dnn/modes.hpp>

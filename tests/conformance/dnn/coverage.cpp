@@ -1,0 +1,16 @@
+#include "conformance/coverage.hpp"
+
+namespace troupe::conformance {
+namespace {
+
+using enum dtype;
+
+const must_cover dnn("dnn", {
+                                {"convolution_forward", {f64, f32, f16, bf16, i8, e4m3}},
+                                {"convolution_backward_data convolution_backward_filter "
+                                 "convolution_transposed",
+                                 {f64, f32, f16, bf16}},
+                            });
+
+}  // namespace
+}  // namespace troupe::conformance
