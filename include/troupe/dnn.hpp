@@ -4,3 +4,4 @@
 
 #include <troupe/dnn/convolution.hpp>
 #include <troupe/dnn/modes.hpp>
+#include <troupe/dnn/plans.hpp>
