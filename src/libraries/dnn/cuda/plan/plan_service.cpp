@@ -1,7 +1,6 @@
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
 
 #include "backend/cuda/context/failure.hpp"
-#include "backend/cuda/driver.hpp"
 #include "libraries/dnn/cuda/plan/graph_builder.hpp"
 #include "libraries/dnn/cuda/plan/measure.hpp"
 
@@ -57,13 +56,13 @@ result<std::string> identity_of_machine() {
 class all_services {
  public:
   ~all_services() {
-    for (auto& [context, service] : services_) {
+    for (auto& [device, service] : of_device) {
       service->stop();
       (void)service.release();  // NOLINT: see above
     }
   }
   std::mutex mutex;
-  std::map<void*, std::unique_ptr<plan_service>> services_;
+  std::map<int, std::unique_ptr<plan_service>> of_device;
 };
 
 all_services& services() {
@@ -82,28 +81,25 @@ std::size_t plan_words_hash::operator()(const plan_words& words) const noexcept 
 }
 
 result<plan_service*> plan_service::of_current_context() {
-  auto loaded = driver::load();
-  if (!loaded) return std::move(loaded).error();
-  CUcontext context = nullptr;
-  if (auto got = check((*loaded)->cuCtxGetCurrent(&context), "cuCtxGetCurrent"); !got) {
+  int device = 0;
+  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
     return std::move(got).error();
-  }
-  thread_local std::pair<CUcontext, plan_service*> last;
-  if (last.first == context && last.second != nullptr) return last.second;
+  thread_local std::pair<int, plan_service*> last;
+  if (last.first == device && last.second != nullptr) return last.second;
   all_services& all = services();
   const std::lock_guard lock(all.mutex);
-  auto& service = all.services_[context];
+  auto& service = all.of_device[device];
   if (!service) {
     auto identity = identity_of_machine();
     if (!identity) return std::move(identity).error();
-    service.reset(new plan_service(context, *std::move(identity)));
+    service.reset(new plan_service(device, *std::move(identity)));
   }
-  last = {context, service.get()};
+  last = {device, service.get()};
   return service.get();
 }
 
-plan_service::plan_service(void* context, std::string identity)
-    : context_(context), identity_(std::move(identity)) {
+plan_service::plan_service(int device, std::string identity)
+    : device_(device), identity_(std::move(identity)) {
   const unsigned processors = std::thread::hardware_concurrency();
   const unsigned builders = std::clamp(processors / 4, 1U, 4U);
   for (unsigned i = 0; i < builders; ++i)
@@ -246,13 +242,8 @@ void plan_service::take_ahead(kept_blobs::blob found) {
   work_there_.notify_one();
 }
 
-void plan_service::enter_context() const noexcept {
-  if (auto loaded = driver::load())
-    (void)(*loaded)->cuCtxSetCurrent(static_cast<CUcontext>(context_));
-}
-
 void plan_service::work(const std::stop_token& stop) {
-  enter_context();
+  (void)cudaSetDevice(device_);  // the primary context, which is the worker's
   // Made with the first plan, and never destroyed, as nothing of the context is.
   std::shared_ptr<cudnn_handle> library;
   for (;;) {

@@ -111,7 +111,7 @@ class plan_service {
     std::vector<std::byte> image;  ///< of one that is loaded ahead
   };
 
-  plan_service(void* context, std::string identity);
+  plan_service(int device, std::string identity);
 
   void work(const std::stop_token& stop);
   void watch(const std::stop_token& stop, kept_blobs& blobs);
@@ -121,9 +121,8 @@ class plan_service {
                                                        std::span<const std::byte> bytes);
   void finish(const job& j, result<std::shared_ptr<compiled_plan>> outcome);
   [[nodiscard]] std::vector<std::byte> name_of(const plan_words& key) const;
-  void enter_context() const noexcept;
 
-  void* context_;
+  int device_;
   std::string identity_;  ///< of device, driver and library: the beginning of each blob's key
 
   std::mutex mutex_;
