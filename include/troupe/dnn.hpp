@@ -1,0 +1,6 @@
+#pragma once
+
+/// Operations of deep neural networks (cuDNN).
+
+#include <troupe/dnn/attention.hpp>
+#include <troupe/dnn/kv_append.hpp>

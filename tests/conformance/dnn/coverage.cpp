@@ -1,0 +1,15 @@
+#include "conformance/coverage.hpp"
+
+namespace troupe::conformance {
+namespace {
+
+using enum dtype;
+
+const must_cover dnn("dnn", {
+                                {"attention_forward", {f64, f32, f16, bf16, e4m3}},
+                                {"attention_backward", {f64, f32, f16, bf16}},
+                                {"kv_append", {f64, f32, f16, bf16, e4m3}},
+                            });
+
+}  // namespace
+}  // namespace troupe::conformance
