@@ -1,6 +1,8 @@
 #pragma once
 
-/// Operations of deep neural networks (cuDNN).
+/// Layers of neural networks.
 
 #include <troupe/dnn/attention.hpp>
+#include <troupe/dnn/convolution.hpp>
 #include <troupe/dnn/kv_append.hpp>
+#include <troupe/dnn/modes.hpp>

@@ -185,7 +185,8 @@ void attention_forward::describe(description<attention_forward>& d) {
       .shape_where(packed_k, {n.t_kv, n.h_v, n.d_v})
       .shape_where(paged, {pages_v, n.h_v, page_size, n.d_v});
   d.writes("o", &R::o, {n.b, n.h, n.s_q, n.d_v}, "result")
-      .shape_where(packed_q, {n.t_q, n.h, n.d_v});
+      .shape_where(packed_q, {n.t_q, n.h, n.d_v})
+      .ordered_as(&R::q);
   d.writes("statistics", &R::statistics, {n.b, n.h, n.s_q, 1}, "log Σ exp of each query's scores")
       .optional();
   describe_masks(d, n);
@@ -244,15 +245,19 @@ void attention_backward::describe(description<attention_backward>& d) {
       .shape_where(packed_q, {n.t_q, n.h, n.d_v});
   d.reads("statistics", &R::statistics, {n.b, n.h, n.s_q, 1}, "statistics of forward");
   d.writes("d_q", &R::d_q, {n.b, n.h, n.s_q, n.d}, "gradient of q")
-      .shape_where(packed_q, {n.t_q, n.h, n.d});
+      .shape_where(packed_q, {n.t_q, n.h, n.d})
+      .ordered_as(&R::q);
   d.writes("d_k", &R::d_k, {n.b, n.h_k, n.s_kv, n.d}, "gradient of k")
-      .shape_where(packed_k, {n.t_kv, n.h_k, n.d});
+      .shape_where(packed_k, {n.t_kv, n.h_k, n.d})
+      .ordered_as(&R::k);
   d.writes("d_v", &R::d_v, {n.b, n.h_v, n.s_kv, n.d_v}, "gradient of v")
-      .shape_where(packed_k, {n.t_kv, n.h_v, n.d_v});
+      .shape_where(packed_k, {n.t_kv, n.h_v, n.d_v})
+      .ordered_as(&R::v);
   describe_masks(d, n);
   d.writes("d_bias", &R::d_bias, {n.bias_b, n.bias_h, n.s_q, n.s_kv}, "gradient of bias")
       .optional()
-      .only_where(d.given(&R::bias));
+      .only_where(d.given(&R::bias))
+      .ordered_as(&R::bias);
   describe_dropout(d);
   describe_packing(d, n);
   d.value("deterministic", &R::deterministic, "the same bits on every run");
