@@ -179,8 +179,9 @@ class translation {
     } else {
       a.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT);
     }
-    if (t.causal) a.set_diagonal_band_right_bound(0);
-    if (t.left > 0) a.set_diagonal_band_left_bound(static_cast<int>(t.left));
+    if (t.right >= 0) a.set_diagonal_band_right_bound(static_cast<int>(t.right));
+    // The frontend counts the diagonal's key.
+    if (t.left >= 0) a.set_diagonal_band_left_bound(static_cast<int>(t.left) + 1);
   }
 
   void add(const attention& t) {

@@ -1,6 +1,7 @@
 #include "libraries/dnn/cuda/plan/compiled_plan.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "libraries/dnn/cuda/plan/words.hpp"
 
 #include <fmt/format.h>
 
@@ -81,9 +82,10 @@ result<void> compiled_plan::run(cudnnHandle_t library, std::span<std::byte* cons
         one.values.empty()
             ? check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(one.bytes), stream),
                     "cudaMemsetAsync")
-            : check(cudaMemcpyAsync(to, one.values.data(), one.values.size() * sizeof(float),
-                                    cudaMemcpyHostToDevice, stream),
-                    "cudaMemcpyAsync");
+            : check(enqueue_words({reinterpret_cast<const std::uint32_t*>(one.values.data()),
+                                   one.values.size()},
+                                  to, stream),
+                    "store_words");
     if (!done) return done;
   }
   std::byte* const rest =

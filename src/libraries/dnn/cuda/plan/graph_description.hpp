@@ -77,9 +77,9 @@ struct attention {
   float scale = 1;
   float dropout = 0;
   bool alibi = false;
-  bool causal = false;                             ///< no key after the query
   bool bottom_right = false;                       ///< the diagonal ends in the last row and column
-  std::int64_t left = 0;                           ///< so many keys up to the diagonal's; 0: all
+  std::int64_t left = -1;                          ///< keys before the diagonal's; -1: all
+  std::int64_t right = -1;                         ///< keys behind the diagonal's; -1: all
   std::int64_t most_kv = 0;                        ///< of paged keys
   std::int64_t most_q_rows = 0, most_kv_rows = 0;  ///< of ragged ones, backward; 0: unknown
 };
