@@ -1,0 +1,62 @@
+#include "libraries/dnn/cpu/convolution_loops.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+using dnn::convolution_of;
+
+template <class R>
+epilogue epilogue_of(const R& r) {
+  return {.alpha = r.alpha,
+          .beta = r.beta,
+          .z = r.z,
+          .bias = r.bias,
+          .activation = r.activation,
+          .upper = r.upper,
+          .slope = r.slope,
+          .elu_alpha = r.elu_alpha};
+}
+/// Of a gradient, which may be added to what is there.
+template <class R>
+epilogue gradient_epilogue(const R& r, const any_tensor& gradient) {
+  epilogue after;
+  after.alpha = r.alpha;
+  after.beta = r.beta;
+  if (!r.beta.is_zero()) after.z = gradient;
+  return after;
+}
+
+result<void> run_forward(const dnn::convolution_forward& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return convolve_forward(c, epilogue_of(r), lane);
+}
+
+result<void> run_backward_data(const dnn::convolution_backward_data& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return convolve_backward(c, gradient_epilogue(r, r.dx), lane);
+}
+
+// Without images too: the sums are 0 then.
+result<void> run_backward_filter(const dnn::convolution_backward_filter& r, lane_context& lane) {
+  return correlate_filter(convolution_of(r), gradient_epilogue(r, r.dw), lane);
+}
+
+result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return convolve_backward(c, epilogue_of(r), lane);
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<dnn::convolution_forward>(run_forward, effort::by_size);
+  table.add<dnn::convolution_backward_data>(run_backward_data, effort::by_size);
+  table.add<dnn::convolution_backward_filter>(run_backward_filter, effort::by_size);
+  table.add<dnn::convolution_transposed>(run_transposed, effort::by_size);
+});
+
+}  // namespace
+}  // namespace troupe::cpu
