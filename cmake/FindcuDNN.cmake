@@ -21,10 +21,10 @@ elseif(NOT cuDNN_FRONTEND_INCLUDE_DIR)
 endif()
 
 if(cuDNN_FOUND AND NOT TARGET cuDNN::cudnn)
-  add_library(cuDNN::cudnn UNKNOWN IMPORTED)
+  add_library(cuDNN::cudnn UNKNOWN IMPORTED GLOBAL)
   set_target_properties(cuDNN::cudnn PROPERTIES IMPORTED_LOCATION ${cuDNN_LIBRARY}
                                                 INTERFACE_INCLUDE_DIRECTORIES ${cuDNN_INCLUDE_DIR})
-  add_library(cuDNN::frontend INTERFACE IMPORTED)
+  add_library(cuDNN::frontend INTERFACE IMPORTED GLOBAL)
   set_target_properties(cuDNN::frontend PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
                                                    ${cuDNN_FRONTEND_INCLUDE_DIR})
 endif()
