@@ -188,7 +188,7 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
     }
     why.message +=
         vendor.refused().empty()
-            ? fmt::format("; it is in none of {}", fmt::join(folders, ", "))
+            ? fmt::format("; it is in none of {}", listed(folders))
             : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
     return opened;
   }
