@@ -2,7 +2,7 @@
 #include "jit/client/disk_cache.hpp"
 #include "jit/client/memory_cache.hpp"
 #include "jit/client/plan.hpp"
-#include "os/content_folder.hpp"
+#include "os/cache/content_folder.hpp"
 #include "os/event.hpp"
 #include "os/thread.hpp"
 

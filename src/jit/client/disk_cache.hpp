@@ -1,6 +1,6 @@
 #pragma once
 
-#include "os/content_folder.hpp"
+#include "os/cache/content_folder.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/jit/digest.hpp>

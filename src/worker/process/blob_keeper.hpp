@@ -1,6 +1,6 @@
 #pragma once
 
-#include "os/content_folder.hpp"
+#include "os/cache/content_folder.hpp"
 #include "os/shared_memory.hpp"
 #include "wire/blob_memory.hpp"
 

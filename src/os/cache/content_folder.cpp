@@ -1,4 +1,4 @@
-#include "os/content_folder.hpp"
+#include "os/cache/content_folder.hpp"
 
 #include "base/sha256.hpp"
 
