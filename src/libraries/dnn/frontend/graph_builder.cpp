@@ -248,7 +248,7 @@ error refusal(fe::error_t why, std::string_view call) {
   const bool no_memory = words.find("ALLOC_FAILED") != std::string::npos ||
                          words.find("out of memory") != std::string::npos;
   return {.code = no_memory ? errc::out_of_memory : errc::unsupported,
-          .message = fmt::format("cuDNN {} has no engine: {}", cudnnGetVersion(), words),
+          .message = words,
           .library = "cudnn",
           .call = std::string(call),
           .vendor_code = static_cast<std::int64_t>(why.get_code())};

@@ -332,6 +332,9 @@ result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library,
     ++counts_.built;
     return std::shared_ptr<compiled_plan>(std::move(chosen->plan));
   }
+  if (why.code == errc::unsupported) {
+    why.message = fmt::format("not offered: cuDNN {}: {}", cudnnGetVersion(), why.message);
+  }
   const std::lock_guard lock(mutex_);
   ++counts_.failed;
   return why;
