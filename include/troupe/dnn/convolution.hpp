@@ -35,6 +35,10 @@
 /// `deterministic`: the same bits on every run of the same machine and library version. The CPU
 /// backend always is.
 ///
+/// `tuning::timed` applies to a GPU: the engines that cuDNN proposes, at most 8, are timed for the
+/// first request of a kind, in memory of their own of the operands' sizes, and the fastest is kept
+/// with the plan, for later workers and programs too.
+///
 /// n may be 0: nothing is computed, and the gradient of a filter is 0. All other extents are at
 /// least 1.
 ///
@@ -75,6 +79,7 @@ struct TROUPE_EXPORT convolution_forward {
   double elu_alpha = 1;  ///< of elu
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
+  dnn::tuning tuning = dnn::tuning::heuristic;
 
   static void describe(description<convolution_forward>& d);
 };
@@ -101,6 +106,7 @@ struct TROUPE_EXPORT convolution_backward_data {
   scalar beta = 0;
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
+  dnn::tuning tuning = dnn::tuning::heuristic;
 
   static void describe(description<convolution_backward_data>& d);
 };
@@ -127,6 +133,7 @@ struct TROUPE_EXPORT convolution_backward_filter {
   scalar beta = 0;
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
+  dnn::tuning tuning = dnn::tuning::heuristic;
 
   static void describe(description<convolution_backward_filter>& d);
 };
@@ -166,6 +173,7 @@ struct TROUPE_EXPORT convolution_transposed {
   double elu_alpha = 1;  ///< of elu
   dnn::math_mode math = dnn::math_mode::strict;
   bool deterministic = false;
+  dnn::tuning tuning = dnn::tuning::heuristic;
 
   static void describe(description<convolution_transposed>& d);
 };

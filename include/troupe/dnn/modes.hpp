@@ -27,4 +27,10 @@ enum class math_mode : std::uint8_t {
   tf32,    ///< inputs rounded to 10 mantissa bits
 };
 
+/// How a GPU's library chooses among the kernels that it has for a request.
+enum class tuning : std::uint8_t {
+  heuristic,  ///< as it proposes
+  timed,      ///< by timing several, once
+};
+
 }  // namespace troupe::dnn

@@ -4,7 +4,6 @@
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
-#include "libraries/dnn/requests/attention_limits.hpp"
 
 #include <fmt/format.h>
 
@@ -145,22 +144,6 @@ class attention_run {
   std::array<std::size_t, number::operand_count> offsets_{};
 };
 
-result<int> compute_capability() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
-    return std::move(got).error();
-  for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
-                          std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
-    if (auto got = check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute");
-        !got) {
-      return std::move(got).error();
-    }
-  }
-  return 10 * major + minor;
-}
-
 // Offsets of packed sequences count elements of rows as they lie.
 result<void> check_packed(const attention_case& what) {
   for (const auto& [rows, offsets] : {std::pair(number::q_at, number::offsets_q_at),
@@ -222,10 +205,8 @@ result<void> run_empty(const attention_case& what, lane& where) {
 
 template <class R>
 result<void> run(const R& r, lane& where) {
-  auto capability = compute_capability();
-  if (!capability) return std::move(capability).error();
-  if (auto within = dnn::within_limits(dnn::facts_of(r, *capability)); !within) return within;
   const attention_case what(r);
+  if (auto within = what.within_limits(); !within) return within;
   if (what.empty()) return run_empty(what, where);
   if (auto taken = check_packed(what); !taken) return taken;
   auto plan = plan_of(what, where);

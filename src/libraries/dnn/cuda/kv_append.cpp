@@ -34,9 +34,7 @@ result<void> run(const dnn::kv_append& r, lane& where) {
   return keys ? append(r.v, r.rows_v, where) : std::move(keys);
 }
 
-const plugin_operations operations([](operation_table& table) {
-  add<dnn::kv_append>(table, run);
-});
+const plugin_operations operations([](operation_table& table) { add<dnn::kv_append>(table, run); });
 
 }  // namespace
 }  // namespace troupe::cuda

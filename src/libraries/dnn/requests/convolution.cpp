@@ -23,6 +23,7 @@ template <class R>
 void describe_arithmetic(description<R>& d, any_tensor R::* x) {
   d.value("math", &R::math, "arithmetic of products of f32").only_where(d.is(x, {dtype::f32}));
   d.value("deterministic", &R::deterministic, "the same bits on every run");
+  d.value("tuning", &R::tuning, "how a GPU's engine is chosen");
 }
 
 /// What follows the sums in y.

@@ -69,8 +69,12 @@ void attention_case::take(const R& r) {
   left_ = r.left;
   right_ = r.right;
   alibi_ = r.alibi;
-  empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 ||
-           !dnn::within_limits(dnn::facts_of(r, 90));
+  if (auto capability = compute_capability()) {
+    within_limits_ = dnn::within_limits(dnn::facts_of(r, *capability));
+  } else {
+    within_limits_ = std::move(capability).error();
+  }
+  empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 || !within_limits_;
 }
 
 attention_case::attention_case(const dnn::attention_forward& r) {

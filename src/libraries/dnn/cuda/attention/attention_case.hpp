@@ -55,6 +55,8 @@ class attention_case {
 
   /// There is no plan: nothing to do, or more than cuDNN does.
   [[nodiscard]] bool empty() const noexcept { return empty_; }
+  /// \errors `unsupported` with the rule of cuDNN that is broken
+  [[nodiscard]] const result<void>& within_limits() const noexcept { return within_limits_; }
   /// Everything that decides which plan it needs.
   void write(plan_words& key) const;
   [[nodiscard]] std::vector<graphs::description> graphs() const;
@@ -101,6 +103,7 @@ class attention_case {
   bool backward_ = false;
   bool deterministic_ = false;
   bool empty_ = false;
+  result<void> within_limits_;
 };
 
 }  // namespace troupe::cuda

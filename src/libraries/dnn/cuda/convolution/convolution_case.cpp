@@ -81,25 +81,29 @@ convolution_case::convolution_case(const dnn::convolution_forward& r)
       kind_(kind::forward),
       follows_(epilogue_of(r)),
       full_precision_(r.math == dnn::math_mode::strict && r.x.type() == dtype::f32),
-      deterministic_(r.deterministic) {}
+      deterministic_(r.deterministic),
+      timed_(r.tuning == dnn::tuning::timed) {}
 convolution_case::convolution_case(const dnn::convolution_backward_data& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_data),
       follows_(update_of(r, r.dx)),
       full_precision_(r.math == dnn::math_mode::strict && r.dx.type() == dtype::f32),
-      deterministic_(r.deterministic) {}
+      deterministic_(r.deterministic),
+      timed_(r.tuning == dnn::tuning::timed) {}
 convolution_case::convolution_case(const dnn::convolution_backward_filter& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_filter),
       follows_(update_of(r, r.dw)),
       full_precision_(r.math == dnn::math_mode::strict && r.dw.type() == dtype::f32),
-      deterministic_(r.deterministic) {}
+      deterministic_(r.deterministic),
+      timed_(r.tuning == dnn::tuning::timed) {}
 convolution_case::convolution_case(const dnn::convolution_transposed& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_data),
       follows_(epilogue_of(r)),
       full_precision_(r.math == dnn::math_mode::strict && r.x.type() == dtype::f32),
-      deterministic_(r.deterministic) {}
+      deterministic_(r.deterministic),
+      timed_(r.tuning == dnn::tuning::timed) {}
 
 const any_tensor& convolution_case::first() const noexcept {
   return kind_ == kind::forward ? geometry_.image.view : geometry_.response.view;
@@ -135,7 +139,7 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(std::int64_t{follows_.scales()} | std::int64_t{follows_.adds()} << 1 |
                 std::int64_t{full_precision_} << 2 | std::int64_t{deterministic_} << 3 |
                 std::int64_t{follows_.adds() && follows_.z.same_view(result())} << 4 |
-                static_cast<std::int64_t>(follows_.activation) << 8);
+                std::int64_t{timed_} << 5 | static_cast<std::int64_t>(follows_.activation) << 8);
   key.push_back(follows_.activation == dnn::activation::clipped_relu ? bits_of(follows_.upper) : 0);
   key.push_back(follows_.activation == dnn::activation::leaky_relu ? bits_of(follows_.slope) : 0);
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
@@ -232,6 +236,8 @@ graphs::tensor convolution_case::tensor_of(const any_tensor& t, std::int64_t ope
 graphs::description convolution_case::graph(const convolution_form& form) const {
   graphs::description made;
   made.deterministic = deterministic_;
+  constexpr int candidates = 8;
+  if (timed_) made.timed = candidates;
   made.full_precision = full_precision_;
   const dtype real = result().type() == dtype::f64 ? dtype::f64 : dtype::f32;
   made.compute = first().type() == dtype::i8 ? dtype::i32 : real;

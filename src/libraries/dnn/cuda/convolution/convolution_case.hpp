@@ -91,6 +91,7 @@ class convolution_case {
   epilogue follows_;
   bool full_precision_ = false;
   bool deterministic_ = false;
+  bool timed_ = false;
 };
 
 /// The strides of a packed tensor with the channels last.

@@ -71,6 +71,25 @@ result<void> check(cudnnStatus_t status, std::string_view call, cudaStream_t str
                .vendor_code = static_cast<std::int64_t>(status)};
 }
 
+result<int> compute_capability() {
+  int device = 0;
+  if (auto got = check(cudaGetDevice(&device), "cudaGetDevice"); !got)
+    return std::move(got).error();
+  thread_local std::pair<int, int> last{-1, 0};
+  if (last.first == device) return last.second;
+  int major = 0;
+  int minor = 0;
+  for (auto [to, what] : {std::pair(&major, cudaDevAttrComputeCapabilityMajor),
+                          std::pair(&minor, cudaDevAttrComputeCapabilityMinor)}) {
+    if (auto got = check(cudaDeviceGetAttribute(to, what, device), "cudaDeviceGetAttribute");
+        !got) {
+      return std::move(got).error();
+    }
+  }
+  last = {device, 10 * major + minor};
+  return last.second;
+}
+
 result<cudnn_handle> cudnn_handle::make() {
   cudnnHandle_t handle = nullptr;
   if (auto made = check(cudnnCreate(&handle), "cudnnCreate"); !made) {

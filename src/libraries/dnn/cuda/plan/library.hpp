@@ -16,6 +16,9 @@ namespace troupe::cuda {
 [[nodiscard]] result<void> check(cudnnStatus_t status, std::string_view call,
                                  cudaStream_t stream = nullptr);
 
+/// 10 · major + minor, of the current context's device.
+[[nodiscard]] result<int> compute_capability();
+
 /// cuDNN in the current context, for one thread.
 class cudnn_handle {
  public:

@@ -72,7 +72,8 @@ class timing {
       const auto index = static_cast<std::size_t>(t.operand - 1);
       if (made->operands_.size() <= index) made->operands_.resize(index + 1);
       if (t.by_value) {
-        made->operands_[index] = reinterpret_cast<std::byte*>(&made->one_);
+        made->operands_[index] = reinterpret_cast<std::byte*>(
+            t.type == dtype::f64 ? static_cast<void*>(&made->wide_one_) : &made->one_);
       } else {
         places.emplace_back(index, all.add(bytes_of(t)));
       }
@@ -134,6 +135,7 @@ class timing {
   std::vector<std::byte*> operands_;
   std::byte* workspace_ = nullptr;
   float one_ = 1;
+  double wide_one_ = 1;
 };
 
 }  // namespace

@@ -256,6 +256,13 @@ void plan_service::work(const std::stop_token& stop) {
       j = std::move(from.front());
       from.pop_front();
     }
+    {
+      std::vector<std::unique_ptr<compiled_plan>> dropped;
+      {
+        const std::lock_guard lock(dropped_mutex_);
+        dropped.swap(dropped_);
+      }
+    }
     j.entry->begun_ns.store(now_ns(), std::memory_order_relaxed);
     result<std::shared_ptr<compiled_plan>> outcome = std::shared_ptr<compiled_plan>();
     try {
@@ -280,12 +287,20 @@ void plan_service::work(const std::stop_token& stop) {
   if (library) left_behind.push_back(std::move(library));
 }
 
+std::shared_ptr<compiled_plan> plan_service::share(std::unique_ptr<compiled_plan> plan) {
+  return {plan.release(), [this](compiled_plan* unused) {
+            std::unique_ptr<compiled_plan> dropped(unused);
+            const std::lock_guard lock(dropped_mutex_);
+            dropped_.push_back(std::move(dropped));
+          }};
+}
+
 std::shared_ptr<compiled_plan> plan_service::restore(cudnnHandle_t library,
                                                      std::span<const std::byte> bytes) {
   auto image = plan_image::from_bytes(bytes);
   if (image) {
     if (auto loaded = compiled_plan::load(library, *std::move(image))) {
-      return std::shared_ptr<compiled_plan>(*std::move(loaded));
+      return share(*std::move(loaded));
     }
   }
   const std::lock_guard lock(mutex_);
@@ -330,7 +345,7 @@ result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library,
     if (j.blobs) (void)j.blobs->publish(name, chosen->bytes);
     const std::lock_guard lock(mutex_);
     ++counts_.built;
-    return std::shared_ptr<compiled_plan>(std::move(chosen->plan));
+    return share(std::move(chosen->plan));
   }
   if (why.code == errc::unsupported) {
     why.message = fmt::format("not offered: cuDNN {}: {}", cudnnGetVersion(), why.message);

@@ -117,6 +117,7 @@ class plan_service {
   void watch(const std::stop_token& stop, kept_blobs& blobs);
   void take_ahead(kept_blobs::blob found);
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> make(cudnnHandle_t library, const job& j);
+  [[nodiscard]] std::shared_ptr<compiled_plan> share(std::unique_ptr<compiled_plan> plan);
   [[nodiscard]] std::shared_ptr<compiled_plan> restore(cudnnHandle_t library,
                                                        std::span<const std::byte> bytes);
   void finish(const job& j, result<std::shared_ptr<compiled_plan>> outcome);
@@ -133,6 +134,10 @@ class plan_service {
   std::deque<job> ahead_;
   std::shared_ptr<kept_blobs> watched_;
   plan_counts counts_;
+  // What nobody uses any more. Its code may still run, and is unloaded only then: that is for a
+  // thread of this service to wait for.
+  std::mutex dropped_mutex_;
+  std::vector<std::unique_ptr<compiled_plan>> dropped_;
   std::vector<std::jthread> threads_;  // last: they use the others
 };
 
