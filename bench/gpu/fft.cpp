@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -36,6 +37,7 @@ struct transform_case {
   /// Forward, times a spectrum, and back: with a kernel between two calls of cuFFT, beside a store
   /// function.
   bool convolves = false;
+  double target = 0.99;
 };
 
 /// The data of both sides. Real numbers; two make a complex one.
@@ -183,6 +185,15 @@ void measure(const device& gpu, const transform_case& what, found& into) {
   for (std::size_t i = 0; i < pairs; ++i) {
     rivals.push_back(std::make_unique<rival_pair>(gpu, lane, stream, what));
   }
+  if (what.convolves) {
+    // A plan with the function in it is made and tried while requests are served.
+    const auto settled = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (std::chrono::steady_clock::now() < settled) {
+      for (int i = 0; i < 20; ++i)
+        rivals.front()->run_ours();
+      lane.ask(troupe::lane::marker{}).get();
+    }
+  }
   side_by_side here = take_in_turn(
       {.blocks = 6, .warm_up = 1, .per_block = 2},
       [&] {
@@ -218,6 +229,9 @@ int main() {
       {"r2c 1 024 x 4 096", real_to_complex, {4096}, 1024, 500},
       {"r2c 256^3", real_to_complex, {256, 256, 256}, 1, 50},
       {"convolution 2^24", complex_to_complex, {1 << 24}, 1, 50, true},
+      {"convolution 16 384 x 1 024", complex_to_complex, {1024}, 16384, 50, true, 1.15},
+      {"convolution 64 x 512^2", complex_to_complex, {512, 512}, 64, 50, true, 1.15},
+      {"convolution 64 x 1 024", complex_to_complex, {1024}, 64, 500, true},
   };
   section(out, "everything", [&] {
     std::vector<found> results(cases.size());
@@ -230,7 +244,7 @@ int main() {
                {.name = cases[i].name,
                 .reference = cases[i].convolves ? "cuFFT and a kernel" : "cuFFT in a loop",
                 .unit = "1/s",
-                .median = ratio_at_least(0.99)});
+                .median = ratio_at_least(cases[i].target)});
       out.add({cases[i].name + ", largest relative difference",
                results[i].apart,
                "",
