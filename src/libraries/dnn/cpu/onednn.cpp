@@ -1,6 +1,7 @@
 #include "libraries/dnn/cpu/onednn.hpp"
 
 #include "libraries/dnn/cpu/onednn_plan.hpp"
+#include "libraries/dnn/cpu/result_rows.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -25,6 +26,8 @@ result<bool> run(direction way, const dnn::convolution& c, const epilogue& after
                          at(after.z), at(after.bias)},
                         lane);
   if (!done) return std::move(done).error();
+  if (follows_plan(after.activation))
+    activate_dense(after, way == direction::forward ? c.response.view : c.image.view);
   return true;
 }
 

@@ -1,8 +1,12 @@
 #include "libraries/dnn/cpu/onednn_plan.hpp"
 
 #include "backend/lru_cache.hpp"
+#include "libraries/dnn/cpu/share_out.hpp"
+
+#include <omp.h>
 
 #include <bit>
+#include <limits>
 #include <mutex>
 #include <string_view>
 
@@ -67,35 +71,41 @@ struct geometry {
   }
 };
 
-void append_activation(dnnl::post_ops& ops, const epilogue& after) {
+struct activation_terms {
+  dnnl::algorithm what{};
+  float alpha = 0;
+};
+
+/// Nothing for those that follow the plan.
+std::optional<activation_terms> terms_of(const epilogue& after) {
   using dnnl::algorithm;
-  const auto append = [&](algorithm what, double alpha = 0, double beta = 0) {
-    ops.append_eltwise(1.F, what, static_cast<float>(alpha), static_cast<float>(beta));
-  };
   switch (after.activation) {
     case dnn::activation::none:
-      return;
     case dnn::activation::relu:
-      return append(algorithm::eltwise_relu);
     case dnn::activation::clipped_relu:
-      return append(algorithm::eltwise_clip, 0, after.upper);
+      return std::nullopt;
     case dnn::activation::leaky_relu:
-      return append(algorithm::eltwise_relu, after.slope);
+      return activation_terms{algorithm::eltwise_relu, static_cast<float>(after.slope)};
     case dnn::activation::elu:
-      return append(algorithm::eltwise_elu, after.elu_alpha);
+      return activation_terms{algorithm::eltwise_elu, static_cast<float>(after.elu_alpha)};
     case dnn::activation::gelu:
-      return append(algorithm::eltwise_gelu_erf);
+      return activation_terms{algorithm::eltwise_gelu_erf};
     case dnn::activation::gelu_tanh:
-      return append(algorithm::eltwise_gelu_tanh);
+      return activation_terms{algorithm::eltwise_gelu_tanh};
     case dnn::activation::silu:
-      return append(algorithm::eltwise_swish, 1);
+      return activation_terms{algorithm::eltwise_swish, 1.F};
     case dnn::activation::sigmoid:
-      return append(algorithm::eltwise_logistic);
+      return activation_terms{algorithm::eltwise_logistic};
     case dnn::activation::tanh:
-      return append(algorithm::eltwise_tanh);
+      return activation_terms{algorithm::eltwise_tanh};
     case dnn::activation::softplus:
-      return append(algorithm::eltwise_soft_relu);
+      return activation_terms{algorithm::eltwise_soft_relu};
   }
+  return std::nullopt;
+}
+
+void append_activation(dnnl::post_ops& ops, const epilogue& after) {
+  if (const auto terms = terms_of(after)) ops.append_eltwise(1.F, terms->what, terms->alpha, 0.F);
 }
 
 /// oneDNN's reference code is slower than our loops.
@@ -166,7 +176,7 @@ class planning {
 
   std::optional<onednn_plan> backward_data() {
     // What follows sums in bf16 follows them in f32, and is rounded once.
-    const bool follows = !after_.bias.null() || after_.activation != dnn::activation::none;
+    const bool follows = !after_.bias.null() || terms_of(after_).has_value();
     if (follows && c_.image.view.type() != dtype::f32) return std::nullopt;
     const bool combines = combines_sums();
     const auto hint = forward_description({}, false);
@@ -256,17 +266,16 @@ class planning {
   /// To the image, in place.
   void add_bias_and_activation() {
     const desc& image = plan_.desc(image_place);
-    dnnl::post_ops ops;
-    append_activation(ops, after_);
-    dnnl::primitive_attr attributes;
-    attributes.set_post_ops(ops);
-    dims one(image_.extents.size(), 1);
-    desc added = desc(one, dnnl::memory::data_type::f32, one);
     if (!after_.bias.null()) {
+      dnnl::post_ops ops;
+      append_activation(ops, after_);
+      dnnl::primitive_attr attributes;
+      attributes.set_post_ops(ops);
+      dims one(image_.extents.size(), 1);
       one[1] = after_.bias.extent(0);
       dims strides(one.size(), 1);
       strides[0] = one[1];
-      added = desc(one, type_of(after_.bias.type()), strides);
+      const desc added(one, type_of(after_.bias.type()), strides);
       plan_.describe(bias_place, added);
       const dnnl::binary::desc what(dnnl::algorithm::binary_add, image, added, image);
       plan_.add(dnnl::binary(dnnl::binary::primitive_desc(what, attributes, onednn_plan::engine())),
@@ -275,12 +284,13 @@ class planning {
                  {DNNL_ARG_DST, image_place}});
       return;
     }
-    // An activation alone is the one that follows a product with 1.
-    const dnnl::eltwise_forward::desc what(dnnl::prop_kind::forward_inference,
-                                           dnnl::algorithm::eltwise_linear, image, 1.F, 0.F);
-    plan_.add(dnnl::eltwise_forward(
-                  dnnl::eltwise_forward::primitive_desc(what, attributes, onednn_plan::engine())),
-              {{DNNL_ARG_SRC, image_place}, {DNNL_ARG_DST, image_place}});
+    const auto terms = terms_of(after_);
+    if (!terms) return;
+    const dnnl::eltwise_forward::desc what(dnnl::prop_kind::forward_inference, terms->what, image,
+                                           terms->alpha, 0.F);
+    plan_.add(
+        dnnl::eltwise_forward(dnnl::eltwise_forward::primitive_desc(what, onednn_plan::engine())),
+        {{DNNL_ARG_SRC, image_place}, {DNNL_ARG_DST, image_place}});
   }
 
   const dnn::convolution& c_;
@@ -341,14 +351,31 @@ kept_plans& the_plans() {
   return one;
 }
 
+/// Fewer products for each thread are done sooner by one: threads have to meet after each step.
+constexpr std::int64_t products_per_thread = std::int64_t{1} << 20;
+
+int threads_of(const dnn::convolution& c) {
+  std::int64_t taps = 1;
+  for (int d = 0; d < c.space(); ++d)
+    taps *= c.taps(d);
+  const std::int64_t products = c.response.view.count() * (c.channels() / c.groups) * taps;
+  return static_cast<int>(
+      threads_for(std::numeric_limits<std::int64_t>::max(), products, products_per_thread));
+}
+
 std::shared_ptr<const onednn_plan> make_plan(direction way, const dnn::convolution& c,
                                              const epilogue& after) {
+  // Primitives are made for the number of threads that they will run on.
+  omp_set_num_threads(threads_of(c));
   try {
     planning p(c, after);
     std::optional<onednn_plan> made = way == direction::forward         ? p.forward()
                                       : way == direction::backward_data ? p.backward_data()
                                                                         : p.backward_filter();
-    if (made) return std::make_shared<const onednn_plan>(*std::move(made));
+    if (made) {
+      made->set_threads(threads_of(c));
+      return std::make_shared<const onednn_plan>(*std::move(made));
+    }
   } catch (const dnnl::error&) {
     // Something that it does not do; our loops do everything.
   }
@@ -400,6 +427,7 @@ result<void> onednn_plan::run(const std::array<std::byte*, operands>& addresses,
     if (!memory) return std::move(memory).error();
     first = memory->data();
   }
+  omp_set_num_threads(threads_);  // of what this thread starts
   try {
     dnnl::stream stream(engine());
     for (const step& one : steps_) {

@@ -33,6 +33,9 @@ class onednn_plan {
   /// to = alpha · from + beta · to, in any layouts and types.
   void add_move(place from, place to, float alpha = 1, float beta = 0);
 
+  /// How many it runs on, which are those that it was made for.
+  void set_threads(int threads) noexcept { threads_ = threads; }
+
   /// \errors `out_of_memory` for the lane's workspace; `library_error`
   result<void> run(const std::array<std::byte*, operands>& addresses, lane_context& lane) const;
 
@@ -46,9 +49,15 @@ class onednn_plan {
   std::vector<std::size_t> offsets_ = std::vector<std::size_t>(operands);
   std::size_t bytes_ = 0;
   std::vector<step> steps_;
+  int threads_ = 1;
 };
 
-/// All that a plan depends on.
+/// An activation that is not in plans but done to their results: oneDNN makes 0 of NaN in these.
+/// They select, so that rounding first does not change what they give.
+[[nodiscard]] constexpr bool follows_plan(dnn::activation kind) noexcept {
+  return kind == dnn::activation::relu || kind == dnn::activation::clipped_relu;
+}
+
 enum class direction : std::uint8_t { forward, backward_data, backward_filter };
 
 /// The plan of a convolution, made once; null where oneDNN has none.
