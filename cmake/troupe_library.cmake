@@ -4,6 +4,7 @@
 #
 # A library of operations: the folder that calls this, whose sources are found by where they lie.
 #   requests/   describe the requests; a part of libtroupe
+#   client/     what programs use beside requests: a part of libtroupe, too
 #   shared/     headers of what both backends compute with
 #   cpu/        executors of the CPU backend: a part of its plugin troupe-cpu, or with CPU_PLUGIN a
 #               plugin of their own, troupe-cpu-<name>
@@ -23,7 +24,8 @@ function(troupe_library name)
     set_property(GLOBAL APPEND PROPERTY TROUPE_LIBRARIES ${name})
   endif()
   _troupe_sources(requests requests cpp)
-  target_sources(troupe_objects PRIVATE ${requests})
+  _troupe_sources(client client cpp)
+  target_sources(troupe_objects PRIVATE ${requests} ${client})
 
   _troupe_sources(cpu cpu cpp)
   if(cpu)

@@ -324,9 +324,9 @@ double reference_activation(dnn::activation kind, double x, double most, double 
     case leaky_relu:
       return x > 0 ? x : below * x;
     case elu:
-      return x > 0 ? x : alpha * (std::exp(x) - 1);
+      return x > 0 ? x : alpha * std::expm1(x);
     case gelu:
-      return x * (1 + std::erf(x / std::numbers::sqrt2)) / 2;
+      return x * std::erfc(-x / std::numbers::sqrt2) / 2;
     case gelu_tanh:
       return x / 2 *
              (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3))));
@@ -337,7 +337,7 @@ double reference_activation(dnn::activation kind, double x, double most, double 
     case tanh:
       return std::tanh(x);
     case softplus:
-      return std::log(1 + std::exp(x));
+      return std::log1p(std::exp(x));
   }
   return x;
 }

@@ -78,7 +78,9 @@ TEST(DnnConvolution, AppliesEveryActivationAfterBiasAndResidual) {
                                  .responses = 16,
                                  .padding = {1, 0},
                                  .order = image_order::channels_last,
-                                 .alpha = integers ? 0.0001 : 0.25,
+                                 .alpha = integers                    ? 0.0001
+                                          : z == added_image::another ? 0.25
+                                                                      : 1,
                                  .beta = z == added_image::nothing ? 0
                                          : integers                ? 0.02
                                                                    : 1.5,
@@ -204,6 +206,36 @@ TEST(DnnConvolution, AddsIntegersExactly) {
   EXPECT_EQ(sums[1].real(), static_cast<double>(-128 * channels / 4));
 }
 
+// No activation makes a number of NaN, which would hide what went wrong before.
+TEST(DnnConvolution, NaNStaysNaN) {
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16}) {
+    for (int kind = 0; kind <= 10; ++kind) {
+      for (const image_order order : {image_order::channels_first, image_order::channels_last}) {
+        scene s;
+        s.name(std::string(to_string(type)) + " activation " + std::to_string(kind));
+        auto& x = image_tensor(s, type, {1, 16, 8, 8}, order);
+        auto& w = image_tensor(s, type, {16, 16, 3, 3}, order);
+        auto& y = image_tensor(s, type, {1, 16, 6, 6}, order);
+        auto& larger = image_tensor(s, type, {1, 16, 10, 10}, order);
+        s.fill(x, number(std::nan("")));
+        const auto activation = static_cast<dnn::activation>(kind);
+        dnn::convolution_forward forward{.x = x.view, .w = w.view, .y = y.view};
+        forward.activation = activation;
+        if (s.run_if_offered(forward)) {
+          for (const number& element : s.elements_now(y))
+            ASSERT_TRUE(std::isnan(element.real())) << s.note();
+        }
+        dnn::convolution_transposed transposed{.x = x.view, .w = w.view, .y = larger.view};
+        transposed.activation = activation;
+        if (s.run_if_offered(transposed)) {
+          for (const number& element : s.elements_now(larger))
+            ASSERT_TRUE(std::isnan(element.real())) << s.note();
+        }
+      }
+    }
+  }
+}
+
 // What a request computes is the gradient of what the other one computes: central differences of
 // Σ y · g, in f64.
 TEST(DnnConvolution, GradientsAreThoseOfForward) {
@@ -241,12 +273,14 @@ TEST(DnnConvolution, GradientsAreThoseOfForward) {
       return sum;
     };
     if (std::isnan(loss())) continue;
-    const bool offered =
-        s.run_if_offered(
-            geometry(dnn::convolution_backward_data{.dy = g.view, .w = w.view, .dx = dx.view})) &&
-        s.run_if_offered(
-            geometry(dnn::convolution_backward_filter{.x = x.view, .dy = g.view, .dw = dw.view}));
-    if (!offered || HasFailure()) return;
+    // Looked at before the next request, which begins with all memory as it was.
+    (void)s.run_if_offered(
+        geometry(dnn::convolution_backward_data{.dy = g.view, .w = w.view, .dx = dx.view}));
+    const std::vector<number> by_image = s.elements_now(dx);
+    (void)s.run_if_offered(
+        geometry(dnn::convolution_backward_filter{.x = x.view, .dy = g.view, .dw = dw.view}));
+    const std::vector<number> by_filter = s.elements_now(dw);
+    if (HasFailure()) return;
     const auto expect_gradient = [&](test_tensor& of, const std::vector<number>& gradient) {
       constexpr double step = 0x1p-10;
       for (int probe = 0; probe < 4; ++probe) {
@@ -264,8 +298,6 @@ TEST(DnnConvolution, GradientsAreThoseOfForward) {
         EXPECT_NEAR((above - below) / (2 * step), gradient[at].real(), 1e-9) << s.note();
       }
     };
-    const std::vector<number> by_image = s.elements_now(dx);
-    const std::vector<number> by_filter = s.elements_now(dw);
     expect_gradient(x, by_image);
     expect_gradient(w, by_filter);
   }

@@ -1,7 +1,10 @@
 #include "libraries/dnn/cpu/result_rows.hpp"
 
 #include "libraries/dnn/cpu/elements.hpp"
+#include "libraries/dnn/cpu/share_out.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <type_traits>
@@ -57,8 +60,6 @@ Real gelu_tanh(Real x) noexcept {
   return x / 2 * (1 + std::tanh(inner));
 }
 
-}  // namespace
-
 template <class Real>
 void activate(const epilogue& after, Real* values, std::int64_t n) {
   using enum dnn::activation;
@@ -93,8 +94,25 @@ void activate(const epilogue& after, Real* values, std::int64_t n) {
                   [](Real x) { return std::max(x, Real{0}) + std::log1p(std::exp(-std::abs(x))); });
   }
 }
-template void activate(const epilogue&, float*, std::int64_t);
-template void activate(const epilogue&, double*, std::int64_t);
+
+}  // namespace
+
+void activate_dense(const epilogue& after, const any_tensor& t) {
+  constexpr std::int64_t block = 4096;
+  constexpr std::int64_t blocks_per_thread = 32;
+  const std::int64_t blocks = (t.count() + block - 1) / block;
+  share_out(threads_for(blocks, blocks, blocks_per_thread), blocks,
+            [&](std::int64_t, std::int64_t which) {
+              const std::int64_t first = which * block;
+              const std::int64_t n = std::min(block, t.count() - first);
+              if (t.type() == dtype::f32) return activate(after, t.data<float>() + first, n);
+              std::array<float, block> values;
+              bf16* const elements = t.data<bf16>() + first;
+              std::transform(elements, elements + n, values.begin(), widened<float, bf16>);
+              activate(after, values.data(), n);
+              std::transform(values.begin(), values.begin() + n, elements, narrowed<bf16, float>);
+            });
+}
 
 template <class Sum>
 result_rows<Sum>::result_rows(const epilogue& after, dtype type) noexcept

@@ -35,8 +35,7 @@ extern template class result_rows<float>;
 extern template class result_rows<double>;
 extern template class result_rows<std::uint32_t>;
 
-/// The activation by itself.
-template <class Real>
-void activate(const epilogue& after, Real* values, std::int64_t n);
+/// The activation by itself, in place, of a tensor of f32 or bf16 without gaps.
+void activate_dense(const epilogue& after, const any_tensor& t);
 
 }  // namespace troupe::cpu

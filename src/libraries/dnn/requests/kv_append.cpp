@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace troupe::dnn {
 namespace {
@@ -32,6 +36,42 @@ void types_are_kept(argument_checks& check, const kv_append& r) {
   kept("rows_v", r.rows_v, {"v", r.v});
 }
 
+struct written_rows {
+  const any_tensor* view;
+  std::string_view list;
+  std::size_t place;
+  std::uintptr_t begin;
+  std::uintptr_t end;
+
+  [[nodiscard]] std::string name() const { return fmt::format("{}[{}]", list, place); }
+};
+
+// Rows of pages mostly lie one behind another, which sorting shows; only what does not is compared
+// pair by pair.
+void rows_are_apart(argument_checks& check, const kv_append& r) {
+  if (!check.good()) return;
+  std::vector<written_rows> all;
+  const auto add = [&](std::string_view list, const std::vector<any_tensor>& rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].empty()) continue;
+      const auto [begin, end] = rows[i].reach();
+      const auto address = reinterpret_cast<std::uintptr_t>(rows[i].address());
+      all.push_back({&rows[i], list, i, address + static_cast<std::uintptr_t>(begin),
+                     address + static_cast<std::uintptr_t>(end)});
+    }
+  };
+  add("rows_k", r.rows_k);
+  add("rows_v", r.rows_v);
+  std::ranges::sort(all, {}, &written_rows::begin);
+  const auto meets = std::ranges::adjacent_find(
+      all, [](const written_rows& a, const written_rows& b) { return b.begin < a.end; });
+  if (meets == all.end()) return;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size() && all[j].begin < all[i].end; ++j)
+      check.apart({all[j].name(), *all[j].view}, {all[i].name(), *all[i].view});
+  }
+}
+
 }  // namespace
 
 void kv_append::describe(description<kv_append>& d) {
@@ -49,6 +89,7 @@ void kv_append::describe(description<kv_append>& d) {
   d.writes("rows_v", &R::rows_v, {n, h_v, width_v}, "where each piece of v goes");
   d.rule("there is one view for each piece", one_view_for_each_piece);
   d.rule("views have the types of k and v", types_are_kept);
+  d.rule("no two views share an element", rows_are_apart);
 }
 
 }  // namespace troupe::dnn
