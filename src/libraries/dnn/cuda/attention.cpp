@@ -25,7 +25,7 @@ std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
 }
 
 bool is_result(std::size_t operand, bool backward) noexcept {
-  if (!backward) return operand == number::o_at || operand == number::statistics_at;
+  if (!backward) return operand == number::o_at;
   return (operand >= number::d_q_at && operand <= number::d_v_at) || operand == number::d_bias_at;
 }
 
@@ -70,6 +70,7 @@ class attention_run {
       if (!part) return std::move(part).error();
       if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
     }
+    if (what_.backward() && what_.has_lengths()) return zero_beyond_lengths(addresses);
     return {};
   }
 
@@ -134,7 +135,30 @@ class attention_run {
     }
     auto part = staged(operand);
     if (!part) return std::move(part).error();
+    if (operand == number::statistics_at) return enqueue_finite(t, *part, where_);
     return enqueue_copied(t, *part, where_);
+  }
+
+  // Gradients of what is beyond a sequence's length are 0, and cuDNN leaves them as they are.
+  [[nodiscard]] result<void> zero_beyond_lengths(std::span<std::byte* const> addresses) {
+    for (const auto& [rows, lengths] : {std::pair(number::d_q_at, number::lengths_q_at),
+                                        std::pair(number::d_k_at, number::lengths_kv_at),
+                                        std::pair(number::d_v_at, number::lengths_kv_at)}) {
+      const any_tensor& t = what_.operand(rows);
+      if (t.rank() != 4) continue;  // packed: they belong to no sequence
+      const some_rows all{.at = t.address(),
+                          .extents = {t.extent(0), t.extent(1), t.extent(2), t.extent(3)},
+                          .strides = {t.stride(0), t.stride(1), t.stride(2), t.stride(3)},
+                          .element_bytes = static_cast<int>(size_of(t.type()))};
+      if (auto done = check(
+              enqueue_zero_beyond(all, reinterpret_cast<const std::int32_t*>(addresses[lengths]),
+                                  where_.stream()),
+              "zero_beyond");
+          !done) {
+        return done;
+      }
+    }
+    return {};
   }
 
   const attention_case& what_;

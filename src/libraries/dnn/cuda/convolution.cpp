@@ -82,10 +82,9 @@ class convolution_run {
     }
     if (form_.fused || (direct && follows.nothing())) return {};
     if (direct) return enqueue_after(follows, what_.result(), what_.result(), where_);
-    auto made =
-        form_.staged
-            ? interior(what_.result(), sums.at(base, channels_last_strides(sums.extents.extents())))
-            : result<any_tensor>(sums.at(base, what_.result().strides()));
+    auto made = form_.staged ? interior(what_.result(),
+                                        sums.at(base, what_.staged_strides(sums.extents.extents())))
+                             : result<any_tensor>(sums.at(base, what_.result().strides()));
     if (!made) return std::move(made).error();
     return enqueue_after(follows, *made, what_.result(), where_);
   }
@@ -116,7 +115,7 @@ class convolution_run {
   }
 
   [[nodiscard]] result<void> stage(const any_tensor& t, const staged_tensor& to, std::byte* base) {
-    const any_tensor whole = to.at(base, channels_last_strides(to.extents.extents()));
+    const any_tensor whole = to.at(base, what_.staged_strides(to.extents.extents()));
     if (is_padded(t)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(to.extents, to.type));
       if (auto done =

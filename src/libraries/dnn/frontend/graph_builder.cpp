@@ -242,13 +242,33 @@ class translation {
   std::vector<tensor_ref> tensors_;
 };
 
+// cuDNN tells of each engine in several lines, of which the first reason says the most. In one
+// line.
+std::string shortened(const std::string& words) {
+  constexpr std::string_view mark = "Reason: ";
+  constexpr std::size_t most_reasons = 3;
+  std::string text = words.substr(0, words.find('\n'));
+  std::vector<std::string> reasons;
+  for (std::size_t engine = words.find("engineId"); engine != std::string::npos;
+       engine = words.find("engineId", engine + 1)) {
+    const std::size_t at = words.find(mark, engine);
+    if (at == std::string::npos) break;
+    const std::size_t begin = at + mark.size();
+    std::string reason = words.substr(begin, words.find('\n', begin) - begin);
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(std::move(reason));
+  }
+  for (std::size_t i = 0; i < reasons.size() && i < most_reasons; ++i)
+    text += "; " + reasons[i];
+  return text;
+}
+
 // The frontend gives its own code, and no status of cuDNN's.
 error refusal(fe::error_t why, std::string_view call) {
   const std::string words = why.get_message();
   const bool no_memory = words.find("ALLOC_FAILED") != std::string::npos ||
                          words.find("out of memory") != std::string::npos;
   return {.code = no_memory ? errc::out_of_memory : errc::unsupported,
-          .message = words,
+          .message = shortened(words),
           .library = "cudnn",
           .call = std::string(call),
           .vendor_code = static_cast<std::int64_t>(why.get_code())};
@@ -372,7 +392,7 @@ result<std::vector<plan_image>> build(cudnnHandle_t library, const description& 
   } catch (const std::exception& thrown) {
     return error{
         .code = errc::unsupported,
-        .message = fmt::format("cuDNN {} has no engine: {}", cudnnGetVersion(), thrown.what()),
+        .message = thrown.what(),
         .library = "cudnn",
         .call = "cudnn_frontend"};
   }

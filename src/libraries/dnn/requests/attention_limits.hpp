@@ -74,9 +74,12 @@ inline bool beyond(const attention_facts& f, std::int64_t most) noexcept {
 }  // namespace detail
 
 inline constexpr std::array attention_limits = {
-    attention_limit{"cuDNN computes attention in f32, f16, bf16 and e4m3, not in f64",
-                    [](const attention_facts& f) noexcept { return f.type == dtype::f64; },
-                    [](const attention_facts&) { return std::string("q is f64"); }},
+    attention_limit{
+        "cuDNN computes attention in f16, bf16 and e4m3, not in f64, and in f32 not rightly",
+        [](const attention_facts& f) noexcept {
+          return f.type == dtype::f64 || f.type == dtype::f32;
+        },
+        [](const attention_facts& f) { return fmt::format("q is {}", to_string(f.type)); }},
     attention_limit{"alibi needs right = 0",
                     [](const attention_facts& f) noexcept { return f.alibi && f.right != 0; },
                     [](const attention_facts& f) { return fmt::format("right is {}", f.right); }},

@@ -103,10 +103,18 @@ attention_case::attention_case(const dnn::attention_backward& r)
 
 bool attention_case::is_staged(std::size_t number) const noexcept {
   const any_tensor& t = operands_[number];
-  if (t.null() || number == statistics_at) return false;
+  if (t.null() || number == amax_s_at || number == amax_o_at) return false;
+  if (number == statistics_at) return patches_statistics();
+  if (number >= lengths_q_at && number <= table_v_at) return !t.packed();
   if (number == bias_at || number == d_bias_at) return t.stride(3) != 1 && t.extent(3) != 1;
   if (!has_rows(number)) return false;
   return t.extent(t.rank() - 1) % row_unit != 0 || !is_aligned(t);
+}
+
+// A query that attends to nothing has the statistic −∞, which the difference to a masked score
+// would make a NaN of.
+bool attention_case::patches_statistics() const noexcept {
+  return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0);
 }
 
 shape attention_case::staged_extents(std::size_t number) const {
@@ -118,7 +126,7 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 1;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_tensor(key, operands_[number]);
@@ -231,8 +239,6 @@ std::vector<graphs::description> attention_case::graphs() const {
     a.dk = ragged(d_k_at, offsets_k);
     a.dv = ragged(d_v_at, offsets_v);
     a.dbias = add(d_bias_at);
-    if (offsets_q >= 0) a.most_q_rows = operands_[q_at].extent(0);
-    if (offsets_k >= 0) a.most_kv_rows = operands_[k_at].extent(0);
   }
   if (a.fp8) {
     a.descale_q = one(descale_q_at, dtype::f32);

@@ -81,6 +81,8 @@ class attention_case {
   /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
   /// elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
+  /// True where the statistics that backward reads are staged with 0 in the place of −∞.
+  [[nodiscard]] bool patches_statistics() const noexcept;
   /// The extents of a staged operand.
   [[nodiscard]] shape staged_extents(std::size_t number) const;
 

@@ -114,4 +114,10 @@ result<void> enqueue_copied(const any_tensor& from, const any_tensor& to, lane& 
   return run_map({.inputs = {from}, .outputs = {to}, .what = same}, where);
 }
 
+result<void> enqueue_finite(const any_tensor& from, const any_tensor& to, lane& where) {
+  static const elementwise::function finite = elementwise::function::of(
+      1, [](std::span<const value> in) { return select(is_infinite(in[0]), value(0.0), in[0]); });
+  return run_map({.inputs = {from}, .outputs = {to}, .what = finite}, where);
+}
+
 }  // namespace troupe::cuda

@@ -12,4 +12,8 @@ namespace troupe::cuda {
 [[nodiscard]] result<void> enqueue_copied(const any_tensor& from, const any_tensor& to,
                                           lane& where);
 
+/// to = from, with 0 in the place of infinities.
+[[nodiscard]] result<void> enqueue_finite(const any_tensor& from, const any_tensor& to,
+                                          lane& where);
+
 }  // namespace troupe::cuda

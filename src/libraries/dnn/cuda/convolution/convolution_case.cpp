@@ -45,6 +45,18 @@ std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> extents) 
   return strides;
 }
 
+std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> extents) {
+  std::vector<std::int64_t> strides(extents.size());
+  std::int64_t step = extents[1];
+  strides[1] = 1;
+  for (std::size_t d = extents.size(); d-- > 2;) {
+    strides[d] = step;
+    step *= extents[d];
+  }
+  strides[0] = step;
+  return strides;
+}
+
 // cuDNN has no convolutions in one dimension: a second one of extent 1 comes before it.
 void add_dimension(std::vector<std::int64_t>& extents, std::vector<std::int64_t>& strides) {
   if (extents.size() != 3) return;
@@ -64,16 +76,9 @@ void write_tensor(plan_words& key, const any_tensor& t) {
 
 }  // namespace
 
-std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> extents) {
-  std::vector<std::int64_t> strides(extents.size());
-  std::int64_t step = extents[1];
-  strides[1] = 1;
-  for (std::size_t d = extents.size(); d-- > 2;) {
-    strides[d] = step;
-    step *= extents[d];
-  }
-  strides[0] = step;
-  return strides;
+std::vector<std::int64_t> convolution_case::staged_strides(
+    std::span<const std::int64_t> extents) const {
+  return first().type() == dtype::f64 ? packed_strides(extents) : channels_last_strides(extents);
 }
 
 convolution_case::convolution_case(const dnn::convolution_forward& r)
@@ -123,13 +128,9 @@ const any_tensor& convolution_case::result() const noexcept {
   return geometry_.filter.view;
 }
 
-bool convolution_case::asymmetric() const noexcept {
-  return geometry_.padding != geometry_.post_padding;
-}
-
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 1;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
     write_tensor(key, *t);
@@ -145,36 +146,45 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
 }
 
+// True where all lie in one of the orders that cuDNN computes rightly: others it takes, and takes
+// for packed ones (seen with 9.14). f64 is right with the channels first alone.
+bool convolution_case::lies_well() const noexcept {
+  using enum dnn::dimension_order;
+  const auto all_lie = [&](dnn::dimension_order as) {
+    const auto lies = [&](const any_tensor& t) { return t.null() || dnn::order_of(t, as) == as; };
+    return lies(first()) && lies(second()) && lies(result()) && lies(follows_.z);
+  };
+  return all_lie(channels_first) || (first().type() != dtype::f64 && all_lie(channels_last));
+}
+
+// Zeros that are equally many on both sides, and fewer than the filter reaches.
+bool convolution_case::pads_well() const noexcept {
+  if (geometry_.padding != geometry_.post_padding) return false;
+  for (int at = 0; at < geometry_.space(); ++at) {
+    const auto i = static_cast<std::size_t>(at);
+    if (geometry_.padding[i] >= dnn::spread(geometry_.taps(at), geometry_.dilation[i]))
+      return false;
+  }
+  return true;
+}
+
 std::vector<convolution_form> convolution_case::forms() const {
   std::vector<convolution_form> tried;
   const bool integers = first().type() == dtype::i8;
   const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64 && !integers;
   const auto add_all = [&](bool staged) {
-    if (follows_.nothing() && !(integers && result().type() != dtype::i32)) {
-      tried.push_back({.staged = staged});
-      return;
-    }
-    if (narrow) tried.push_back({.wide = true, .staged = staged});
+    if (narrow && !follows_.nothing()) tried.push_back({.wide = true, .staged = staged});
     tried.push_back({.staged = staged});
   };
-  // In place it is not known whether cuDNN reads an element before it writes others.
-  const bool in_place = follows_.adds() && follows_.z.same_view(result());
-  if (!follows_.nothing() && !integers && !in_place && kind_ == kind::forward) {
-    tried.push_back({.fused = true});
+  if (lies_well() && pads_well()) {
+    // In place it is not known whether cuDNN reads an element before it writes others.
+    const bool in_place = follows_.adds() && follows_.z.same_view(result());
+    if (!follows_.nothing() && !integers && !in_place && kind_ == kind::forward) {
+      tried.push_back({.fused = true});
+    }
+    add_all(false);
   }
-  add_all(false);
-  const auto odd = [](const any_tensor& t) {
-    return dnn::order_of(t) == dnn::dimension_order::other;
-  };
-  if (asymmetric() || odd(first()) || odd(second()) || odd(result()) ||
-      dnn::order_of(first(), dnn::dimension_order::channels_last) !=
-          dnn::order_of(second(), dnn::dimension_order::channels_last) ||
-      dnn::order_of(first(), dnn::dimension_order::channels_last) !=
-          dnn::order_of(result(), dnn::dimension_order::channels_last) ||
-      dnn::order_of(first(), dnn::dimension_order::channels_last) ==
-          dnn::dimension_order::channels_first) {
-    add_all(true);
-  }
+  add_all(true);
   return tried;
 }
 
@@ -191,7 +201,7 @@ dtype convolution_case::sums_type(const convolution_form& form) const noexcept {
 }
 
 bool convolution_case::pads(const convolution_form& form) const noexcept {
-  return form.staged && asymmetric();
+  return form.staged && !pads_well();
 }
 
 shape convolution_case::extents_of(const any_tensor& t, const convolution_form& form) const {
@@ -213,7 +223,7 @@ graphs::tensor convolution_case::tensor_of(const any_tensor& t, std::int64_t ope
                       .alignment = alignment_of(t)};
   made.extents.assign(wanted.extents().begin(), wanted.extents().end());
   if (form.staged) {
-    made.strides = channels_last_strides(made.extents);
+    made.strides = staged_strides(made.extents);
     made.alignment = 16;
   } else {
     // Strides of extents of 1 may be any number, and cuDNN knows layouts by them.

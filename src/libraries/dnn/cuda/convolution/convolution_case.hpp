@@ -67,6 +67,9 @@ class convolution_case {
   /// The extents of a tensor in its form: an image that is staged has its padding.
   [[nodiscard]] shape extents_of(const any_tensor& t, const convolution_form& form) const;
   [[nodiscard]] bool pads(const convolution_form& form) const noexcept;
+  /// Of a staged tensor.
+  [[nodiscard]] std::vector<std::int64_t> staged_strides(
+      std::span<const std::int64_t> extents) const;
 
   /// Numbers of operands in every graph, less one.
   enum operand_number : std::size_t {
@@ -84,7 +87,8 @@ class convolution_case {
   [[nodiscard]] graphs::description graph(const convolution_form& form) const;
   [[nodiscard]] graphs::tensor tensor_of(const any_tensor& t, std::int64_t operand,
                                          const convolution_form& form) const;
-  [[nodiscard]] bool asymmetric() const noexcept;
+  [[nodiscard]] bool lies_well() const noexcept;
+  [[nodiscard]] bool pads_well() const noexcept;
 
   dnn::convolution geometry_;
   kind kind_;
@@ -93,9 +97,5 @@ class convolution_case {
   bool deterministic_ = false;
   bool timed_ = false;
 };
-
-/// The strides of a packed tensor with the channels last.
-[[nodiscard]] std::vector<std::int64_t> channels_last_strides(
-    std::span<const std::int64_t> extents);
 
 }  // namespace troupe::cuda
