@@ -22,19 +22,23 @@ os::content_folder::digest digest_of(std::span<const std::byte> key) noexcept {
 
 }  // namespace
 
-std::optional<os::content_folder> blob_keeper::default_folder() {
-  const std::string path = os::cache_folder("blobs");
-  if (path.empty()) return std::nullopt;
-  auto opened = os::content_folder::open(path, blobs, most_bytes_on_disk);
-  if (!opened) return std::nullopt;
-  return *std::move(opened);
+// Not before: what uses no blobs keeps no folder open.
+const os::content_folder* blob_keeper::folder() {
+  std::call_once(opened_, [this] {
+    const std::string path = os::cache_folder("blobs");
+    if (where_ == kept_in::memory || path.empty()) return;
+    auto opened = os::content_folder::open(path, blobs, most_bytes_on_disk);
+    if (opened) folder_ = *std::move(opened);
+  });
+  return folder_ ? &*folder_ : nullptr;
 }
 
 std::optional<std::vector<std::byte>> blob_keeper::find(std::span<const std::byte> key) {
   if (auto found = memory_.find(key)) return found;
-  if (!folder_) return std::nullopt;
+  const os::content_folder* const kept = folder();
+  if (kept == nullptr) return std::nullopt;
   // The file holds the key, too: a name says no more than its digest.
-  auto on_disk = folder_->find(digest_of(key));
+  auto on_disk = kept->find(digest_of(key));
   if (on_disk.what != os::content_folder::state::good || on_disk.content.size() < key.size() ||
       std::memcmp(on_disk.content.data(), key.data(), key.size()) != 0) {
     return std::nullopt;
@@ -53,10 +57,10 @@ result<void> blob_keeper::publish(std::span<const std::byte> key,
                  .message = fmt::format("a blob's key must have 1 to {} bytes; it has {}",
                                         most_key_bytes, key.size())};
   }
-  if (folder_) {
+  if (const os::content_folder* const kept = folder()) {
     std::vector<std::byte> both(key.begin(), key.end());
     both.insert(both.end(), content.begin(), content.end());
-    folder_->keep(digest_of(key), both);
+    kept->keep(digest_of(key), both);
   }
   return memory_.publish(key, content);
 }

@@ -6,7 +6,9 @@
 
 #include <troupe/plugin/kept_blobs.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace troupe::worker {
@@ -15,13 +17,13 @@ namespace troupe::worker {
 /// programs after it.
 class blob_keeper final : public kept_blobs {
  public:
-  /// `pages` are the program's blob memory. Without a folder only the program keeps them.
-  explicit blob_keeper(os::mapping pages, std::optional<os::content_folder> folder = {}) noexcept
-      : pages_(std::move(pages)),
-        memory_(pages_.address(), pages_.bytes()),
-        folder_(std::move(folder)) {}
-  /// This user's folder; none where that cannot be used.
-  [[nodiscard]] static std::optional<os::content_folder> default_folder();
+  enum class kept_in : std::uint8_t {
+    memory,             ///< the program's alone
+    memory_and_folder,  ///< and this user's, which is opened when it is first needed, if it can be
+  };
+  /// `pages` are the program's blob memory.
+  blob_keeper(os::mapping pages, kept_in where) noexcept
+      : pages_(std::move(pages)), memory_(pages_.address(), pages_.bytes()), where_(where) {}
 
   [[nodiscard]] std::optional<std::vector<std::byte>> find(std::span<const std::byte> key) override;
   result<void> publish(std::span<const std::byte> key, std::span<const std::byte> content) override;
@@ -31,8 +33,13 @@ class blob_keeper final : public kept_blobs {
   void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) override;
 
  private:
+  /// Null where there is none.
+  [[nodiscard]] const os::content_folder* folder();
+
   os::mapping pages_;
   wire::blob_memory memory_;
+  kept_in where_;
+  std::once_flag opened_;
   std::optional<os::content_folder> folder_;
 };
 

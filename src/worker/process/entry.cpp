@@ -237,8 +237,8 @@ class worker_process {
         .in_process = true,
         .add_own = add_,
         .user_plugins = wire::listed_paths(message.plugins),
-        .blobs = std::make_shared<worker::blob_keeper>(*std::move(blobs),
-                                                       worker::blob_keeper::default_folder())};
+        .blobs = std::make_shared<worker::blob_keeper>(
+            *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)};
     for (std::size_t space = 0; space < config.ranges.size(); ++space) {
       const wire::shared_range& range = message.ranges[space];
       config.ranges[space] = {reinterpret_cast<std::byte*>(range.base), range.bytes};

@@ -159,7 +159,7 @@ class BlobKeeper : public BlobMemory {
   }
   ~BlobKeeper() override { std::filesystem::remove_all(path_); }
   worker::blob_keeper keeper() {
-    return worker::blob_keeper(map(), worker::blob_keeper::default_folder());
+    return worker::blob_keeper(map(), worker::blob_keeper::kept_in::memory_and_folder);
   }
   void forget() { std::memset(pages_.address(), 0, size); }
 
