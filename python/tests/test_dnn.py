@@ -65,11 +65,11 @@ def test_what_follows_the_sums(gpu, rng):
 
 def test_channels_last_stays_so(gpu, rng):
     a, b = rng.standard_normal((2, 6, 5, 4)).astype("f4"), rng.standard_normal((8, 3, 3, 4))
-    x = gpu.tensor(a).permute((0, 3, 1, 2))  # [2, 4, 6, 5]
-    w = gpu.tensor(b.astype("f4")).permute((0, 3, 1, 2))  # [8, 4, 3, 3]
+    x = gpu.tensor(a).permute(0, 3, 1, 2)  # [2, 4, 6, 5]
+    w = gpu.tensor(b.astype("f4")).permute(0, 3, 1, 2)  # [8, 4, 3, 3]
     y = gpu.dnn.convolution_forward(x=x, w=w, padding=[1]).result()
     assert y.shape == (2, 8, 6, 5)
-    assert y.permute((0, 2, 3, 1)).strides == (240, 40, 8, 1)
+    assert y.permute(0, 2, 3, 1).strides == (240, 40, 8, 1)
     expected = convolved(a.transpose(0, 3, 1, 2), b.transpose(0, 3, 1, 2), before=(1, 1))
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-4, atol=1e-4)
 
