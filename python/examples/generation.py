@@ -20,18 +20,20 @@ def next_token(gpu: troupe.Device, model: Any, cache: troupe.KvCache, tokens: li
     """Appends tokens to sequence 0; if that fails, the sequence is what it was."""
     embedding, layers, output = model
     n = len(tokens)
-    x = gpu.elementwise.gather_rows(table=embedding, indices=gpu.tensor(np.int32(tokens))).result()
+    ids = gpu.tensor(np.array(tokens, "i4"))
+    x = gpu.elementwise.gather_rows(table=embedding, indices=ids).result()
     with cache.step([0], n) as step:  # commits, unless something raises
         for layer, (w_qkv, w_o) in enumerate(layers):
             qkv = gpu.empty((n, 3 * WIDTH))
-            gpu.blas.gemm(a=x, b=w_qkv, c=qkv).result()
+            y = gpu.elementwise.rms_norm(x=x).result()
+            gpu.blas.gemm(a=y, b=w_qkv, c=qkv).result()
             q, k, v = (qkv.reshape(1, n, 3 * HEADS, SIZE)[:, :, i : i + HEADS]
                        for i in range(0, 3 * HEADS, HEADS))  # fmt: skip
             step.append(layer, k, v)
             o = gpu.empty((n, WIDTH))
             by_head = o.reshape(1, n, HEADS, SIZE).permute(0, 2, 1, 3)
             step.attend(layer, q.permute(0, 2, 1, 3), o=by_head).result()
-            x = gpu.blas.gemm(a=o, b=w_o).result()
+            gpu.blas.gemm(a=o, b=w_o, c=x, beta=1).result()
         return int(gpu.blas.gemm(a=x[n - 1 :], b=output).result().numpy().argmax())
 
 

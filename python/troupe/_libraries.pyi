@@ -889,6 +889,101 @@ class Blaslt(Library):
     ) -> Future[Any]:
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
+class Dnn(Library):
+    def convolution_backward_data(
+        self,
+        *,
+        dy: Tensor,
+        w: Tensor,
+        dx: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        groups: int = ...,
+        math: Literal['strict', 'tf32'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of a convolution by its images: dx = alpha · Σ dy · w + beta · dx."""
+    def convolution_backward_filter(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        dw: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        groups: int = ...,
+        math: Literal['strict', 'tf32'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of a convolution by its filter: dw = alpha · Σ dy · x + beta · dw."""
+    def convolution_forward(
+        self,
+        *,
+        x: Tensor,
+        w: Tensor,
+        y: Tensor | None = ...,
+        z: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        activation: Literal['none', 'relu', 'clipped_relu', 'leaky_relu', 'elu', 'gelu', 'gelu_tanh', 'silu', 'sigmoid', 'tanh', 'softplus'] = ...,
+        upper: float = ...,
+        slope: float = ...,
+        elu_alpha: float = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        groups: int = ...,
+        math: Literal['strict', 'tf32'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Convolves images with a filter: y = activation(alpha · (x ∗ w) + beta · z + bias)."""
+    def convolution_transposed(
+        self,
+        *,
+        x: Tensor,
+        w: Tensor,
+        y: Tensor | None = ...,
+        z: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        activation: Literal['none', 'relu', 'clipped_relu', 'leaky_relu', 'elu', 'gelu', 'gelu_tanh', 'silu', 'sigmoid', 'tanh', 'softplus'] = ...,
+        upper: float = ...,
+        slope: float = ...,
+        elu_alpha: float = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        output_padding: Sequence[int] = ...,
+        groups: int = ...,
+        math: Literal['strict', 'tf32'] = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The transposed convolution, which makes images larger: y = activation(alpha · Σ x · w + beta · z + bias)."""
+
 class Elementwise(Library):
     def activation(
         self,
@@ -1974,6 +2069,8 @@ class Libraries:
     def blas(self) -> Blas: ...
     @property
     def blaslt(self) -> Blaslt: ...
+    @property
+    def dnn(self) -> Dnn: ...
     @property
     def elementwise(self) -> Elementwise: ...
     @property

@@ -55,8 +55,13 @@ class random_requests::drawing {
     for (std::size_t i = 0; i < t_.fields.size(); ++i)
       value(i);
     types();
-    for (const symbol& s : t_.symbols)
+    // Extents that a rule relates are mostly related where they are equal.
+    const std::int64_t common = extent_drawn();
+    const bool is_alike = one_in(2);
+    for (const symbol& s : t_.symbols) {
       sizes_.push_back(size_for(s));
+      if (is_alike && s.is_single() && !one_in(4)) sizes_.back().front() = common;
+    }
     for (int again = 0; again < 3; ++again) {
       for (std::size_t i = 0; i < t_.fields.size(); ++i) {
         if (t_.fields[i].is_tensor()) tensors(i);

@@ -225,6 +225,18 @@ TEST(DnnAttentionForward, OfPackedAndPagedSequencesIsThatOfEachByItself) {
   }
 }
 
+/// Fills a tensor with rows of another one, from row `skip` on.
+void give_rows(scene& s, test_tensor& t, const block& from, std::int64_t skip) {
+  std::vector<number> values;
+  for (std::int64_t head = 0; head < t.view.extent(1); ++head) {
+    for (std::int64_t i = 0; i < t.view.extent(2); ++i) {
+      for (std::int64_t x = 0; x < t.view.extent(3); ++x)
+        values.emplace_back(from(0, head, i + skip, x));
+    }
+  }
+  s.fill(t, values);
+}
+
 TEST(DnnAttentionForward, OfAChunkIsThatPartOfTheWhole) {
   // Chunked prefill and decoding: causal from the bottom right.
   attention_case c{.b = 1, .h = 4, .s_q = 40, .s_kv = 40, .d = 16, .d_v = 16};
@@ -240,19 +252,9 @@ TEST(DnnAttentionForward, OfAChunkIsThatPartOfTheWhole) {
     of_part.s_q = last - first;
     of_part.s_kv = last;
     attention_stage stage(part, of_part);
-    const auto give = [&](test_tensor& t, const block& from, std::int64_t skip) {
-      std::vector<number> values;
-      for (std::int64_t head = 0; head < t.view.extent(1); ++head) {
-        for (std::int64_t i = 0; i < t.view.extent(2); ++i) {
-          for (std::int64_t x = 0; x < t.view.extent(3); ++x)
-            values.emplace_back(from(0, head, i + skip, x));
-        }
-      }
-      part.fill(t, values);
-    };
-    give(*stage.q, whole.problem().q, first);
-    give(*stage.k, whole.problem().k, 0);
-    give(*stage.v, whole.problem().v, 0);
+    give_rows(part, *stage.q, whole.problem().q, first);
+    give_rows(part, *stage.k, whole.problem().k, 0);
+    give_rows(part, *stage.v, whole.problem().v, 0);
     part.run(stage.forward());
     const block o = stage.now(*stage.o, false);
     for (std::int64_t head = 0; head < c.h; ++head) {
@@ -260,6 +262,37 @@ TEST(DnnAttentionForward, OfAChunkIsThatPartOfTheWhole) {
         for (std::int64_t x = 0; x < c.d_v; ++x)
           EXPECT_NEAR(o(0, head, i - first, x), expected(0, head, i, x), 1e-5);
       }
+    }
+  }
+}
+
+// Whichever rows are computed together: a chunk lies in other tiles than the whole does.
+TEST(DnnAttentionForward, OfAQueryDependsOnItsOwnKeysAlone) {
+  attention_case c{.type = dtype::f32, .b = 1, .s_q = 300, .s_kv = 300, .d = 16, .d_v = 16};
+  c.left = 150;
+  c.right = 0;
+  c.diagonal = dnn::diagonal::bottom_right;
+  scene s;
+  if (s.on_gpu()) GTEST_SKIP() << "cuDNN chooses a kernel for each shape";
+  attention_stage whole(s, c);
+  s.run(whole.forward());
+  const block expected = whole.now(*whole.o, false);
+  constexpr std::int64_t first = 170;
+  constexpr std::int64_t last = 270;
+  scene part;
+  attention_case of_part = c;
+  of_part.s_q = last - first;
+  of_part.s_kv = last;
+  attention_stage stage(part, of_part);
+  give_rows(part, *stage.q, whole.problem().q, first);
+  give_rows(part, *stage.k, whole.problem().k, 0);
+  give_rows(part, *stage.v, whole.problem().v, 0);
+  part.run(stage.forward());
+  const block o = stage.now(*stage.o, false);
+  for (std::int64_t head = 0; head < c.h; ++head) {
+    for (std::int64_t i = first; i < last; ++i) {
+      for (std::int64_t x = 0; x < c.d_v; ++x)
+        ASSERT_EQ(o(0, head, i - first, x), expected(0, head, i, x)) << "query " << i;
     }
   }
 }

@@ -303,6 +303,20 @@ TEST_F(KvCache, RollsBackWhatALostRequestWasAppending) {
   expect_content(c, both[1], std::vector<int>(11, 2));
 }
 
+TEST_F(KvCache, IsUsableAfterAForkWhoseCopyWasLost) {
+  auto c = cache(8);
+  const auto one = c.begin();
+  ASSERT_TRUE(grow(c, {one}, {1}, 0, 6));
+  // The worker loses the memory of some pages, so the copy that reads them ends it.
+  const fault::inject withdrawal{.what = fault::kind::withdraw, .target = c.keys(1)};
+  if (!device_.ask(withdrawal).get_result()) GTEST_SKIP() << "the pages share a piece of memory";
+  EXPECT_FALSE(c.fork(one));
+  EXPECT_EQ(c.free_pages(), 6);
+  expect_content(c, one, std::vector<int>(6, 1));
+  EXPECT_EQ(device_.tainted_by(c.keys(1)), "");
+  expect_content(c, c.fork(one).value(), std::vector<int>(6, 1));
+}
+
 TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
   constexpr int threads = 4;
   constexpr int steps = 15;

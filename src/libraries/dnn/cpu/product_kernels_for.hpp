@@ -1,3 +1,5 @@
+#pragma once
+
 // The loops of products, compiled for each kind of processor: KERNELS names them, LANE_BYTES and
 // ROWS say what its registers hold.
 
