@@ -126,12 +126,12 @@ int main() {
     });
     section(out, "sort", [&] {
       measure(
-          out, there, here, "sort", "CUB", 20, 0.7, [&] { there.cub.sort(x, y); },
+          out, there, here, "sort", "CUB", 20, 0.85, [&] { there.cub.sort(x, y); },
           primitives::sort{.x = here.x, .y = here.y});
     });
     section(out, "sort_pairs", [&] {
       measure(
-          out, there, here, "sort_pairs", "CUB", 20, 0.8,
+          out, there, here, "sort_pairs", "CUB", 20, 0.95,
           [&] { there.cub.sort_pairs(x, values, y, sorted_values); },
           primitives::sort_pairs{.keys = here.x,
                                  .values = here.values,

@@ -1,13 +1,15 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/elementwise/cuda/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/compilation.hpp"
+#include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
-#include "libraries/elementwise/cuda/source.hpp"
 
 #include <fmt/format.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -50,7 +52,7 @@ void make_key(key_words& key, const R& r) {
 /// A request that a lane has run before.
 struct known_request {
   kernel_plan plan;
-  std::shared_ptr<compiled_kernel> kernel;           ///< null where only the interpreter is wanted
+  std::shared_ptr<compiled_kernel> kernel;           ///< null until it is ordered
   std::unique_ptr<interpreter_program> interpreted;  ///< null where it is too large
   std::vector<std::pair<std::uint16_t, elementwise::number>> constants;  ///< as the plan has them
   std::size_t passes = 0;
@@ -66,6 +68,10 @@ struct lane_state {
 };
 constexpr char attachment_key = 0;
 
+bool waits_for_kernels() noexcept {
+  return policy() == kernel_policy::compiled || policy() == kernel_policy::callbacks;
+}
+
 /// What a kernel is written from, for a thread that does it later. Tensors are there for their
 /// types.
 struct source_job {
@@ -76,8 +82,12 @@ struct source_job {
   kernel_plan plan;
 };
 
+/// Orders the compiled kernel of a request.
+using kernel_order = std::function<result<std::shared_ptr<compiled_kernel>>()>;
+
+/// What is known of a request from now on. `order` is set unless only the interpreter is wanted.
 template <class R>
-result<known_request> prepare(const driver& d, const R& r, const lane& where) {
+result<known_request> prepare(const driver& d, const R& r, const lane& where, kernel_order& order) {
   auto bound = elementwise::bind(r);
   if (!bound) return std::move(bound).error();
   const auto over = elementwise::loops::of(bound->over, r.inputs, r.outputs, r.what);
@@ -106,13 +116,13 @@ result<known_request> prepare(const driver& d, const R& r, const lane& where) {
   made.interpreted = std::make_unique<interpreter_program>();
   if (!made.interpreted->assign(*bound, over, made.plan)) made.interpreted.reset();
   if (made.interpreted && policy() == kernel_policy::interpreted) return made;
-  auto job = std::make_shared<source_job>(r.inputs, r.outputs, *bound, over, made.plan);
+  auto job = std::make_shared<source_job>(r.inputs, r.outputs, *std::move(bound), over, made.plan);
   job->request.inputs = job->inputs;
   job->request.outputs = job->outputs;
-  auto kernel = compiled_for(d, made.plan.kernel_key(*bound), std::move(names),
-                             [job] { return source_of(job->request, job->over, job->plan); });
-  if (!kernel) return std::move(kernel).error();
-  made.kernel = *std::move(kernel);
+  order = [&d, job = std::move(job), names = std::move(names)] {
+    return compiled_for(d, job->plan.kernel_key(job->request), names,
+                        [job] { return source_of(job->request, job->over, job->plan); });
+  };
   return made;
 }
 
@@ -146,8 +156,9 @@ result<void> run(const R& r, lane& where) {
   auto& state = *static_cast<lane_state*>(attached.get());
   make_key(state.key, r);
   auto place = state.known.find(state.key);
+  kernel_order order;
   if (place == state.known.end()) {
-    auto made = prepare(d, r, where);
+    auto made = prepare(d, r, where, order);
     if (!made) return std::move(made).error();
     if (state.known.size() == lane_state::most_known) state.known.clear();
     place = state.known.emplace(state.key, *std::move(made)).first;
@@ -172,11 +183,19 @@ result<void> run(const R& r, lane& where) {
     parameters.partials = reinterpret_cast<char*>(room->data());
     parameters.cells = reinterpret_cast<long*>(room->data() + known.plan.partial_bytes);
   }
+  const auto order_kernel = [&]() -> result<void> {
+    if (!order) return {};
+    auto ordered = order();
+    if (!ordered) return std::move(ordered).error();
+    known.kernel = *std::move(ordered);
+    return {};
+  };
+  if (waits_for_kernels() || !known.interpreted) {
+    if (auto ordered = order_kernel(); !ordered) return ordered;
+    known.kernel->wait();
+  }
   if (known.kernel) {
-    using enum compiled_kernel::state;
-    const bool must_compile = policy() == kernel_policy::compiled || !known.interpreted;
-    if (must_compile) known.kernel->wait();
-    if (known.kernel->now.load(std::memory_order_acquire) == ready) {
+    if (known.kernel->now.load(std::memory_order_acquire) == compiled_kernel::state::ready) {
       return launch_compiled(d, known, where, parameters);
     }
     if (!known.interpreted) {
@@ -185,7 +204,9 @@ result<void> run(const R& r, lane& where) {
           .message = fmt::format("the program cannot be compiled: {}", known.kernel->failure)};
     }
   }
-  return enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
+  auto enqueued = enqueue_interpreter(*known.interpreted, known.plan, parameters, where.stream());
+  // The order takes as long as the launch: the interpreter runs meanwhile.
+  return enqueued ? order_kernel() : std::move(enqueued);
 }
 
 }  // namespace

@@ -17,16 +17,15 @@ using primitives::with_key;
 
 bool packed(const any_tensor& t) noexcept { return t.stride(0) == 1; }
 
-/// Where CUB reads keys and writes them sorted: the operands themselves where they are packed keys,
-/// else parts of the workspace.
+/// Where CUB reads keys and writes them sorted: the operands themselves where they are packed, else
+/// parts of the workspace.
 template <class Key>
 class key_places {
  public:
-  key_places(const any_tensor& from, const any_tensor& to, bool descending, workspace_parts& parts)
+  key_places(const any_tensor& from, const any_tensor& to, workspace_parts& parts)
       : from_(from),
         to_(to),
-        order_(from.type(), descending),
-        reads_operand_(order_.keeps_bits() && packed(from) && !to.same_view(from)),
+        reads_operand_(packed(from) && !to.same_view(from)),
         writes_operand_(packed(to)),
         keys_(parts.add<Key>(reads_operand_ ? 0 : from.extent(0))),
         sorted_(parts.add<Key>(writes_operand_ ? 0 : from.extent(0))) {}
@@ -39,17 +38,16 @@ class key_places {
   }
   [[nodiscard]] result<void> enqueue_before(const workspace_parts& parts, const lane& where) const {
     if (reads_operand_) return {};
-    return enqueue_keys<Key>(from_, order_, parts.at<Key>(keys_), nullptr, where);
+    return enqueue_pack(from_, parts.at<std::byte>(keys_), where);
   }
   [[nodiscard]] result<void> enqueue_after(const workspace_parts& parts, const lane& where) const {
-    if (writes_operand_ && order_.keeps_bits()) return {};
-    return enqueue_elements<Key>(sorted(parts), order_, to_, where);
+    if (writes_operand_) return {};
+    return enqueue_unpack(parts.at<std::byte>(sorted_), to_, where);
   }
 
  private:
   const any_tensor& from_;
   const any_tensor& to_;
-  sorting_order<Key> order_;
   bool reads_operand_;
   bool writes_operand_;
   std::size_t keys_;
@@ -59,11 +57,12 @@ class key_places {
 result<void> run_sort(const primitives::sort& r, lane& where) {
   if (r.x.empty()) return {};
   return with_key(r.x.type(), [&]<class Key>(Key) -> result<void> {
-    radix_sort<Key, no_value> sort{.count = r.x.extent(0)};
+    radix_sort<Key, no_value> sort{.order = sorting_order<Key>(r.x.type(), r.descending),
+                                   .count = r.x.extent(0)};
     auto bytes = sort.temporary_bytes();
     if (!bytes) return std::move(bytes).error();
     workspace_parts parts;
-    const key_places<Key> places(r.x, r.y, r.descending, parts);
+    const key_places<Key> places(r.x, r.y, parts);
     const auto temporary = parts.add<std::byte>(static_cast<std::int64_t>(*bytes));
     if (auto done = parts.take(where); !done) return done;
     if (auto done = places.enqueue_before(parts, where); !done) return done;
@@ -78,11 +77,12 @@ result<void> run_sort(const primitives::sort& r, lane& where) {
 template <class Key, class Value>
 result<void> sort_with_values(const primitives::sort_pairs& r, lane& where) {
   const std::int64_t count = r.keys.extent(0);
-  radix_sort<Key, Value> sort{.count = count};
+  radix_sort<Key, Value> sort{.order = sorting_order<Key>(r.keys.type(), r.descending),
+                              .count = count};
   auto bytes = sort.temporary_bytes();
   if (!bytes) return std::move(bytes).error();
   workspace_parts parts;
-  const key_places<Key> places(r.keys, r.sorted_keys, r.descending, parts);
+  const key_places<Key> places(r.keys, r.sorted_keys, parts);
   const bool reads_operand = packed(r.values) && !r.sorted_values.same_view(r.values);
   const bool writes_operand = packed(r.sorted_values);
   const auto values = parts.add<Value>(reads_operand ? 0 : count);
@@ -111,11 +111,12 @@ result<void> sort_with_values(const primitives::sort_pairs& r, lane& where) {
 template <class Key, class Index>
 result<void> sort_with_indices(const primitives::sort_pairs& r, lane& where) {
   const std::int64_t count = r.keys.extent(0);
-  radix_sort<Key, Index> sort{.count = count};
+  radix_sort<Key, Index> sort{.order = sorting_order<Key>(r.keys.type(), r.descending),
+                              .count = count};
   auto bytes = sort.temporary_bytes();
   if (!bytes) return std::move(bytes).error();
   workspace_parts parts;
-  const key_places<Key> places(r.keys, r.sorted_keys, r.descending, parts);
+  const key_places<Key> places(r.keys, r.sorted_keys, parts);
   const bool in_place = r.sorted_values.same_view(r.values);
   const auto indices = parts.add<Index>(count);
   const auto sorted_indices = parts.add<Index>(count);

@@ -9,16 +9,18 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Sorting of unsigned keys by CUB, and what makes keys of elements. Made for each width of keys,
-/// for no values and for values of 4 and 8 bytes.
+/// Sorting of elements by CUB, in the order of their keys, and what makes keys of elements. Made
+/// for each width of keys, for no values and for values of 4 and 8 bytes.
 namespace troupe::cuda {
 
 /// Nothing goes along with the keys.
 struct no_value {};
 
-/// What is sorted, packed; the first two are not written.
+/// What is sorted, packed; the first two are not written. Keys are elements: CUB's kernels turn
+/// them into keys in registers.
 template <class Key, class Value>
 struct radix_sort {
+  primitives::sorting_order<Key> order;
   const Key* keys = nullptr;
   const Value* values = nullptr;
   Key* sorted_keys = nullptr;

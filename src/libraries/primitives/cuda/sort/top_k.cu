@@ -1,5 +1,6 @@
 #include "libraries/primitives/cuda/kernels/compaction.cuh"
 #include "libraries/primitives/cuda/kernels/grid.cuh"
+#include "libraries/primitives/cuda/packing.hpp"
 #include "libraries/primitives/cuda/sort/radix_sort.hpp"
 #include "libraries/primitives/cuda/sort/top_k.hpp"
 
@@ -111,12 +112,6 @@ struct at_bound {
   }
 };
 
-template <class Key>
-__global__ void __launch_bounds__(block_threads)
-    take_keys(keyed_vector<Key> x, const std::uint64_t* indices, Key* keys, std::int64_t k) {
-  for_each_element(k, [&](std::int64_t i) { keys[i] = x[static_cast<std::int64_t>(indices[i])]; });
-}
-
 __global__ void __launch_bounds__(block_threads)
     store_indices(const std::uint64_t* from, std::int64_t* to, std::int64_t step, std::int64_t k) {
   for_each_element(k, [&](std::int64_t i) { to[i * step] = static_cast<std::int64_t>(from[i]); });
@@ -156,7 +151,7 @@ result<void> enqueue(const primitives::top_k& r, lane& where) {
   const sorting_order<Key> order(r.x.type(), !r.smallest);
   const keyed_vector<Key> x{reinterpret_cast<const Key*>(r.x.address()), r.x.stride(0),
                             r.x.extent(0), order};
-  radix_sort<Key, std::uint64_t> sort{.count = k};
+  radix_sort<Key, std::uint64_t> sort{.order = order, .count = k};
   auto sort_bytes = sort.temporary_bytes();
   if (!sort_bytes) return std::move(sort_bytes).error();
   using selection = compaction<own_index, at_bound<Key>, std::int64_t>;
@@ -198,13 +193,10 @@ result<void> enqueue(const primitives::top_k& r, lane& where) {
   sort.values = parts.at<std::uint64_t>(indices);
   sort.sorted_keys = parts.at<Key>(sorted_keys);
   sort.sorted_values = parts.at<std::uint64_t>(sorted_indices);
-  if (auto done =
-          launch_over(k, take_keys<Key>, where.stream(), x, sort.values, parts.at<Key>(keys), k);
-      !done) {
-    return done;
-  }
+  const any_tensor found_elements = any_tensor::unowned(parts.at<std::byte>(keys), r.x.type(), {k});
+  if (auto done = enqueue_gather(r.x, sort.values, found_elements, where); !done) return done;
   if (auto done = sort.enqueue(memory, *sort_bytes, where); !done) return done;
-  if (auto done = enqueue_elements<Key>(sort.sorted_keys, order, r.values, where); !done) {
+  if (auto done = enqueue_unpack(parts.at<std::byte>(sorted_keys), r.values, where); !done) {
     return done;
   }
   if (r.indices.null()) return {};
