@@ -52,7 +52,7 @@
 /// the CPU one that leads outside its tensor is `invalid_argument`, and nothing has been written.
 /// On CUDA they are not checked: the result is unspecified, or the worker faults.
 ///
-/// Types: q, k, v and o have one of f64 (CPU only), f32, f16, bf16; bias has q's type, or f32
+/// Types: q, k, v and o have one of f64 and f32 (CPU only), f16, bf16; bias has q's type, or f32
 /// beside f16 and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for operands that do
