@@ -45,8 +45,8 @@ class convolution_run {
                                         (!follows.adds() || follows.nothing()));
     pieces all;
     const std::size_t plan_at = all.add(static_cast<std::int64_t>(plan_.workspace_bytes()));
-    staged_tensor first = staged(what_.first(), what_.first().type(), all, form_.staged);
-    staged_tensor second = staged(what_.second(), what_.second().type(), all, form_.staged);
+    staged_tensor first = staged(what_.first(), what_.operand_type(form_), all, form_.staged);
+    staged_tensor second = staged(what_.second(), what_.operand_type(form_), all, form_.staged);
     staged_tensor sums = staged(what_.result(), what_.sums_type(form_), all, !direct);
     auto memory = where_.workspace(std::max<std::size_t>(all.bytes(), 1));
     if (!memory) return std::move(memory).error();
@@ -82,9 +82,10 @@ class convolution_run {
     }
     if (form_.fused || (direct && follows.nothing())) return {};
     if (direct) return enqueue_after(follows, what_.result(), what_.result(), where_);
-    auto made = form_.staged ? interior(what_.result(),
-                                        sums.at(base, what_.staged_strides(sums.extents.extents())))
-                             : result<any_tensor>(sums.at(base, what_.result().strides()));
+    auto made = form_.staged
+                    ? interior(what_.result(),
+                               sums.at(base, what_.staged_strides(sums.extents.extents(), form_)))
+                    : result<any_tensor>(sums.at(base, what_.result().strides()));
     if (!made) return std::move(made).error();
     return enqueue_after(follows, *made, what_.result(), where_);
   }
@@ -115,7 +116,7 @@ class convolution_run {
   }
 
   [[nodiscard]] result<void> stage(const any_tensor& t, const staged_tensor& to, std::byte* base) {
-    const any_tensor whole = to.at(base, what_.staged_strides(to.extents.extents()));
+    const any_tensor whole = to.at(base, what_.staged_strides(to.extents.extents(), form_));
     if (is_padded(t)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(to.extents, to.type));
       if (auto done =

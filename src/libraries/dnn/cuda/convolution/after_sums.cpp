@@ -58,6 +58,11 @@ value activated(const epilogue& what, const value& x) {
 elementwise::function function_of(const epilogue& what, dtype sums, dtype to) {
   const int inputs = 1 + int{what.adds()} + int{!what.bias.null()};
   return elementwise::function::of(inputs, [&](std::span<const value> in) {
+    if (sums == dtype::f64 && to == dtype::i32) {
+      // The sum of integers, modulo 2^32.
+      const value whole(4294967296.0);
+      return in[0] - whole * floor((in[0] + value(2147483648.0)) * value(1 / 4294967296.0));
+    }
     // Sums of integers go on as real numbers.
     const bool real = sums != dtype::i32 || to != dtype::i32;
     value x = what.scales() || (real && sums == dtype::i32) ? in[0] * value(what.alpha) : in[0];

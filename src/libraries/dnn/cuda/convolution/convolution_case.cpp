@@ -76,9 +76,10 @@ void write_tensor(plan_words& key, const any_tensor& t) {
 
 }  // namespace
 
-std::vector<std::int64_t> convolution_case::staged_strides(
-    std::span<const std::int64_t> extents) const {
-  return first().type() == dtype::f64 ? packed_strides(extents) : channels_last_strides(extents);
+std::vector<std::int64_t> convolution_case::staged_strides(std::span<const std::int64_t> extents,
+                                                           const convolution_form& form) const {
+  return operand_type(form) == dtype::f64 ? packed_strides(extents)
+                                          : channels_last_strides(extents);
 }
 
 convolution_case::convolution_case(const dnn::convolution_forward& r)
@@ -130,7 +131,7 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 3;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
     write_tensor(key, *t);
@@ -171,15 +172,17 @@ bool convolution_case::pads_well() const noexcept {
 std::vector<convolution_form> convolution_case::forms() const {
   std::vector<convolution_form> tried;
   const bool integers = first().type() == dtype::i8;
-  const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64 && !integers;
+  const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64;
   const auto add_all = [&](bool staged) {
     if (narrow && !follows_.nothing()) tried.push_back({.wide = true, .staged = staged});
     tried.push_back({.staged = staged});
   };
+  // cuDNN 9.14 has engines for i8, and what they store are not the sums.
+  if (integers) return {{.staged = true, .exact = true}};
   if (lies_well() && pads_well()) {
     // In place it is not known whether cuDNN reads an element before it writes others.
     const bool in_place = follows_.adds() && follows_.z.same_view(result());
-    if (!follows_.nothing() && !integers && !in_place && kind_ == kind::forward) {
+    if (!follows_.nothing() && !in_place && kind_ == kind::forward) {
       tried.push_back({.fused = true});
     }
     add_all(false);
@@ -196,6 +199,7 @@ std::vector<graphs::description> convolution_case::graphs() const {
 }
 
 dtype convolution_case::sums_type(const convolution_form& form) const noexcept {
+  if (form.exact) return dtype::f64;
   if (first().type() == dtype::i8) return dtype::i32;
   return form.wide ? dtype::f32 : result().type();
 }
@@ -217,13 +221,13 @@ graphs::tensor convolution_case::tensor_of(const any_tensor& t, std::int64_t ope
                                            const convolution_form& form) const {
   const shape wanted = extents_of(t, form);
   graphs::tensor made{.operand = operand,
-                      .type = t.type(),
+                      .type = form.exact ? dtype::f64 : t.type(),
                       .extents = {},
                       .strides = {},
                       .alignment = alignment_of(t)};
   made.extents.assign(wanted.extents().begin(), wanted.extents().end());
   if (form.staged) {
-    made.strides = staged_strides(made.extents);
+    made.strides = staged_strides(made.extents, form);
     made.alignment = 16;
   } else {
     // Strides of extents of 1 may be any number, and cuDNN knows layouts by them.
@@ -249,8 +253,8 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   constexpr int candidates = 8;
   if (timed_) made.timed = candidates;
   made.full_precision = full_precision_;
-  const dtype real = result().type() == dtype::f64 ? dtype::f64 : dtype::f32;
-  made.compute = first().type() == dtype::i8 ? dtype::i32 : real;
+  const dtype real = operand_type(form) == dtype::f64 ? dtype::f64 : dtype::f32;
+  made.compute = operand_type(form) == dtype::i8 ? dtype::i32 : real;
   made.intermediate = made.compute;
   const auto add = [&](graphs::tensor t) {
     made.tensors.push_back(std::move(t));

@@ -35,6 +35,7 @@ struct convolution_form {
   bool fused = false;   ///< cuDNN does what follows the sums
   bool wide = false;    ///< sums are stored in f32 before what follows them
   bool staged = false;  ///< operands are copied to a layout that cuDNN takes, padded if need be
+  bool exact = false;   ///< integers are summed as f64, where all their sums are exact
 };
 
 /// A request as plans see it.
@@ -64,12 +65,16 @@ class convolution_case {
 
   /// Of the sums in a form that is not fused.
   [[nodiscard]] dtype sums_type(const convolution_form& form) const noexcept;
+  /// Of the operands.
+  [[nodiscard]] dtype operand_type(const convolution_form& form) const noexcept {
+    return form.exact ? dtype::f64 : first().type();
+  }
   /// The extents of a tensor in its form: an image that is staged has its padding.
   [[nodiscard]] shape extents_of(const any_tensor& t, const convolution_form& form) const;
   [[nodiscard]] bool pads(const convolution_form& form) const noexcept;
   /// Of a staged tensor.
-  [[nodiscard]] std::vector<std::int64_t> staged_strides(
-      std::span<const std::int64_t> extents) const;
+  [[nodiscard]] std::vector<std::int64_t> staged_strides(std::span<const std::int64_t> extents,
+                                                         const convolution_form& form) const;
 
   /// Numbers of operands in every graph, less one.
   enum operand_number : std::size_t {
