@@ -890,6 +890,82 @@ class Blaslt(Library):
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
 class Dnn(Library):
+    def attention_backward(
+        self,
+        *,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor,
+        d_o: Tensor,
+        statistics: Tensor,
+        d_q: Tensor | None = ...,
+        d_k: Tensor | None = ...,
+        d_v: Tensor | None = ...,
+        scale: float = ...,
+        diagonal: Literal['top_left', 'bottom_right'] = ...,
+        left: int = ...,
+        right: int = ...,
+        lengths_q: Tensor | None = ...,
+        lengths_kv: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        d_bias: Tensor | None = ...,
+        alibi: bool = ...,
+        dropout: float = ...,
+        seed: int = ...,
+        offset: int = ...,
+        offsets_q: Tensor | None = ...,
+        offsets_k: Tensor | None = ...,
+        offsets_v: Tensor | None = ...,
+        offsets_o: Tensor | None = ...,
+        longest_q: int = ...,
+        longest_kv: int = ...,
+        deterministic: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradients of attention_forward by q, k, v and bias."""
+    def attention_forward(
+        self,
+        *,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor | None = ...,
+        statistics: Tensor | None = ...,
+        scale: float = ...,
+        diagonal: Literal['top_left', 'bottom_right'] = ...,
+        left: int = ...,
+        right: int = ...,
+        lengths_q: Tensor | None = ...,
+        lengths_kv: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        alibi: bool = ...,
+        dropout: float = ...,
+        seed: int = ...,
+        offset: int = ...,
+        offsets_q: Tensor | None = ...,
+        offsets_k: Tensor | None = ...,
+        offsets_v: Tensor | None = ...,
+        offsets_o: Tensor | None = ...,
+        longest_q: int = ...,
+        longest_kv: int = ...,
+        table_k: Tensor | None = ...,
+        table_v: Tensor | None = ...,
+        descale_q: Tensor | None = ...,
+        descale_k: Tensor | None = ...,
+        descale_v: Tensor | None = ...,
+        descale_s: Tensor | None = ...,
+        scale_s: Tensor | None = ...,
+        scale_o: Tensor | None = ...,
+        amax_s: Tensor | None = ...,
+        amax_o: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Attention: o = softmax(scale · q · kᵀ + masks) · v."""
     def convolution_backward_data(
         self,
         *,
@@ -983,6 +1059,18 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """The transposed convolution, which makes images larger: y = activation(alpha · Σ x · w + beta · z + bias)."""
+    def kv_append(
+        self,
+        *,
+        k: Tensor,
+        v: Tensor,
+        rows_k: Sequence[Tensor],
+        rows_v: Sequence[Tensor],
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Copies keys and values of new tokens into rows of pages."""
 
 class Elementwise(Library):
     def activation(

@@ -185,7 +185,8 @@ bool scene::on_gpu() const {
 
 void scene::refused_by_library(std::string_view name, const error& refusal) {
   // Only a GPU's library decides what it has a kernel for: nobody knows before it has been asked.
-  if (on_gpu() && refusal.code == errc::unsupported && refusal.message.starts_with("not offered: ")) {
+  if (on_gpu() && refusal.code == errc::unsupported &&
+      refusal.message.starts_with("not offered: ")) {
     std::printf("%s\n", refusal.message.c_str());
     return;
   }

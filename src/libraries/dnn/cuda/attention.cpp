@@ -139,7 +139,7 @@ class attention_run {
     return enqueue_copied(t, *part, where_);
   }
 
-  // Gradients of what is beyond a sequence's length are 0, and cuDNN leaves them as they are.
+  // Gradients of what is beyond a sequence's length are 0, which cuDNN does not see to.
   [[nodiscard]] result<void> zero_beyond_lengths(std::span<std::byte* const> addresses) {
     for (const auto& [rows, lengths] : {std::pair(number::d_q_at, number::lengths_q_at),
                                         std::pair(number::d_k_at, number::lengths_kv_at),

@@ -147,8 +147,9 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
 }
 
-// True where all lie in one of the orders that cuDNN computes rightly: others it takes, and takes
-// for packed ones (seen with 9.14). f64 is right with the channels first alone.
+// True where all lie in one order, channels first or last. With cuDNN 9.14 operands in other
+// orders, and in different ones, gave wrong results, and an f64 convolution with the channels last
+// faulted; why is not known.
 bool convolution_case::lies_well() const noexcept {
   using enum dnn::dimension_order;
   const auto all_lie = [&](dnn::dimension_order as) {
@@ -177,7 +178,7 @@ std::vector<convolution_form> convolution_case::forms() const {
     if (narrow && !follows_.nothing()) tried.push_back({.wide = true, .staged = staged});
     tried.push_back({.staged = staged});
   };
-  // cuDNN 9.14 has engines for i8, and what they store are not the sums.
+  // With the engines that cuDNN 9.14 proposes for i8 every result was wrong; why is not known.
   if (integers) return {{.staged = true, .exact = true}};
   if (lies_well() && pads_well()) {
     // In place it is not known whether cuDNN reads an element before it writes others.
