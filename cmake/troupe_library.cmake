@@ -1,19 +1,21 @@
 # troupe_library(<name> [BUILT_IN]
 #                [CPU_PLUGIN] [CPU_LINK <target>…] [CPU_OPTIONS <option>…]
-#                [CUDA_PLUGIN] [CUDA_LINK <target>…] [CUDA_OPTIONS <option>…] [CUDA_SOURCES <file>…])
+#                [CUDA_PLUGIN | NO_CUDA] [CUDA_LINK <target>…] [CUDA_OPTIONS <option>…] [CUDA_SOURCES <file>…])
 #
 # A library of operations: the folder that calls this, whose sources are found by where they lie.
 #   requests/   describe the requests; a part of libtroupe
+#   client/     what programs use beside requests: a part of libtroupe, too
 #   shared/     headers of what both backends compute with
 #   cpu/        executors of the CPU backend: a part of its plugin troupe-cpu, or with CPU_PLUGIN a
 #               plugin of their own, troupe-cpu-<name>
 #   cuda/       the same for CUDA: a part of troupe-cuda, or troupe-cuda-<name>
 # *_LINK is linked to the plugin; *_OPTIONS compile the library's own sources (CUDA_OPTIONS: those of
 # nvcc). CUDA_SOURCES names files of other folders that its plugin holds a copy of.
+# NO_CUDA: its CUDA part is not built, because something that it needs is missing.
 # BUILT_IN: the worker itself answers these requests. They need no page and no conformance tests.
 
 function(troupe_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BUILT_IN;CPU_PLUGIN;CUDA_PLUGIN" ""
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BUILT_IN;CPU_PLUGIN;CUDA_PLUGIN;NO_CUDA" ""
                         "CPU_LINK;CPU_OPTIONS;CUDA_LINK;CUDA_OPTIONS;CUDA_SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "troupe_library(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
@@ -22,7 +24,8 @@ function(troupe_library name)
     set_property(GLOBAL APPEND PROPERTY TROUPE_LIBRARIES ${name})
   endif()
   _troupe_sources(requests requests cpp)
-  target_sources(troupe_objects PRIVATE ${requests})
+  _troupe_sources(client client cpp)
+  target_sources(troupe_objects PRIVATE ${requests} ${client})
 
   _troupe_sources(cpu cpu cpp)
   if(cpu)
@@ -31,7 +34,7 @@ function(troupe_library name)
                                 PROPERTIES COMPILE_OPTIONS "${arg_CPU_OPTIONS}")
   endif()
   _troupe_sources(cuda cuda cpp cu)
-  if(cuda AND TROUPE_HAVE_CUDA)
+  if(cuda AND TROUPE_HAVE_CUDA AND NOT arg_NO_CUDA)
     set(kernels ${cuda})
     list(FILTER kernels INCLUDE REGEX "\\.cu$")
     list(APPEND cuda ${arg_CUDA_SOURCES})

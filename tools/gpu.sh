@@ -23,6 +23,7 @@ declare -A gpu_sanitized=(
   [memory]='MemoryFill.*:MemoryCopy.RepeatsWhere*:MemoryCopy.CopiesLongRows'
   [blas]='BlasLevel1.*:BlasReductions.Dot*:BlasReductions.Nrm2IsTheEuclideanNorm'
   [blaslt]='BlasltMatmul.TakesEveryShape:BlasltMatmul.ScalesRowsColumnsAndBlocks'
+  [dnn]='DnnConvolution.TakesEdgesOfSpace:DnnConvolution.WorksOnBlocks'
   [elementwise]='ElementwiseMap.*:ElementwiseRows.*:ElementwiseReduce.Takes*:ElementwiseGatherRows*:ElementwiseScatterRows*:ElementwiseCumulate*'
   [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
@@ -131,6 +132,7 @@ gpu_missing_for_build() {
     compgen -G '/usr/lib/*/openblas64-pthread/libopenblas64.a' >/dev/null ||
     printf 'libopenblas64.a (OpenBLAS with 64-bit integers)\n'
   compgen -G '/usr/lib/*/libfftw3f.a' >/dev/null || printf 'libfftw3.a and libfftw3f.a (FFTW 3)\n'
+  compgen -G '/usr/lib/*/libdnnl.so' >/dev/null || printf 'libdnnl.so (oneDNN)\n'
 }
 
 # Makes build/gpu of what was brought along, unless it is that already.

@@ -114,6 +114,7 @@ void add_operation(nb::module_& m);
 void add_device(nb::module_& m);
 void add_actor(nb::module_& m);
 void add_system(nb::module_& m);
+void add_kv_cache(nb::module_& m);
 void add_catalogue(nb::module_& m);
 void add_expression(nb::module_& m);
 void add_function(nb::module_& m);

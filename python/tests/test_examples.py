@@ -12,10 +12,12 @@ SAYS = {
     "fft_filter.py": "after: 0.",
     "fft_convolution.py": "the same as NumPy's: True",
     "random_after_a_kill.py": "the same as one would have: True",
+    "generation.py": "as if none had been lost: True",
     "with_asyncio.py": "10000 of 10000 right",
     "plugin.py": "still there: 9.0",
     "own_function.py": "the same as NumPy's: True",
     "notebook.py": "b must have 3 rows",
+    "convnet.py": "the same with a killed worker: True",
 }
 
 

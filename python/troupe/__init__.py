@@ -23,6 +23,8 @@ from . import errors as _errors
 from ._core import (
     Device,
     Future,
+    KvCache,
+    KvStep,
     Library,
     MappedTensor,
     Operation,
@@ -96,6 +98,32 @@ def _reduce(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return reduce(self, *args, **kwargs)
 
 
+def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
+    from .kv_cache import make
+
+    return make(self, **kwargs)
+
+
+def _attend(self: KvStep, layer: int, q: Tensor, **kwargs: _Any) -> Future[_Any]:
+    """What the step's tokens attend to, with dnn.attention_forward."""
+    from .kv_cache import attend
+
+    return attend(self, layer, q, **kwargs)
+
+
+def _enter_step(self: KvStep) -> KvStep:
+    return self
+
+
+def _leave_step(self: KvStep, kind: _Any, *_: _Any) -> None:
+    if self.over:
+        return
+    if kind is None:
+        self.commit()
+    else:
+        self.abandon()
+
+
 # What of the classes is written in Python.
 for _owner, _name, _function in (
     (Device, "tensor", _arrays.tensor),
@@ -105,6 +133,10 @@ for _owner, _name, _function in (
     (Device, "map", _map),
     (Device, "rows", _rows),
     (Device, "reduce", _reduce),
+    (Device, "kv_cache", _kv_cache),
+    (KvStep, "attend", _attend),
+    (KvStep, "__enter__", _enter_step),
+    (KvStep, "__exit__", _leave_step),
     (Tensor, "mapped", _arrays.mapped),
     (Tensor, "map", _arrays.map_tensor),
     (Tensor, "in_place", _arrays.in_place),
@@ -125,6 +157,8 @@ __all__ = [
     "ActorRef",
     "Device",
     "Future",
+    "KvCache",
+    "KvStep",
     "Library",
     "MappedTensor",
     "Operation",

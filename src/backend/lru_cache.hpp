@@ -79,6 +79,15 @@ class lru_cache {
     return kept_.front().value;
   }
 
+  /// Drops the value of `key`, if there is one.
+  void erase(const Key& key) {
+    const auto found = places_.find(key);
+    if (found == places_.end()) return;
+    bytes_ -= found->second->bytes;
+    kept_.erase(found->second);
+    places_.erase(found);
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); }
   /// How often `find` has found something, and nothing.
   [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }

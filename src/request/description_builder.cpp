@@ -78,6 +78,7 @@ class relocation {
     for (std::size_t& tensor : d.may_share)
       tensor += offset_;
     if (d.factor_of >= 0) d.factor_of += static_cast<int>(fields_);
+    if (d.ordered_as >= 0) d.ordered_as += static_cast<int>(fields_);
     return d;
   }
   [[nodiscard]] type_table of_types(const description_table& from, type_table t) const {
@@ -90,6 +91,10 @@ class relocation {
   [[nodiscard]] own_rule of_rule(own_rule r) const {
     r.offset += offset_;
     return r;
+  }
+  [[nodiscard]] symbol of_symbol(symbol s) const {
+    s.offset += offset_;
+    return s;
   }
 
  private:
@@ -155,9 +160,10 @@ void description_builder::add_group(std::string_view name, std::size_t offset,
     table_->fields.push_back(moved.of_field(of, of.fields[i]));
     table_->details.push_back(std::move(details));
   }
-  for (troupe::symbol s : of.symbols) {
-    s.name = fmt::format("{}.{}", name, s.name);
-    table_->symbols.push_back(std::move(s));
+  for (const troupe::symbol& s : of.symbols) {
+    troupe::symbol moved_symbol = moved.of_symbol(s);
+    moved_symbol.name = fmt::format("{}.{}", name, s.name);
+    table_->symbols.push_back(std::move(moved_symbol));
   }
   for (const own_rule& r : of.rules)
     table_->rules.push_back(moved.of_rule(r));
@@ -219,6 +225,10 @@ void description_builder::may_repeat() { table_->details.back().may_repeat = tru
 
 void description_builder::in_host_memory() { table_->details.back().in_host_memory = true; }
 
+void description_builder::ordered_as(std::size_t offset) {
+  table_->details.back().ordered_as = table_->field_at(offset);
+}
+
 void description_builder::layouts(layout how, std::span<const std::size_t> tensors) {
   for (const std::size_t offset : tensors)
     table_->details[table_->field_at(offset)].layout = how;
@@ -261,6 +271,12 @@ void description_builder::real(std::span<const std::size_t> scalars) {
 
 void description_builder::rule(std::string_view text, any_rule function, rule_caller call) {
   table_->rules.push_back({.text = std::string(text), .function = function, .call = call});
+}
+
+void description_builder::derive_extents(int symbol, any_rule function, extents_caller call) {
+  troupe::symbol& s = table_->symbols[static_cast<std::size_t>(symbol)];
+  s.derive = function;
+  s.call = call;
 }
 
 }  // namespace detail

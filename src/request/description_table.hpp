@@ -58,6 +58,7 @@ struct field_details {
   std::vector<std::size_t> may_share;  ///< likewise
   bool may_repeat = false;             ///< written, and an element may have several indices
   bool in_host_memory = false;
+  int ordered_as = -1;  ///< field, a tensor, whose order of dimensions it gets where left out
   struct bounds {
     double least = 0;
     double most = 0;
@@ -73,6 +74,9 @@ struct symbol {
   std::string name;
   int least = 1;
   int most = 1;
+  std::uint32_t offset = 0;  ///< of the group that it came with
+  detail::any_rule derive = nullptr;
+  detail::extents_caller call = nullptr;
 
   [[nodiscard]] bool is_single() const noexcept { return least == 1 && most == 1; }
 };

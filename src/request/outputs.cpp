@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -36,7 +37,7 @@ class output_allocator {
       auto extents = extents_of(i);
       tensor(i) = any_tensor();
       if (!extents) return std::move(extents).error();
-      auto allocated = allocate(*type, shape(std::span(*extents)));
+      auto allocated = allocate_ordered(i, *type, *extents, allocate);
       if (!allocated) return std::move(allocated).error();
       tensor(i) = *std::move(allocated);
       learn_sizes(i);
@@ -104,6 +105,31 @@ class output_allocator {
     return t_.details[i].shape.extents;
   }
 
+  // In the order of the tensor that the description names.
+  result<any_tensor> allocate_ordered(
+      std::size_t i, dtype type, const numbers& extents,
+      const std::function<result<any_tensor>(dtype, const shape&)>& allocate) {
+    const int model = t_.details[i].ordered_as;
+    const any_tensor* as = model < 0 ? nullptr : &tensor(static_cast<std::size_t>(model));
+    if (as == nullptr || as->null() || as->rank() != static_cast<int>(extents.size()))
+      return allocate(type, shape(std::span(extents)));
+    std::vector<int> outermost_first(extents.size());
+    std::iota(outermost_first.begin(), outermost_first.end(), 0);
+    // A dimension of one index lies within the one that has the same stride.
+    const auto place_of = [&](int d) { return std::pair(-as->stride(d), as->extent(d) == 1); };
+    std::ranges::stable_sort(outermost_first, {}, place_of);
+    numbers sorted;
+    std::vector<int> back(extents.size());
+    for (std::size_t place = 0; place < extents.size(); ++place) {
+      const auto d = static_cast<std::size_t>(outermost_first[place]);
+      sorted.push_back(extents[d]);
+      back[d] = static_cast<int>(place);
+    }
+    auto made = allocate(type, shape(std::span(sorted)));
+    if (!made) return made;
+    return made->permute(std::span<const int>(back));
+  }
+
   // What does not fit is left to validation.
   void learn_sizes(std::size_t i) {
     const any_tensor& x = tensor(i);
@@ -134,7 +160,7 @@ class output_allocator {
     for (const extent& e : shape_of(i)) {
       if (e.is_number()) {
         all.push_back(e.plus());
-      } else if (!sizes_of(e)) {
+      } else if (!knows(e)) {
         return undetermined(i, fmt::format("its shape is {}, and no tensor determines {}",
                                            text_of(t_, true, shape_of(i)),
                                            t_.symbols[static_cast<std::size_t>(e.symbol())].name));
@@ -145,6 +171,19 @@ class output_allocator {
       }
     }
     return all;
+  }
+
+  // Of what no tensor says, the description may.
+  [[nodiscard]] bool knows(const extent& e) {
+    std::optional<numbers>& sizes = sizes_of(e);
+    const symbol& s = t_.symbols[static_cast<std::size_t>(e.symbol())];
+    if (sizes || s.derive == nullptr) return sizes.has_value();
+    numbers derived;
+    s.call(s.derive, static_cast<const std::byte*>(request_) + s.offset, derived);
+    const auto count = static_cast<int>(derived.size());
+    if (count == 0 || count < s.least || count > s.most) return false;
+    sizes = std::move(derived);
+    return true;
   }
 
   result<dtype> type_of(std::size_t i) {

@@ -88,10 +88,11 @@ bool checker::leading(std::size_t i, const extent& e, std::span<const std::int64
                   fmt::format("{} must have the extents of {}, {}; it is {}", name(i),
                               name(known.from), numbers(from.extents()), is));
   }
-  return refuse(errc::shape_mismatch,
-                fmt::format("{} must have the leading extents {} ({}) because {} is {}; {} is {}",
-                            name(i), numbers(wanted), t_.symbols[s].name, name(known.from),
-                            numbers(from.extents()), name(i), is));
+  return refuse(
+      errc::shape_mismatch,
+      fmt::format("{} must have the {}extents {} ({}) because {} is {}; {} is {}", name(i),
+                  has.data() == tensor(i).extents().data() ? "leading " : "", numbers(wanted),
+                  t_.symbols[s].name, name(known.from), numbers(from.extents()), name(i), is));
 }
 
 bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {

@@ -19,6 +19,23 @@ std::string strides_of(const any_tensor& t) {
                      fmt::join(t.strides(), ", "));
 }
 
+// Each dimension begins where the ones inside of it end.
+bool is_dense(const any_tensor& t) noexcept {
+  if (t.empty()) return true;
+  std::int64_t step = 1;
+  std::uint32_t left = (1U << static_cast<unsigned>(t.rank())) - 1;
+  for (std::uint32_t before = 0; left != before;) {
+    before = left;
+    for (int d = 0; d < t.rank(); ++d) {
+      const std::uint32_t bit = 1U << static_cast<unsigned>(d);
+      if ((left & bit) == 0 || (t.extent(d) != 1 && t.stride(d) != step)) continue;
+      step *= t.extent(d);
+      left &= ~bit;
+    }
+  }
+  return left == 0;
+}
+
 }  // namespace
 
 // Of a list, with the place in it.
@@ -88,6 +105,10 @@ bool checker::lies_well(std::size_t i, const any_tensor& x) {
     case layout::packed:
       if (x.packed()) return true;
       must = "be packed, row-major";
+      break;
+    case layout::dense:
+      if (is_dense(x)) return true;
+      must = "have no gaps between its elements";
       break;
     case layout::vector:
       if (x.extent(0) <= 1 || x.stride(0) >= 1) return true;

@@ -46,7 +46,8 @@ struct shared_range {
 /// Of `configure_message::lane_threads`: more than any machine has processors.
 inline constexpr std::uint32_t most_lane_threads = 4096;
 
-/// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd.
+/// Its descriptors, in order: mailbox, doorbells, worker segment, the program's eventfd, blob
+/// memory.
 struct configure_message {
   control kind = control::configure;
   std::uint32_t lane_threads = 0;
@@ -60,7 +61,7 @@ struct configure_message {
   char libraries[512]{};  ///< enabled libraries, separated by spaces; empty for all
   char plugins[4096]{};   ///< paths of the user's plugins, each ended by a zero
 };
-inline constexpr std::size_t configure_descriptors = 4;
+inline constexpr std::size_t configure_descriptors = 5;
 
 /// `map` with one descriptor, `unmap`, and `share` (then `bytes` from the start of the space).
 struct memory_message {

@@ -84,7 +84,8 @@ TEST_F(Boundary, EveryMemoryIsSealedAndForItsOwnerAlone) {
   EXPECT_EQ(seen["/memfd:troupe-doorbells"], 1);
   EXPECT_EQ(seen["/memfd:troupe-worker"], 2);
   EXPECT_GE(seen["/memfd:troupe-memory"], on_gpu() ? 1 : 2);
-  EXPECT_EQ(seen.size(), 4u) << "another kind of memory";
+  EXPECT_EQ(seen["/memfd:troupe-blobs"], 1);
+  EXPECT_EQ(seen.size(), 5u) << "another kind of memory";
 }
 
 TEST_F(Boundary, WorkersKeepNothingOpenButASocketAndAnEvent) {

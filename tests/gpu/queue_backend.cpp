@@ -140,7 +140,9 @@ class queue_source final : public device_source {
 
 class queue_device final : public accelerator {
  public:
-  explicit queue_device(bool in_program) noexcept : in_program_(in_program) {}
+  queue_device(bool in_program, std::shared_ptr<kept_blobs> blobs) : in_program_(in_program) {
+    queues_.blobs = std::move(blobs);
+  }
 
   void enter_thread() override {}
   [[nodiscard]] result<void> map(std::byte* at, std::uint64_t bytes, int descriptor) override {
@@ -314,7 +316,7 @@ TROUPE_EXPORT void troupe_backend_open(std::int32_t ordinal,
 TROUPE_EXPORT void troupe_backend_accelerator(const troupe::accelerator_config& config,
                                               std::unique_ptr<troupe::accelerator>& made,
                                               troupe::result<void>&) {
-  auto device = std::make_unique<troupe::gpu_test::queue_device>(config.in_program);
+  auto device = std::make_unique<troupe::gpu_test::queue_device>(config.in_program, config.blobs);
   troupe::gpu_test::the_device = device.get();
   made = std::move(device);
 }

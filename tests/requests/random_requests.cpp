@@ -1,5 +1,6 @@
 #include "random_requests.hpp"
 
+#include "random_convolutions.hpp"
 #include "random_programs.hpp"
 #include "request/description_table.hpp"
 
@@ -54,8 +55,13 @@ class random_requests::drawing {
     for (std::size_t i = 0; i < t_.fields.size(); ++i)
       value(i);
     types();
-    for (const symbol& s : t_.symbols)
+    // Extents that a rule relates are mostly related where they are equal.
+    const std::int64_t common = extent_drawn();
+    const bool is_alike = one_in(2);
+    for (const symbol& s : t_.symbols) {
       sizes_.push_back(size_for(s));
+      if (is_alike && s.is_single() && !one_in(4)) sizes_.back().front() = common;
+    }
     for (int again = 0; again < 3; ++again) {
       for (std::size_t i = 0; i < t_.fields.size(); ++i) {
         if (t_.fields[i].is_tensor()) tensors(i);
@@ -296,6 +302,13 @@ class random_requests::drawing {
     switch (t_.details[i].layout) {
       case layout::packed:
         return row_major(extents, 0);
+      case layout::dense:
+        strides = row_major(extents, 0);
+        if (one_in(2)) {
+          strides = row_major(numbers(extents.rbegin(), extents.rend()), 0);
+          std::ranges::reverse(strides);
+        }
+        return strides;
       case layout::vector:
         if (one_in(2)) strides[0] = static_cast<std::int64_t>(1 + below(4));
         break;
@@ -361,10 +374,14 @@ class random_requests::drawing {
   std::map<std::size_t, bool> wanted_;  ///< of what is optional, by field
 };
 
-// Descriptions say nothing of programs. Now and then one is what is drawn for any list of numbers.
+// Descriptions say nothing of programs, nor of how extents of convolutions go together. Now and
+// then one is what is drawn for any list of numbers.
 void random_requests::fill(const request_type& type, void* request) {
   fill(*type.fields, request);
-  if (!one_in(8)) (void)draw_program(type, request, random_, views_);
+  if (one_in(8)) return;
+  if (!draw_program(type, request, random_, views_)) {
+    (void)draw_convolution(type, request, random_, views_);
+  }
 }
 
 void random_requests::fill(const description_table& table, void* request) {

@@ -78,6 +78,8 @@ struct accelerator_config {
   /// True in the program itself, which has already reserved the address range
   /// (`device_source::reserve`).
   bool in_program = false;
+  /// For the `blobs` of lanes.
+  std::shared_ptr<kept_blobs> blobs{};
 };
 
 /// Signature of `troupe_backend_accelerator`: sets `made`, or sets `outcome` to the error.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <troupe/plugin/kept_blobs.hpp>
 #include <troupe/request/request.hpp>
 
 #include <cstddef>
@@ -16,6 +17,8 @@ class lane_context {
   /// Scratch memory of the lane, aligned to 64 bytes, with undefined content. Valid until the
   /// executor returns or calls this again. \errors `out_of_memory` with the bytes requested.
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
+  /// What the program keeps for the workers of this device; null where it keeps nothing.
+  [[nodiscard]] virtual std::shared_ptr<kept_blobs> blobs() const { return nullptr; }
 
  protected:
   ~lane_context() = default;
@@ -43,6 +46,12 @@ struct operation {
   /// the worker. While it returns false the request waits and other requests run. Null for an
   /// operation that never waits.
   bool (*ready)(const void* request) = nullptr;
+  /// Called when the request has been read, whatever it waits for, and again until it returns true:
+  /// meanwhile the request waits, and those of other lanes run. For what a thread of the library's
+  /// own makes before the request can run, such as a plan that is compiled. It starts that and
+  /// returns at once. `blobs` is that of the request's lane. Null for an operation that needs none.
+  bool (*prepared)(const void* request,
+                   const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
 };
 
 /// The operations of a backend, of a plugin, or of a program that is its own worker.

@@ -29,6 +29,7 @@ class description_table;
 enum class layout : std::uint8_t {
   any,
   packed,        ///< no gaps, row-major
+  dense,         ///< no gaps, the dimensions in any order
   vector,        ///< a stride of at least 1
   matrix,        ///< unit stride in one of the last two dimensions, as BLAS requires
   column_major,  ///< as LAPACK requires
@@ -88,6 +89,10 @@ inline constexpr group_list_type group_list_type_of{
 using any_rule = void (*)();
 using rule_caller = void (*)(any_rule function, const void* request, argument_checks& check);
 
+/// Likewise, a function that derives extents.
+using extents_caller = void (*)(any_rule function, const void* request,
+                                std::vector<std::int64_t>& extents);
+
 enum class field_kind : std::uint8_t {
   tensor,
   tensors,
@@ -131,6 +136,7 @@ class TROUPE_EXPORT description_builder {
   void may_share(std::size_t offset);
   void may_repeat();
   void in_host_memory();
+  void ordered_as(std::size_t offset);
 
   // For several fields, identified by their offsets.
   void layouts(layout how, std::span<const std::size_t> tensors);
@@ -139,6 +145,7 @@ class TROUPE_EXPORT description_builder {
   void factors(std::span<const std::size_t> scalars, std::size_t tensor);
   void real(std::span<const std::size_t> scalars);
   void rule(std::string_view text, any_rule function, rule_caller call);
+  void derive_extents(int symbol, any_rule function, extents_caller call);
 
   /// The offset, within the group, of its first list of integers. Precondition: it has one.
   [[nodiscard]] static std::size_t first_list(const description_table& of);
@@ -333,6 +340,8 @@ class description : private detail::description_builder {
 
   /// The field is a `host_tensor`: the program and the worker both access it.
   description& in_host_memory() { return base::in_host_memory(), *this; }
+  /// A result that is left out gets the order of dimensions in memory that `m` has.
+  description& ordered_as(any_tensor R::* m) { return base::ordered_as(at(m)), *this; }
 
   // For several fields. -------------------------------------------------------------------------
 
@@ -341,6 +350,19 @@ class description : private detail::description_builder {
   }
   description& layouts(layout how, std::initializer_list<std::vector<any_tensor> R::*> of) {
     return base::layouts(how, offsets(of)), *this;
+  }
+  /// The extents of results that are left out, where they follow from other fields but not from the
+  /// extents of one tensor. `derive` is called before any check; it adds nothing where they do not
+  /// follow. A rule checks the results that are given.
+  description& derived(const extent& e,
+                       void (*derive)(const R&, std::vector<std::int64_t>& extents)) {
+    base::derive_extents(
+        e.symbol(), reinterpret_cast<detail::any_rule>(derive),
+        [](detail::any_rule function, const void* request, std::vector<std::int64_t>& extents) {
+          reinterpret_cast<void (*)(const R&, std::vector<std::int64_t>&)>(function)(
+              *static_cast<const R*>(request), extents);
+        });
+    return *this;
   }
   /// The types of these tensors must match one row. A tensor that is not given matches any row.
   description& types(std::initializer_list<any_tensor R::*> of, const type_rows& rows) {

@@ -3,6 +3,7 @@
 #include "os/event.hpp"
 #include "os/limits.hpp"
 #include "request/description_text.hpp"
+#include "wire/blob_memory.hpp"
 #include "wire/codec.hpp"
 #include "wire/control.hpp"
 
@@ -174,6 +175,9 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   auto requests = mailbox::create(config.mailbox_capacity, config.mailbox_bytes);
   if (!requests) return std::move(requests).error();
   core->requests_ = *std::move(requests);
+  auto blobs = os::create_shared_memory("troupe-blobs", wire::blob_memory_bytes);
+  if (!blobs) return std::move(blobs).error();
+  core->blobs_ = *std::move(blobs);
   if (core->config_.tracer) core->requests_->set_traced();
   auto event = os::create_event();
   if (!event) return std::move(event).error();
@@ -190,6 +194,7 @@ result<std::shared_ptr<device_core>> device_core::create_with(
                                                      .completions = *core->completions_,
                                                      .device_memory = *core->device_memory_,
                                                      .host_memory = *core->host_memory_,
+                                                     .blobs = &core->blobs_,
                                                      .backend = std::move(backend),
                                                      .wakes = wakes->get(),
                                                      .around = &around});

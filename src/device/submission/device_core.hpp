@@ -179,6 +179,7 @@ class device_core {
   std::shared_ptr<device_guards> guards_;
   std::shared_ptr<ending_devices> ends_;
   std::shared_ptr<mailbox> requests_;
+  os::unique_fd blobs_;  // of workers, see `wire::blob_memory`
   reactor::handle completions_;
   std::atomic<std::uint64_t> refused_{0};  // a count: relaxed
   valid_requests valid_;

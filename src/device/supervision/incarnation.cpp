@@ -4,6 +4,7 @@
 #include "memory/memory_pool.hpp"
 #include "os/event.hpp"
 #include "os/message_socket.hpp"
+#include "worker/process/blob_keeper.hpp"
 #include "worker/process/engine.hpp"
 #include "worker/process/worker_argument.hpp"
 
@@ -69,15 +70,19 @@ result<void> incarnation::start_threads(const std::vector<frozen_range>& frozen)
   const auto range = [](const memory_pool& pool) {
     return wire::address_range{pool.base(), pool.bytes()};
   };
-  auto backend =
-      worker::engine::bring_up({.plugin = plan_.plugin,
-                                .device = plan_.device,
-                                .libraries = enabled_libraries(),
-                                .fault_injection = plan_.config->fault_injection,
-                                .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
-                                .in_process = false,
-                                .add_own = plan_.config->own_operations,
-                                .user_plugins = plan_.config->plugins});
+  auto blobs = os::map(*plan_.blobs, wire::blob_memory_bytes, os::protection::read_write);
+  if (!blobs) return std::move(blobs).error();
+  auto backend = worker::engine::bring_up(
+      {.plugin = plan_.plugin,
+       .device = plan_.device,
+       .libraries = enabled_libraries(),
+       .fault_injection = plan_.config->fault_injection,
+       .ranges = {range(*plan_.device_memory), range(*plan_.host_memory)},
+       .in_process = false,
+       .add_own = plan_.config->own_operations,
+       .user_plugins = plan_.config->plugins,
+       .blobs = std::make_shared<worker::blob_keeper>(
+           *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)});
   if (!backend) return std::move(backend).error();
   missing_ = (*backend)->missing();
   report_ = std::make_shared<thread_report>();

@@ -58,6 +58,7 @@ struct worker_plan {
   const memory_pool* device_memory = nullptr;
   const memory_pool* host_memory = nullptr;
   const memory_picture* picture = nullptr;
+  const os::unique_fd* blobs = nullptr;  ///< what libraries of workers leave to those of the next
   int program_wakes = -1;  ///< eventfd of the device thread, for threads of this program
   std::string executable;  ///< for `isolation::process`
   std::string plugin;      ///< may be empty

@@ -143,9 +143,9 @@ result<void> incarnation::configure() {
   plan_.plugin.copy(message.plugin, sizeof(message.plugin) - 1);
   libraries.copy(message.libraries, sizeof(message.libraries) - 1);
   plan_.device.copy(message.device, sizeof(message.device) - 1);
-  const int descriptors[wire::configure_descriptors] = {plan_.requests->memory().get(),
-                                                        plan_.requests->bell_memory().get(),
-                                                        segment_memory_.get(), wakes_.get()};
+  const int descriptors[wire::configure_descriptors] = {
+      plan_.requests->memory().get(), plan_.requests->bell_memory().get(), segment_memory_.get(),
+      wakes_.get(), plan_.blobs->get()};
   return send(message, descriptors);
 }
 

@@ -44,6 +44,7 @@ worker_plan supervisor::plan_for(const parts& p, const worker_memory& memory) {
           .device_memory = &p.device_memory,
           .host_memory = &p.host_memory,
           .picture = &memory.picture(),
+          .blobs = p.blobs,
           .program_wakes = p.wakes,
           .executable = worker_executable(p.config),
           .plugin = p.backend.plugin,

@@ -57,6 +57,7 @@ class supervisor final {
     reactor& completions;
     memory_pool& device_memory;
     memory_pool& host_memory;
+    const os::unique_fd* blobs = nullptr;  ///< `worker_plan::blobs`
     chosen_backend backend{};
     int wakes = -1;  ///< the eventfd of the device thread
     supervisor_environment* around = &supervisor_environment::real();

@@ -2,6 +2,7 @@
 #include "jit/client/disk_cache.hpp"
 #include "jit/client/memory_cache.hpp"
 #include "jit/client/plan.hpp"
+#include "os/cache/content_folder.hpp"
 #include "os/event.hpp"
 #include "os/thread.hpp"
 
@@ -24,25 +25,12 @@
 namespace troupe::jit {
 namespace {
 
-std::string default_folder() {
-  const auto environment = [](const char* name) {
-    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-    return std::string(value != nullptr ? value : "");
-  };
-  // The specification wants relative paths to be ignored.
-  std::string base = environment("XDG_CACHE_HOME");
-  if (!base.starts_with('/')) {
-    const std::string home = environment("HOME");
-    base = home.starts_with('/') ? home + "/.cache" : "";
-  }
-  return base.empty() ? base : base + "/troupe/kernels";
-}
-
 result<disk_cache> open_disk_cache(const compiler_config& config) {
   if (!config.disk_cache) {
     return error{.code = errc::unsupported, .message = "compiler_config::disk_cache is off"};
   }
-  const std::string folder = config.cache_folder.empty() ? default_folder() : config.cache_folder;
+  const std::string folder =
+      config.cache_folder.empty() ? os::cache_folder("kernels") : config.cache_folder;
   if (folder.empty()) {
     return error{.code = errc::unsupported,
                  .message =

@@ -1,46 +1,37 @@
 #pragma once
 
-#include "os/private_folder.hpp"
+#include "os/cache/content_folder.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/jit/digest.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace troupe::jit {
 
-/// Compiled images in a folder of this user's alone, a file each, by their keys. What is read is
-/// checked against the digest that was written with it, and against the key; what does not agree is
-/// dropped. Any process and thread may use the same folder: a file appears whole or not at all.
+/// Compiled images in a folder of this user's alone, see `os::content_folder`.
 class disk_cache {
  public:
+  using state = os::content_folder::state;
+  using entry = os::content_folder::entry;
+
   /// Makes the folder if it is not there. \errors those of `os::private_folder::open`
   [[nodiscard]] static result<disk_cache> open(const std::string& folder, std::uint64_t most_bytes);
 
-  enum class state : std::uint8_t { missing, good, damaged };
-  struct entry {
-    state what = state::missing;
-    std::vector<std::byte> content{};
-  };
-  /// A damaged one is removed.
-  [[nodiscard]] entry find(const digest& key) const;
-  /// What cannot be kept is not, and nobody is told: it is compiled again.
-  void keep(const digest& key, std::span<const std::byte> content) const;
-  void drop(const digest& key) const noexcept;
+  [[nodiscard]] entry find(const digest& key) const { return folder_.find(key.bytes); }
+  void keep(const digest& key, std::span<const std::byte> content) const {
+    folder_.keep(key.bytes, content);
+  }
+  void drop(const digest& key) const noexcept { folder_.drop(key.bytes); }
 
  private:
-  disk_cache(os::private_folder folder, std::uint64_t most_bytes) noexcept
-      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+  explicit disk_cache(os::content_folder folder) noexcept : folder_(std::move(folder)) {}
 
-  void make_room() const;
-
-  os::private_folder folder_;
-  std::uint64_t most_bytes_;
+  os::content_folder folder_;
 };
 
 }  // namespace troupe::jit

@@ -24,6 +24,8 @@ struct job {
   wire::hold held = wire::hold::none;
   wire::end_mark mark = wire::end_mark::own;
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
+  /// What `operation::prepared` has said last.
+  bool prepared = true;
   dependencies waits;
   /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the
   /// slot's next request. The mark, and what the program does when it sees it, order the two
@@ -40,9 +42,19 @@ struct job {
   [[nodiscard]] bool asks_when() const noexcept {
     return !refused && op != nullptr && op->ready != nullptr;
   }
-  /// True when the program lets it go on.
+  /// Asks again, unless it is prepared.
+  [[nodiscard]] bool is_prepared(const std::shared_ptr<kept_blobs>& blobs) noexcept {
+    if (!prepared) prepared = op->prepared(what().request.get(), blobs);
+    return prepared;
+  }
+  /// When it has been read.
+  void begin_to_prepare(const std::shared_ptr<kept_blobs>& blobs) noexcept {
+    prepared = refused || op == nullptr || op->prepared == nullptr;
+    (void)is_prepared(blobs);
+  }
+  /// True when it is not run as soon as its lane and its operands let it.
   [[nodiscard]] bool held_back() const noexcept {
-    return asks_when() || held == wire::hold::until_opened;
+    return asks_when() || !prepared || held == wire::hold::until_opened;
   }
 
   /// After it has run.

@@ -2,6 +2,7 @@
 
 #include "worker/plugins/built_in.hpp"
 #include "worker/plugins/plugin_library.hpp"
+#include "worker/plugins/vendor_search.hpp"
 
 #include <fmt/format.h>
 
@@ -54,11 +55,16 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   if (!backend) return of_backend(std::move(backend).error());
   // The loader opens vendor libraries while the driver makes the context.
   const std::vector<std::string> paths = companions_of(plugin, libraries);
-  auto opened = std::async(std::launch::async, [&paths] {
+  auto opened = std::async(std::launch::async, [&paths, &plugin] {
     std::vector<result<plugin_library>> all;
     all.reserve(paths.size());
-    for (const std::string& path : paths)
+    std::vector<std::string> folders;
+    for (const std::string& path : paths) {
       all.push_back(plugin_library::open(path));
+      if (all.back() || file_not_found(all.back().error().message).empty()) continue;
+      if (folders.empty()) folders = vendor_folders(plugin);
+      all.back() = open_with_vendor_libraries(path, folders);
+    }
     return all;
   });
   loaded_backend made;

@@ -1,5 +1,7 @@
 #include "worker/plugins/missing_library.hpp"
 
+#include "worker/plugins/vendor_search.hpp"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -7,13 +9,6 @@
 
 namespace troupe::worker {
 namespace {
-
-// The loader begins with the file that it could not find: "libcublas.so.13: cannot open …".
-std::string_view file_named_in(std::string_view words) {
-  const std::string_view file = words.substr(0, words.find(':'));
-  return file.find('/') == std::string_view::npos && file.starts_with("lib") ? file
-                                                                             : std::string_view();
-}
 
 // The same library in another major version, if the loader finds one.
 std::string other_version_of(std::string_view soname) {
@@ -42,7 +37,7 @@ std::string other_version_of(std::string_view soname) {
 
 std::string why_missing(std::string_view path, std::string_view words) {
   std::string text = fmt::format("plugin {}: {}", path, words);
-  const std::string_view file = file_named_in(words);
+  const std::string_view file = file_not_found(words);
   if (file.empty()) return text + "; `troupe info` says what is there";
   if (const std::string other = other_version_of(file); !other.empty()) {
     text += fmt::format(

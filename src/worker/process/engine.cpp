@@ -21,7 +21,8 @@ result<std::unique_ptr<engine>> engine::bring_up(const config& c) {
                                {.device = c.device,
                                 .memory_base = memory.base,
                                 .memory_bytes = memory.mapped_bytes,
-                                .in_program = !c.in_process},
+                                .in_program = !c.in_process,
+                                .blobs = c.blobs},
                                c.libraries, all);
     if (!loaded) return std::move(loaded).error();
     made->accelerator_ = std::move(loaded->accelerator);
@@ -43,7 +44,10 @@ namespace {
 /// Where a backend warms up whose calls return when the work is done.
 class plain_lane final : public lane_context {
  public:
+  explicit plain_lane(std::shared_ptr<kept_blobs> blobs) noexcept : blobs_(std::move(blobs)) {}
+
   [[nodiscard]] int lane() const noexcept override { return 0; }
+  [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
     room_.resize((bytes + sizeof(line) - 1) / sizeof(line));
     return std::as_writable_bytes(std::span(room_)).first(bytes);
@@ -53,6 +57,7 @@ class plain_lane final : public lane_context {
   struct alignas(64) line {
     std::byte bytes[64];
   };
+  std::shared_ptr<kept_blobs> blobs_;
   std::vector<line> room_;
 };
 
@@ -73,7 +78,7 @@ result<void> engine::warm_up(bool warm) {
   std::vector<warm_up_lane*> all = own;
   all.insert(all.end(), library_warm_ups_.begin(), library_warm_ups_.end());
   if (!accelerator_) {
-    plain_lane lane;
+    plain_lane lane(config_.blobs);
     return run(all, lane);
   }
   for (std::size_t number = 0; number < (warm ? warm_lanes : 1); ++number) {

@@ -6,6 +6,7 @@
 #include "os/thread.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
+#include "worker/process/blob_keeper.hpp"
 #include "worker/process/crash.hpp"
 #include "worker/process/engine.hpp"
 #include "worker/process/worker_argument.hpp"
@@ -180,7 +181,8 @@ class worker_process {
       return error{.code = errc::protocol_violation, .message = std::move(what)};
     };
     if (descriptors.size() != wire::configure_descriptors || !os::is_event(descriptors[3])) {
-      return violation(fmt::format("{} descriptors, or the last is no event", descriptors.size()));
+      return violation(
+          fmt::format("{} descriptors, or the fourth is no event", descriptors.size()));
     }
     if (message.lane_threads == 0 || message.lane_threads > wire::most_lane_threads) {
       return violation(fmt::format("{} threads", message.lane_threads));
@@ -223,6 +225,8 @@ class worker_process {
     if (!segment) return std::move(segment).error();
     segment_ = *std::move(segment);
     program_wakes_ = std::move(descriptors[3]);
+    auto blobs = map(descriptors[4], wire::blob_memory_bytes, os::protection::read_write);
+    if (!blobs) return std::move(blobs).error();
     worker::crash::install(reinterpret_cast<wire::worker_header*>(segment_.address())->crash);
 
     worker::engine::config config{
@@ -232,7 +236,9 @@ class worker_process {
         .fault_injection = message.fault_injection != 0,
         .in_process = true,
         .add_own = add_,
-        .user_plugins = wire::listed_paths(message.plugins)};
+        .user_plugins = wire::listed_paths(message.plugins),
+        .blobs = std::make_shared<worker::blob_keeper>(
+            *std::move(blobs), worker::blob_keeper::kept_in::memory_and_folder)};
     for (std::size_t space = 0; space < config.ranges.size(); ++space) {
       const wire::shared_range& range = message.ranges[space];
       config.ranges[space] = {reinterpret_cast<std::byte*>(range.base), range.bytes};

@@ -56,6 +56,7 @@ worker_runtime::worker_runtime(const parts& p, inbox requests, std::unique_ptr<e
                             .bells = *p.bells,
                             .worker = p.worker,
                             .in_process = p.in_process,
+                            .blobs = engine_->blobs(),
                             .submitters = submitters_for(std::thread::hardware_concurrency()),
                             .cold = engine_->still_cold(),
                             .warm_lanes = engine::warm_lanes,
@@ -70,7 +71,8 @@ worker_runtime::worker_runtime(const parts& p, inbox requests, std::unique_ptr<e
                                                                .bells = *p.bells,
                                                                .worker = p.worker,
                                                                .threads = p.lane_threads,
-                                                               .in_process = p.in_process});
+                                                               .in_process = p.in_process,
+                                                               .blobs = engine_->blobs()});
   }
 }
 

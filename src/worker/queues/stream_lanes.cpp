@@ -162,6 +162,7 @@ std::size_t stream_lanes::admit_batch() {
     j.handed_back.store(false, std::memory_order_relaxed);
     parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
     j.place = ++lanes_[j.lane].admitted;
+    j.begin_to_prepare(parts_.blobs);
     hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
     batch_[count++] = &j;
   }
@@ -201,7 +202,8 @@ result<bool> stream_lanes::submit_waiting() {
   return any;
 }
 
-bool stream_lanes::may_submit(const job& j) {
+bool stream_lanes::may_submit(job& j) {
+  if (!j.is_prepared(parts_.blobs)) return false;
   if (j.held == wire::hold::until_released && !parts_.requests.released()) return false;
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   // Its memory is a control message away, and some time: it waits here, where others go on.
@@ -245,11 +247,11 @@ bool stream_lanes::is_let_go(const job& j) {
   return j.op->ready(j.what().request.get());
 }
 
-// True when the program has let something go that was held back: its ring may have come before this
-// thread looked at the bell, and after it looked for work.
+// True when something may go on that was held back, by the program or because it was not prepared:
+// its ring may have come before this thread looked at the bell, and after it looked for work.
 bool stream_lanes::let_go() {
   for (std::uint32_t open = waiting_lanes_; open != 0; open &= open - 1) {
-    const job& first = *lanes_[static_cast<std::size_t>(__builtin_ctz(open))].waiting.front();
+    job& first = *lanes_[static_cast<std::size_t>(__builtin_ctz(open))].waiting.front();
     if (first.held_back() && may_submit(first)) return true;
   }
   return false;

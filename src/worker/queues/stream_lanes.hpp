@@ -51,7 +51,8 @@ class stream_lanes final : public lane_runner {
     wire::doorbells& bells;
     std::uint64_t worker = 0;
     bool in_process = true;  ///< a process of its own: keeps crash reports
-    int submitters = 0;      ///< threads that help with enqueuing
+    std::shared_ptr<kept_blobs> blobs{};
+    int submitters = 0;  ///< threads that help with enqueuing
     /// What each of so many lanes is to run while this worker waits to be needed.
     std::vector<warm_up_lane*> cold{};
     std::size_t warm_lanes = 0;
@@ -87,7 +88,7 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] std::size_t admit_batch();
   [[nodiscard]] result<void> place(job& j);
   [[nodiscard]] result<bool> submit_waiting();
-  [[nodiscard]] bool may_submit(const job& j);
+  [[nodiscard]] bool may_submit(job& j);
   [[nodiscard]] bool is_let_go(const job& j);
   [[nodiscard]] bool let_go();
   [[nodiscard]] bool take_back(lane& l) noexcept;

@@ -30,7 +30,8 @@ constexpr int longest_pause = 4;
 }  // namespace
 
 struct threaded_lanes::lane_state final : lane_context {
-  explicit lane_state(int number) noexcept : number_(number) {}
+  lane_state(int number, std::shared_ptr<kept_blobs> blobs) noexcept
+      : number_(number), blobs_(std::move(blobs)) {}
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
@@ -44,6 +45,7 @@ struct threaded_lanes::lane_state final : lane_context {
     }
     return std::span(room_.get(), bytes);
   }
+  [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
 
  private:
   static constexpr std::align_val_t alignment{64};
@@ -51,6 +53,7 @@ struct threaded_lanes::lane_state final : lane_context {
     void operator()(std::byte* p) const noexcept { ::operator delete(p, alignment); }
   };
   int number_;
+  std::shared_ptr<kept_blobs> blobs_;
   std::unique_ptr<std::byte, deleter> room_;
   std::size_t bytes_ = 0;
 };
@@ -58,7 +61,7 @@ struct threaded_lanes::lane_state final : lane_context {
 threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_) {
   jobs_.resize(p.requests.capacity());
   for (int i = 0; i < wire::max_lanes; ++i) {
-    lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i);
+    lanes_[static_cast<std::size_t>(i)] = std::make_unique<lane_state>(i, p.blobs);
   }
   try {
     for (int i = 0; i < p.threads; ++i)
@@ -114,7 +117,16 @@ void threaded_lanes::sleep_until_rung() noexcept {
       parts_.requests.activated(parts_.worker)) {
     parts_.answers.idle();
   }
-  os::futex_wait(parts_.bells.request, seen, clock::time_point::max(), os::sharing::processes);
+  // Nobody rings when something is prepared.
+  constexpr clock::duration until_looked_again = 500us;
+  bool prepares = false;
+  if (queued_.load(std::memory_order_acquire) != 0) {
+    const std::lock_guard lock(mutex_);
+    prepares = prepares_;
+  }
+  os::futex_wait(parts_.bells.request, seen,
+                 prepares ? clock::now() + until_looked_again : clock::time_point::max(),
+                 os::sharing::processes);
 }
 
 // True when something can start after all: what the program has let go of, or a request that has
@@ -123,6 +135,7 @@ void threaded_lanes::sleep_until_rung() noexcept {
 bool threaded_lanes::let_go() noexcept {
   if (queued_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(mutex_);
+  prepares_ = false;
   for (std::uint32_t open = waiting_lanes_ & ~running_lanes_; open != 0; open &= open - 1) {
     if (may_start(*queues_[static_cast<std::size_t>(std::countr_zero(open))].front())) return true;
   }
@@ -216,6 +229,7 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   (void)j.handed_back.load(std::memory_order_acquire);
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
   j.place = ++admitted_[j.lane];
+  j.begin_to_prepare(parts_.blobs);
   hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
   return j;
 }
@@ -246,7 +260,11 @@ job* threaded_lanes::take_ready_locked() {
 }
 
 // With the mutex. Precondition: the first in the queue of a lane that does not run.
-bool threaded_lanes::may_start(const job& j) noexcept {
+bool threaded_lanes::may_start(job& j) noexcept {
+  if (!j.is_prepared(parts_.blobs)) {
+    prepares_ = true;
+    return false;
+  }
   if (alone_runs_ || (next_alone_ != nullptr && next_alone_ != &j) || !hazards_over(j)) {
     return false;
   }

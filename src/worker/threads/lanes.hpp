@@ -48,6 +48,7 @@ class threaded_lanes final : public lane_runner {
     std::uint64_t worker = 0;  ///< this worker's number
     int threads = 2;
     bool in_process = true;  ///< a process of its own: keeps crash reports
+    std::shared_ptr<kept_blobs> blobs{};
   };
 
   explicit threaded_lanes(const parts& p);
@@ -71,7 +72,7 @@ class threaded_lanes final : public lane_runner {
   [[nodiscard]] job& admit(std::uint64_t entry);
   [[nodiscard]] job* take_ready();
   [[nodiscard]] job* take_ready_locked();
-  [[nodiscard]] bool may_start(const job& j) noexcept;
+  [[nodiscard]] bool may_start(job& j) noexcept;
   [[nodiscard]] bool hazards_over(const job& j) const noexcept;
   void run_and_finish(job& j);
   void announce_completed() noexcept;
@@ -100,6 +101,7 @@ class threaded_lanes final : public lane_runner {
   std::uint32_t running_lanes_ = 0;  // lanes whose head is being run
   int first_lane_ = 0;               // to be looked at next, so that each has its turn
   bool alone_runs_ = false;          // what runs has to be alone
+  bool prepares_ = false;            // when it was last looked, a lane's head was not prepared
   const job* next_alone_ = nullptr;  // waits until nothing runs; all others wait for it
   // Jobs in queues or run from queues. Raised only by the reader, so when the reader sees 0 it is
   // alone, and stays so until it admits something. Lowered with release: it then sees all that they

@@ -72,5 +72,19 @@ TEST(NumberKey, TellsNumbersTheirOrderAndTheirCountApart) {
   EXPECT_NE(key::hash()(key_of(1, 2)), key::hash()(key_of(2, 1)));
 }
 
+TEST(LruCache, ForgetsWhatItIsToldTo) {
+  lru_cache<int, int, std::hash<int>> kept(4, 100);
+  for (int i = 0; i < 4; ++i)
+    kept.add(i, 10 * i, 20);
+  kept.erase(2);
+  kept.erase(7);
+  EXPECT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept.find(2), nullptr);
+  kept.add(2, 21, 40);  // its bytes count no longer: all have room
+  EXPECT_EQ(kept.size(), 4u);
+  EXPECT_EQ(*kept.find(2), 21);
+  EXPECT_EQ(*kept.find(0), 0);
+}
+
 }  // namespace
 }  // namespace troupe

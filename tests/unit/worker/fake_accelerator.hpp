@@ -29,6 +29,7 @@ class fake_lane final : public accelerator_lane {
   fake_lane& operator=(const fake_lane&) = delete;
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
+  [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
     room_.resize(bytes);
     return std::span(room_);
@@ -56,6 +57,7 @@ class fake_lane final : public accelerator_lane {
 
   fake_accelerator& device_;
   int number_;
+  std::shared_ptr<kept_blobs> blobs_;
   std::vector<std::byte> room_;
   std::uint64_t enqueued_ = 0;  // counted by whoever enqueues
   // Release: what was done is visible to whoever sees the count. Outlives the lane, as an event
@@ -103,6 +105,8 @@ class fake_accelerator final : public accelerator {
   std::atomic<bool> fails_to_mark{false};
   std::atomic<bool> fails_the_check{false};
 
+  std::shared_ptr<kept_blobs> blobs;  ///< of lanes; set before there are any
+
   std::atomic<int> entered{0};
   std::atomic<int> lanes{0};
   std::atomic<int> waits{0};
@@ -114,7 +118,7 @@ class fake_accelerator final : public accelerator {
 };
 
 inline fake_lane::fake_lane(fake_accelerator& device, int number)
-    : device_(device), number_(number), thread_([this] { run(); }) {}
+    : device_(device), number_(number), blobs_(device.blobs), thread_([this] { run(); }) {}
 
 inline fake_lane::~fake_lane() {
   {

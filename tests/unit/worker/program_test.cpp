@@ -6,6 +6,7 @@
 #include "os/message_socket.hpp"
 #include "os/process.hpp"
 #include "os/shared_memory.hpp"
+#include "wire/blob_memory.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
 #include "worker/process/worker_argument.hpp"
@@ -73,7 +74,8 @@ class HostileProgram : public testing::Test {
     return message;
   }
   [[nodiscard]] std::vector<int> good_descriptors() const {
-    return {mailbox_->memory().get(), mailbox_->bell_memory().get(), segment_.get(), event_.get()};
+    return {mailbox_->memory().get(), mailbox_->bell_memory().get(), segment_.get(), event_.get(),
+            blobs_.get()};
   }
   void configure() { say(good(), good_descriptors()); }
 
@@ -106,6 +108,7 @@ class HostileProgram : public testing::Test {
   os::unique_fd segment_ =
       os::create_shared_memory("segment", wire::worker_segment_bytes(capacity)).value();
   os::unique_fd event_ = os::create_event().value();
+  os::unique_fd blobs_ = os::create_shared_memory("blobs", wire::blob_memory_bytes).value();
   os::unique_fd memory_ = os::create_shared_memory("memory", space_bytes).value();
   os::unique_fd control_;
   os::child_process child_;
@@ -131,12 +134,12 @@ TEST_F(HostileProgram, WouldBeServedIfItWereNone) {
 }
 
 TEST_F(HostileProgram, WithTooFewOrTooManyDescriptorsIsRefused) {
-  const std::vector<int> four = good_descriptors();
-  for (const std::ptrdiff_t count : {0, 1, 3})
-    expect_refused(std::to_string(count), good(), {four.begin(), four.begin() + count});
-  std::vector<int> five = four;
-  five.push_back(four.back());
-  expect_refused("5", good(), five);
+  const std::vector<int> five = good_descriptors();
+  for (const std::ptrdiff_t count : {0, 1, 3, 4})
+    expect_refused(std::to_string(count), good(), {five.begin(), five.begin() + count});
+  std::vector<int> six = five;
+  six.push_back(five.back());
+  expect_refused("6", good(), six);
   expect_refused("64", good(), std::vector<int>(64, event_.get()));
   configure();
   expect_refused("a map without", wire::memory_message{.kind = wire::control::map, .bytes = 4096});

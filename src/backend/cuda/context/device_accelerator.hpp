@@ -45,6 +45,7 @@ class device_accelerator final : public accelerator {
   CUdevice device_;
   CUcontext context_;
   int multiprocessors_ = 0;
+  std::shared_ptr<kept_blobs> blobs_;
   std::map<std::byte*, std::uint64_t> mapped_;  // bytes, by address
   std::vector<host_registration> shared_;
 };

@@ -11,8 +11,9 @@
 namespace troupe::cuda {
 
 result<std::unique_ptr<accelerator_lane>> stream_lane::make(const driver& d, int number,
-                                                            int multiprocessors) {
-  std::unique_ptr<stream_lane> made(new stream_lane(d, number, multiprocessors));
+                                                            int multiprocessors,
+                                                            std::shared_ptr<kept_blobs> blobs) {
+  std::unique_ptr<stream_lane> made(new stream_lane(d, number, multiprocessors, std::move(blobs)));
   if (auto created =
           cuda::check(d.cuStreamCreateWithPriority(&made->stream_, CU_STREAM_NON_BLOCKING, 0),
                       "cuStreamCreateWithPriority");

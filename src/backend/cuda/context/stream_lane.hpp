@@ -11,8 +11,8 @@ namespace troupe::cuda {
 /// A lane on a stream of its own. Used by one thread.
 class stream_lane final : public lane {
  public:
-  [[nodiscard]] static result<std::unique_ptr<accelerator_lane>> make(const driver& d, int number,
-                                                                      int multiprocessors);
+  [[nodiscard]] static result<std::unique_ptr<accelerator_lane>> make(
+      const driver& d, int number, int multiprocessors, std::shared_ptr<kept_blobs> blobs = {});
   ~stream_lane() override;
   stream_lane(const stream_lane&) = delete;
   stream_lane& operator=(const stream_lane&) = delete;
@@ -32,12 +32,14 @@ class stream_lane final : public lane {
   [[nodiscard]] std::shared_ptr<void>& attachment(const void* key) override {
     return attachments_[key];
   }
+  [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] int multiprocessors() const noexcept override { return multiprocessors_; }
   [[nodiscard]] result<void> outcome_of(int code, std::string_view call) const override;
 
  private:
-  stream_lane(const driver& d, int number, int multiprocessors) noexcept
-      : driver_(d), number_(number), multiprocessors_(multiprocessors) {}
+  stream_lane(const driver& d, int number, int multiprocessors,
+              std::shared_ptr<kept_blobs> blobs) noexcept
+      : driver_(d), number_(number), multiprocessors_(multiprocessors), blobs_(std::move(blobs)) {}
 
   [[nodiscard]] result<void> grow_room(std::size_t bytes);
   [[nodiscard]] result<void> make_aside();
@@ -47,6 +49,7 @@ class stream_lane final : public lane {
   const driver& driver_;
   int number_;
   int multiprocessors_;
+  std::shared_ptr<kept_blobs> blobs_;
   CUstream stream_ = nullptr;
   CUevent passed_ = nullptr;  // recorded anew for each stream that waits for this one
   CUstream aside_ = nullptr;  // stores marks that this stream does not wait for; made when needed

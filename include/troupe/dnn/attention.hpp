@@ -1,0 +1,161 @@
+#pragma once
+
+#include <troupe/base/export.hpp>
+#include <troupe/request/request.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+/// Scaled dot-product attention: o = softmax(scale · q · kᵀ + masks) · v, forward and backward.
+///
+/// q is [b, h, s_q, d], k is [b, h_k, s_kv, d], v is [b, h_v, s_kv, d_v], o is [b, h, s_q, d_v],
+/// all with any strides: a tensor [b, s, h, d] is permuted, not copied. h is a multiple of h_k and
+/// of h_v: query head i uses key head i / (h / h_k) and value head i / (h / h_v), so h_k = 1 is
+/// multi-query and h_k = h multi-head attention.
+///
+/// **Masks.** Query i of a sequence attends to key j where all of these hold:
+/// - i < lengths_q and j < lengths_kv of its batch entry, where these are given (i32 [b]; without
+///   them every sequence has s_q queries and s_kv keys);
+/// - c − left ≤ j ≤ c + right, where c is i, or for `diagonal::bottom_right` i + lengths_kv −
+///   lengths_q. A bound of −1 is none. So right = 0 is causal, and right = 0 with left = w a
+///   sliding window of w + 1 keys.
+///
+/// To the scaled score are added `bias` [1 or b, 1 or h, s_q, s_kv], and with `alibi` slope ·
+/// (j − c), whose slopes are those of Press et al., "Train Short, Test Long", 2022: for h a power
+/// of two 2^(−8 (i + 1) / h); else those of the next lower power p, followed by every other one
+/// of 2 p. A query that attends to nothing, also one beyond lengths_q, has o = 0 and the statistic
+/// −∞; elements of bias beyond the masks are not read.
+///
+/// **Dropout.** A probability of the softmax becomes 0 with the probability `dropout`, else it is
+/// divided by 1 − dropout; the statistics do not change. It is kept where word offset + n of the
+/// philox stream of `seed` (`rng::position`), n being its place in [b, h, s_q, s_kv] in row-major
+/// order, is at least dropout · 2^32: backward needs the same seed and offset. On CUDA the mask is
+/// cuDNN's own function of seed and offset.
+///
+/// **Statistics** [b, h, s_q, 1] are the logarithms of the softmaxes' denominators, log Σ exp, of
+/// the scores with bias and ALiBi: f32, for f64 f64. `attention_backward` needs them.
+///
+/// **Packed sequences.** Where `offsets_q` and `offsets_o` are given (i64 [b + 1]), q is
+/// [t_q, h, d] and o [t_q, h, d_v]: the tokens of all sequences. Sequence n has lengths_q[n] tokens
+/// and begins offsets_q[n] elements after q's first one, offsets_o[n] after o's. Its last entry is
+/// not used here; cuDNN reads it. `longest_q` is an upper bound of lengths_q and takes the place of
+/// s_q; 0 stands for t_q. `offsets_k`, `offsets_v` and `longest_kv` are the same for k
+/// [t_kv, h_k, d] and v [t_kv, h_v, d_v]. Lengths must be given. Elements of o that belong to no
+/// sequence are unspecified.
+///
+/// **Pages.** Where `table_k` and `table_v` are given (i32 [b, n]), k is [pages, h_k, page_size, d]
+/// and v [pages, h_v, page_size, d_v]: key j of a sequence is row j mod page_size of page
+/// table_k[b, j / page_size]. s_kv is n · page_size. Lengths must be given; entries of pages beyond
+/// a length are not used.
+///
+/// Lengths, offsets and tables are content of memory, so they are checked when the request runs: on
+/// the CPU one that leads outside its tensor is `invalid_argument`, and nothing has been written.
+/// On CUDA they are not checked: the result is unspecified, or the worker faults.
+///
+/// Types: q, k, v and o have one of f64 and f32 (CPU only), f16, bf16; bias has q's type, or f32
+/// beside f16 and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
+///
+/// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for operands that do
+/// not go together; `size_overflow` for an offset beyond the stream; `unsupported` on CUDA for what
+/// cuDNN does not have: docs/libraries/dnn.md lists it
+namespace troupe::dnn {
+
+/// Where the diagonal ends that `left` and `right` are counted from.
+enum class diagonal : std::uint8_t {
+  top_left,      ///< begins at the first query and the first key
+  bottom_right,  ///< ends at the last query and the last key
+};
+
+/// o = softmax(scale · q · kᵀ + masks) · v. A `scale` of 0 stands for 1/√d.
+///
+/// With q, k and v of e4m3, o is e4m3, f16 or bf16, bias is f32, and every product has factors, f32
+/// of one element, 1 where not given: scores are descale_q · descale_k · q · kᵀ; probabilities p
+/// are rounded to e4m3(scale_s · p); o is descale_s · descale_v · p · v, stored where it is e4m3 as
+/// e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after dropout) and the largest
+/// magnitude of o, before their scales; 0 where there is none.
+struct TROUPE_EXPORT attention_forward {
+  static constexpr std::string_view name = "dnn.attention_forward";
+  using reply = void;
+
+  any_tensor q{};
+  any_tensor k{};
+  any_tensor v{};
+  any_tensor o{};
+  any_tensor statistics{};  ///< optional
+  double scale = 0;
+  dnn::diagonal diagonal = dnn::diagonal::top_left;
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+  any_tensor lengths_q{};
+  any_tensor lengths_kv{};
+  any_tensor bias{};
+  bool alibi = false;
+  double dropout = 0;
+  std::uint64_t seed = 0;
+  std::int64_t offset = 0;  ///< in words of 32 bits
+  any_tensor offsets_q{};
+  any_tensor offsets_k{};
+  any_tensor offsets_v{};
+  any_tensor offsets_o{};
+  std::int64_t longest_q = 0;
+  std::int64_t longest_kv = 0;
+  any_tensor table_k{};
+  any_tensor table_v{};
+  any_tensor descale_q{};
+  any_tensor descale_k{};
+  any_tensor descale_v{};
+  any_tensor descale_s{};
+  any_tensor scale_s{};
+  any_tensor scale_o{};
+  any_tensor amax_s{};
+  any_tensor amax_o{};
+
+  static void describe(description<attention_forward>& d);
+};
+
+/// The gradients of `attention_forward` by q, k, v and, where `d_bias` is given, by bias.
+///
+/// Reads what forward read, its o and statistics, and d_o, the gradient of o. Writes d_q, d_k, d_v
+/// and d_bias in the shapes, types and packed layouts of q, k, v and bias; d_o lies as o does, so
+/// with `offsets_o`. All masks and options are those of forward. Gradients of queries and keys
+/// beyond the lengths are 0; where sequences are packed, elements that belong to none are
+/// unspecified. There are no pages and no e4m3.
+///
+/// `deterministic`: the same bits on every run. The CPU always computes so.
+struct TROUPE_EXPORT attention_backward {
+  static constexpr std::string_view name = "dnn.attention_backward";
+  using reply = void;
+
+  any_tensor q{};
+  any_tensor k{};
+  any_tensor v{};
+  any_tensor o{};
+  any_tensor d_o{};
+  any_tensor statistics{};
+  any_tensor d_q{};
+  any_tensor d_k{};
+  any_tensor d_v{};
+  double scale = 0;
+  dnn::diagonal diagonal = dnn::diagonal::top_left;
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+  any_tensor lengths_q{};
+  any_tensor lengths_kv{};
+  any_tensor bias{};
+  any_tensor d_bias{};
+  bool alibi = false;
+  double dropout = 0;
+  std::uint64_t seed = 0;
+  std::int64_t offset = 0;
+  any_tensor offsets_q{};
+  any_tensor offsets_k{};
+  any_tensor offsets_v{};
+  any_tensor offsets_o{};
+  std::int64_t longest_q = 0;
+  std::int64_t longest_kv = 0;
+  bool deterministic = false;
+
+  static void describe(description<attention_backward>& d);
+};
+
+}  // namespace troupe::dnn

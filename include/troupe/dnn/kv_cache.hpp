@@ -1,0 +1,124 @@
+#pragma once
+
+#include <troupe/base/export.hpp>
+#include <troupe/base/result.hpp>
+#include <troupe/core/future.hpp>
+#include <troupe/dnn/attention.hpp>
+#include <troupe/tensor/tensor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+class device;
+}
+
+namespace troupe::dnn {
+
+namespace detail {
+class kv_pages;
+struct open_step;
+}  // namespace detail
+
+/// What a `kv_cache` holds.
+struct kv_cache_config {
+  std::int64_t layers = 1;
+  std::int64_t heads = 1;       ///< of keys and of values
+  std::int64_t key_size = 0;    ///< elements of a key
+  std::int64_t value_size = 0;  ///< of a value; 0: as `key_size`
+  std::int64_t page_size = 16;  ///< tokens of a page
+  std::int64_t pages = 0;       ///< of all sequences together
+  dtype type = dtype::f16;
+};
+
+/// A sequence of a `kv_cache`. Numbers are not used again.
+enum class kv_sequence : std::uint64_t {};
+
+/// One step of a model for some sequences of a `kv_cache`: the same number of new tokens for each,
+/// in every layer. `commit` makes them part of the sequences. Without it, when the step is
+/// destroyed, they never were: sequences keep their lengths and all that they held, bit for bit.
+///
+/// A step belongs to one thread at a time. Destroying it waits for nothing; what it had taken is
+/// free once its requests have ended, for which the cache's next `step`, `fork` or `end` waits.
+class TROUPE_EXPORT kv_step {
+ public:
+  kv_step(kv_step&&) noexcept;
+  kv_step& operator=(kv_step&&) noexcept;
+  ~kv_step();
+
+  /// Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size] in one layer, in the
+  /// order of the step's sequences. The future says whether they are there, and so will `commit`.
+  /// \errors `invalid_argument` for a layer that is not there or has been appended; those of
+  /// `kv_append`
+  [[nodiscard]] future<void> append(std::int64_t layer, const any_tensor& k, const any_tensor& v);
+
+  /// The request that lets each sequence's new tokens attend to all of it and, causally, to each
+  /// other: q and o are [b, h, n, …]. Send it after the layer's `append`; every field may be
+  /// changed.
+  [[nodiscard]] attention_forward attend(std::int64_t layer, const any_tensor& q,
+                                         const any_tensor& o) const;
+
+  /// Waits for the step's requests, and adds its tokens to their sequences if in every layer they
+  /// are there. Otherwise the sequences stay what they were before the step, which is over.
+  /// \errors the first of its requests'; `invalid_argument` if a layer has not been appended
+  [[nodiscard]] result<void> commit();
+
+ private:
+  friend class kv_cache;
+  kv_step(std::shared_ptr<detail::kv_pages> pages,
+          std::unique_ptr<detail::open_step> step) noexcept;
+
+  std::shared_ptr<detail::kv_pages> pages_;
+  std::unique_ptr<detail::open_step> step_;  // null when over
+};
+
+/// Keys and values of growing sequences, in pages of a device's memory that sequences share where
+/// they begin alike. The program owns pages, tables and lengths, so they outlive the worker.
+///
+/// Thread-safe; copies refer to the same cache. Steps of different sequences may be open at once; a
+/// sequence of an open step can neither be forked, ended, nor be in another step. Requests are
+/// ordered by the memory that they use, as all are.
+class TROUPE_EXPORT kv_cache {
+ public:
+  /// Allocates all pages, set to zero. Local: waits for nothing.
+  /// \errors `invalid_argument` for sizes that are not positive; `out_of_memory`; `device_stopped`
+  [[nodiscard]] static result<kv_cache> make(const device& on, const kv_cache_config& config);
+
+  /// A new sequence without tokens.
+  [[nodiscard]] kv_sequence begin();
+  /// A new sequence that begins with all tokens of another. Full pages are shared; one that is not
+  /// full is copied, which this waits for.
+  /// \errors `invalid_argument` for a sequence that is not there or is in an open step;
+  /// `out_of_memory` without a free page; those of a copy
+  [[nodiscard]] result<kv_sequence> fork(kv_sequence from);
+  /// Ends a sequence: pages that no other one shares are free again.
+  /// \errors `invalid_argument` for a sequence that is not there or is in an open step
+  result<void> end(kv_sequence one);
+
+  /// Begins a step of `tokens` new tokens for each of these sequences, and takes the pages that it
+  /// needs. \errors `invalid_argument` for no sequences or tokens, or a sequence that is not there,
+  /// is in an open step, or is named twice; `out_of_memory` with the pages needed and free; those
+  /// of an allocation
+  [[nodiscard]] result<kv_step> step(std::span<const kv_sequence> sequences, std::int64_t tokens);
+
+  /// Tokens of a sequence. \errors `invalid_argument` for a sequence that is not there
+  [[nodiscard]] result<std::int64_t> length(kv_sequence one) const;
+  [[nodiscard]] std::int64_t free_pages() const;
+  [[nodiscard]] const kv_cache_config& config() const noexcept;
+
+  /// The pages of a layer: keys [pages, heads, page_size, key_size] and values
+  /// [pages, heads, page_size, value_size]. A token's keys of all heads lie side by side.
+  [[nodiscard]] any_tensor keys(std::int64_t layer) const;
+  [[nodiscard]] any_tensor values(std::int64_t layer) const;
+  /// The pages of a sequence, in order.
+  [[nodiscard]] result<std::vector<std::int32_t>> pages_of(kv_sequence one) const;
+
+ private:
+  explicit kv_cache(std::shared_ptr<detail::kv_pages> pages) noexcept;
+
+  std::shared_ptr<detail::kv_pages> pages_;
+};
+
+}  // namespace troupe::dnn

@@ -1,0 +1,168 @@
+// Keys and values of growing sequences, in pages.
+#include "binding.hpp"
+#include "device_handle.hpp"
+#include "dtypes.hpp"
+#include "future.hpp"
+#include "tensor.hpp"
+
+#include <troupe/dnn/kv_cache.hpp>
+
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe::python {
+namespace {
+
+using dnn::kv_sequence;
+
+struct py_kv_cache {
+  dnn::kv_cache cache;
+  device_ref device;
+};
+struct py_kv_step {
+  std::optional<dnn::kv_step> step;  // none when over
+  dnn::kv_cache cache;
+  device_ref device;
+};
+
+dnn::kv_step& open(py_kv_step& s) {
+  if (!s.step) throw nb::value_error("the step is over");
+  return *s.step;
+}
+
+nb::object tensor_of(const any_tensor& view, const device_ref& device) {
+  return nb::cast(py_tensor{view, device});
+}
+
+py_kv_cache make(nb::handle device, std::int64_t layers, std::int64_t heads, std::int64_t key_size,
+                 std::int64_t pages, std::int64_t page_size, std::int64_t value_size,
+                 nb::handle type) {
+  const device_ref& on = handle_of(device);
+  return {value_of(dnn::kv_cache::make(on->device, {.layers = layers,
+                                                    .heads = heads,
+                                                    .key_size = key_size,
+                                                    .value_size = value_size,
+                                                    .page_size = page_size,
+                                                    .pages = pages,
+                                                    .type = dtype_from(type)})),
+          on};
+}
+
+any_tensor layer_of(const py_kv_cache& c, std::int64_t layer, bool keys) {
+  if (layer < 0 || layer >= c.cache.config().layers) throw nb::index_error("no such layer");
+  return keys ? c.cache.keys(layer) : c.cache.values(layer);
+}
+
+py_kv_step begin_step(py_kv_cache& c, const std::vector<std::uint64_t>& sequences,
+                      std::int64_t tokens) {
+  std::vector<kv_sequence> all;
+  for (const std::uint64_t one : sequences)
+    all.push_back(kv_sequence{one});
+  auto begun = without_gil([&] { return c.cache.step(all, tokens); });
+  return {value_of(std::move(begun)), c.cache, c.device};
+}
+
+// What attention needs of the step, by the names of its arguments.
+nb::dict operands(py_kv_step& s, std::int64_t layer) {
+  if (layer < 0 || layer >= s.cache.config().layers) throw nb::index_error("no such layer");
+  const dnn::attention_forward r = open(s).attend(layer, {}, {});
+  nb::dict all;
+  all["k"] = tensor_of(r.k, s.device);
+  all["v"] = tensor_of(r.v, s.device);
+  all["lengths_q"] = tensor_of(r.lengths_q, s.device);
+  all["lengths_kv"] = tensor_of(r.lengths_kv, s.device);
+  all["table_k"] = tensor_of(r.table_k, s.device);
+  all["table_v"] = tensor_of(r.table_v, s.device);
+  all["diagonal"] = "bottom_right";
+  all["right"] = r.right;
+  return all;
+}
+
+void commit(py_kv_step& s) {
+  dnn::kv_step taken = std::move(open(s));
+  s.step.reset();
+  value_of(without_gil([&] { return taken.commit(); }));
+}
+
+}  // namespace
+
+void add_kv_cache(nb::module_& m) {
+  nb::class_<py_kv_step>(
+      m, "KvStep",
+      "New tokens of some sequences of a KvCache, part of them once committed.\n\n"
+      "As a context manager, it commits unless the block raises.")
+      .def(
+          "append",
+          [](py_kv_step& s, std::int64_t layer, const py_tensor& k, const py_tensor& v) {
+            return py_future(open(s).append(layer, k.view, v.view));
+          },
+          nb::arg("layer"), nb::arg("k"), nb::arg("v"),
+          "Appends keys [b, n, heads, key_size] and values [b, n, heads, value_size].")
+      .def("_operands", &operands)
+      .def_prop_ro("_device", [](const py_kv_step& s) { return make_device(s.device); })
+      .def("commit", &commit,
+           "Waits for the step's requests, and adds its tokens to the sequences; if one failed,\n"
+           "raises its failure, and the sequences stay what they were.")
+      .def(
+          "abandon", [](py_kv_step& s) { s.step.reset(); },
+          "Ends the step; the sequences stay what they were.")
+      .def_prop_ro("over", [](const py_kv_step& s) { return !s.step.has_value(); });
+
+  nb::class_<py_kv_cache>(
+      m, "KvCache",
+      "Keys and values of growing sequences, in pages that sequences share where\n"
+      "they begin alike. They outlive the worker. Thread-safe.")
+      .def(
+          "begin", [](py_kv_cache& c) { return static_cast<std::uint64_t>(c.cache.begin()); },
+          "The number of a new sequence without tokens.")
+      .def(
+          "fork",
+          [](py_kv_cache& c, std::uint64_t from) {
+            return static_cast<std::uint64_t>(
+                value_of(without_gil([&] { return c.cache.fork(kv_sequence{from}); })));
+          },
+          nb::arg("sequence"),
+          "A new sequence that begins with all tokens of another. Full pages are shared.")
+      .def(
+          "end",
+          [](py_kv_cache& c, std::uint64_t one) {
+            value_of(without_gil([&] { return c.cache.end(kv_sequence{one}); }));
+          },
+          nb::arg("sequence"), "Ends a sequence: pages that no other one shares are free again.")
+      .def("step", &begin_step, nb::arg("sequences"), nb::arg("tokens") = 1,
+           "Begins a step of so many new tokens for each of these sequences.\n\n"
+           "Raises OutOfMemory where there are not enough free pages.")
+      .def(
+          "length",
+          [](const py_kv_cache& c, std::uint64_t one) {
+            return value_of(c.cache.length(kv_sequence{one}));
+          },
+          nb::arg("sequence"), "Tokens of a sequence.")
+      .def(
+          "pages_of",
+          [](const py_kv_cache& c, std::uint64_t one) {
+            return value_of(c.cache.pages_of(kv_sequence{one}));
+          },
+          nb::arg("sequence"), "The pages of a sequence, in order.")
+      .def(
+          "keys",
+          [](const py_kv_cache& c, std::int64_t layer) {
+            return py_tensor{layer_of(c, layer, true), c.device};
+          },
+          nb::arg("layer"), "The pages of a layer: [pages, heads, page_size, key_size].")
+      .def(
+          "values",
+          [](const py_kv_cache& c, std::int64_t layer) {
+            return py_tensor{layer_of(c, layer, false), c.device};
+          },
+          nb::arg("layer"), "The pages of a layer: [pages, heads, page_size, value_size].")
+      .def_prop_ro("free_pages", [](const py_kv_cache& c) { return c.cache.free_pages(); });
+
+  m.def("_kv_cache", &make);
+}
+
+}  // namespace troupe::python

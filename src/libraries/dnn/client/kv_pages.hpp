@@ -1,0 +1,110 @@
+#pragma once
+
+#include <troupe/device/device.hpp>
+#include <troupe/dnn/kv_append.hpp>
+#include <troupe/dnn/kv_cache.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::dnn::detail {
+
+/// One sequence as it was when its step began, and the pages that the step has added.
+struct stepping_sequence {
+  kv_sequence id{};
+  std::int64_t length = 0;
+  std::vector<std::int32_t> pages{};  ///< all, with those added
+  std::size_t added = 0;
+};
+
+/// A step that is not over.
+struct open_step {
+  std::vector<stepping_sequence> sequences{};
+  std::int64_t tokens = 0;
+  any_tensor table{};
+  any_tensor lengths_q{};
+  any_tensor lengths_kv{};
+  future<void> tables_sent{};
+  std::vector<bool> appended{};         ///< by layer
+  std::vector<future<void>> appends{};  ///< one for each layer that has been
+};
+
+/// The pages of a cache and who has them. `mutex_` guards all that changes; requests are sent, and
+/// waited for, without it. A sequence in an open step is changed by that step alone.
+class kv_pages : public std::enable_shared_from_this<kv_pages> {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<kv_pages>> make(const device& on,
+                                                              const kv_cache_config& config);
+
+  [[nodiscard]] kv_sequence begin();
+  [[nodiscard]] result<kv_sequence> fork(kv_sequence from);
+  result<void> end(kv_sequence one);
+  [[nodiscard]] result<std::unique_ptr<open_step>> step(std::span<const kv_sequence> sequences,
+                                                        std::int64_t tokens);
+  [[nodiscard]] future<void> append(open_step& step, std::int64_t layer, const any_tensor& k,
+                                    const any_tensor& v);
+  [[nodiscard]] result<void> commit(open_step& step);
+  /// Gives back what the step has taken once its requests have ended: until then one may be lost,
+  /// and its rows be set to zero. Waits for nothing.
+  void abandon(std::unique_ptr<open_step> step);
+
+  [[nodiscard]] result<std::int64_t> length(kv_sequence one) const;
+  [[nodiscard]] result<std::vector<std::int32_t>> pages_of(kv_sequence one) const;
+  [[nodiscard]] std::int64_t free_pages() const;
+  [[nodiscard]] const kv_cache_config& config() const noexcept { return config_; }
+  [[nodiscard]] const any_tensor& keys(std::int64_t layer) const {
+    return keys_.at(static_cast<std::size_t>(layer));
+  }
+  [[nodiscard]] const any_tensor& values(std::int64_t layer) const {
+    return values_.at(static_cast<std::size_t>(layer));
+  }
+
+ private:
+  struct sequence {
+    std::vector<std::int32_t> pages{};
+    std::int64_t length = 0;
+    bool busy = false;  ///< in an open step, or being forked
+  };
+
+  kv_pages(const device& on, const kv_cache_config& config) : device_(on), config_(config) {}
+
+  /// Gives back what the step has taken. Its requests have ended.
+  void give_back(const open_step& step);
+  /// Waits for the requests of steps that were abandoned.
+  void settle_abandoned();
+
+  // With `mutex_` held.
+  [[nodiscard]] result<sequence*> idle(kv_sequence one);
+  [[nodiscard]] result<const sequence*> find(kv_sequence one) const;
+  [[nodiscard]] std::int32_t take_page();
+  void give_back(std::int32_t page);
+
+  /// Rows [first, first + count) of a page, [count, heads, size].
+  [[nodiscard]] static any_tensor rows_of(const any_tensor& layer, std::int32_t page,
+                                          std::int64_t first, std::int64_t count);
+  [[nodiscard]] std::vector<kv_append> appends_of(const open_step& step, std::int64_t layer,
+                                                  const any_tensor& k, const any_tensor& v) const;
+  [[nodiscard]] future<void> send(const kv_append& one);
+  /// Sets rows to zero that a lost request has left undefined: a request that reads the cache would
+  /// be refused.
+  void define(std::vector<any_tensor> rows);
+  void define_the_rest();
+
+  device device_;
+  const kv_cache_config config_;
+  std::vector<any_tensor> keys_;  ///< by layer
+  std::vector<any_tensor> values_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::int32_t> free_;
+  std::vector<std::int32_t> owners_;  ///< by page
+  std::unordered_map<std::uint64_t, sequence> sequences_;
+  std::uint64_t next_ = 0;
+  std::vector<any_tensor> undefined_;  ///< what could not be set to zero yet
+  std::vector<std::unique_ptr<open_step>> abandoned_;
+};
+
+}  // namespace troupe::dnn::detail

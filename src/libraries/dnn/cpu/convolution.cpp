@@ -1,0 +1,85 @@
+#include "libraries/dnn/cpu/convolution_loops.hpp"
+#include "libraries/dnn/cpu/onednn.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace troupe::cpu {
+namespace {
+
+using dnn::convolution_of;
+
+using by_library = result<bool> (*)(const dnn::convolution&, const epilogue&, lane_context&);
+using by_loops = result<void> (*)(const dnn::convolution&, const epilogue&, lane_context&);
+
+/// By oneDNN where it has a kernel, unless TROUPE_DNN is `loops`: then all is by our own.
+result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
+                 const epilogue& after, lane_context& lane) {
+  static const bool only_loops = [] {
+    const char* const value = std::getenv("TROUPE_DNN");
+    return value != nullptr && std::string_view(value) == "loops";
+  }();
+  if (!only_loops && !c.empty()) {
+    auto done = library(c, after, lane);
+    if (!done) return std::move(done).error();
+    if (*done) return {};
+  }
+  return loops(c, after, lane);
+}
+
+template <class R>
+epilogue epilogue_of(const R& r) {
+  return {.alpha = r.alpha,
+          .beta = r.beta,
+          .z = r.z,
+          .bias = r.bias,
+          .activation = r.activation,
+          .upper = r.upper,
+          .slope = r.slope,
+          .elu_alpha = r.elu_alpha};
+}
+/// Of a gradient, which may be added to what is there.
+template <class R>
+epilogue gradient_epilogue(const R& r, const any_tensor& gradient) {
+  epilogue after;
+  after.alpha = r.alpha;
+  after.beta = r.beta;
+  if (!r.beta.is_zero()) after.z = gradient;
+  return after;
+}
+
+result<void> run_forward(const dnn::convolution_forward& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return run(onednn_forward, convolve_forward, c, epilogue_of(r), lane);
+}
+
+result<void> run_backward_data(const dnn::convolution_backward_data& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return run(onednn_backward_data, convolve_backward, c, gradient_epilogue(r, r.dx), lane);
+}
+
+// Without images too: the sums are 0 then.
+result<void> run_backward_filter(const dnn::convolution_backward_filter& r, lane_context& lane) {
+  return run(onednn_backward_filter, correlate_filter, convolution_of(r),
+             gradient_epilogue(r, r.dw), lane);
+}
+
+result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return run(onednn_backward_data, convolve_backward, c, epilogue_of(r), lane);
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<dnn::convolution_forward>(run_forward, effort::by_size);
+  table.add<dnn::convolution_backward_data>(run_backward_data, effort::by_size);
+  table.add<dnn::convolution_backward_filter>(run_backward_filter, effort::by_size);
+  table.add<dnn::convolution_transposed>(run_transposed, effort::by_size);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

@@ -1,0 +1,257 @@
+#include "libraries/dnn/cuda/attention/attention_case.hpp"
+
+#include "libraries/dnn/requests/attention_limits.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+using graphs::place;
+
+constexpr std::int64_t row_unit = 8;  // elements that cuDNN wants rows to be multiples of
+constexpr std::int64_t address_unit = 16;
+
+bool is_aligned(const any_tensor& t) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
+  if (address % address_unit != 0 || t.stride(t.rank() - 1) != 1) return false;
+  for (int d = 0; d + 1 < t.rank(); ++d) {
+    if (t.extent(d) > 1 && t.stride(d) * size_of(t.type()) % address_unit != 0) return false;
+  }
+  return true;
+}
+
+void write_tensor(plan_words& key, const any_tensor& t) {
+  key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()));
+  if (t.null()) return;
+  key.insert(key.end(), t.extents().begin(), t.extents().end());
+  key.insert(key.end(), t.strides().begin(), t.strides().end());
+}
+
+std::int64_t rounded_up(std::int64_t extent) noexcept {
+  return (extent + row_unit - 1) / row_unit * row_unit;
+}
+
+std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> extents) {
+  std::vector<std::int64_t> strides(extents.size());
+  std::int64_t step = 1;
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= extents[d];
+  }
+  return strides;
+}
+
+}  // namespace
+
+template <class R>
+void attention_case::take(const R& r) {
+  operands_[q_at] = r.q;
+  operands_[k_at] = r.k;
+  operands_[v_at] = r.v;
+  operands_[o_at] = r.o;
+  operands_[statistics_at] = r.statistics;
+  operands_[bias_at] = r.bias;
+  operands_[lengths_q_at] = r.lengths_q;
+  operands_[lengths_kv_at] = r.lengths_kv;
+  operands_[offsets_q_at] = r.offsets_q;
+  operands_[offsets_k_at] = r.offsets_k;
+  operands_[offsets_v_at] = r.offsets_v;
+  operands_[offsets_o_at] = r.offsets_o;
+  sizes_ = dnn::sizes_of(r);
+  scale_ = dnn::scale_of(r);
+  dropout_ = r.dropout;
+  seed_ = r.seed;
+  offset_ = r.offset;
+  diagonal_ = r.diagonal;
+  left_ = r.left;
+  right_ = r.right;
+  alibi_ = r.alibi;
+  if (auto capability = compute_capability()) {
+    within_limits_ = dnn::within_limits(dnn::facts_of(r, *capability));
+  } else {
+    within_limits_ = std::move(capability).error();
+  }
+  empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 || !within_limits_;
+}
+
+attention_case::attention_case(const dnn::attention_forward& r) {
+  take(r);
+  operands_[table_k_at] = r.table_k;
+  operands_[table_v_at] = r.table_v;
+  operands_[descale_q_at] = r.descale_q;
+  operands_[descale_k_at] = r.descale_k;
+  operands_[descale_v_at] = r.descale_v;
+  operands_[descale_s_at] = r.descale_s;
+  operands_[scale_s_at] = r.scale_s;
+  operands_[scale_o_at] = r.scale_o;
+  operands_[amax_s_at] = r.amax_s;
+  operands_[amax_o_at] = r.amax_o;
+}
+
+attention_case::attention_case(const dnn::attention_backward& r)
+    : backward_(true), deterministic_(r.deterministic) {
+  take(r);
+  operands_[d_o_at] = r.d_o;
+  operands_[d_q_at] = r.d_q;
+  operands_[d_k_at] = r.d_k;
+  operands_[d_v_at] = r.d_v;
+  operands_[d_bias_at] = r.d_bias;
+}
+
+bool attention_case::is_staged(std::size_t number) const noexcept {
+  const any_tensor& t = operands_[number];
+  if (t.null() || number == amax_s_at || number == amax_o_at) return false;
+  if (number == statistics_at) return patches_statistics();
+  if (number >= lengths_q_at && number <= table_v_at) return !t.packed();
+  if (number == bias_at || number == d_bias_at) return t.stride(3) != 1 && t.extent(3) != 1;
+  if (!has_rows(number)) return false;
+  return t.extent(t.rank() - 1) % row_unit != 0 || !is_aligned(t);
+}
+
+// A query that attends to nothing has the statistic −∞, which the difference to a masked score
+// would make a NaN of.
+bool attention_case::patches_statistics() const noexcept {
+  return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0);
+}
+
+shape attention_case::staged_extents(std::size_t number) const {
+  const any_tensor& t = operands_[number];
+  std::vector<std::int64_t> extents(t.extents().begin(), t.extents().end());
+  if (has_rows(number)) extents.back() = rounded_up(extents.back());
+  return shape(extents);
+}
+
+void attention_case::write(plan_words& key) const {
+  key.clear();
+  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
+  key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
+  for (std::size_t number = 0; number < operands_.size(); ++number) {
+    write_tensor(key, operands_[number]);
+    if (has_rows(number)) key.push_back(is_staged(number));
+  }
+  for (const std::int64_t size : {sizes_.batch, sizes_.s_q, sizes_.s_kv, left_, right_})
+    key.push_back(size);
+  key.push_back(std::bit_cast<std::int64_t>(scale_));
+  key.push_back(std::bit_cast<std::int64_t>(dropout_));
+  key.push_back(static_cast<std::int64_t>(diagonal_) | std::int64_t{alibi_} << 8 |
+                std::int64_t{deterministic_} << 9);
+}
+
+// An operand as cuDNN is told of it: with four dimensions, whatever the request's layout.
+graphs::tensor attention_case::tensor_of(std::size_t number) const {
+  const any_tensor& t = operands_[number];
+  graphs::tensor made{.operand = static_cast<std::int64_t>(number) + 1,
+                      .type = t.type(),
+                      .extents = {t.extents().begin(), t.extents().end()},
+                      .strides = {t.strides().begin(), t.strides().end()}};
+  if (is_staged(number)) {
+    const shape extents = staged_extents(number);
+    made.extents.assign(extents.extents().begin(), extents.extents().end());
+    made.strides = packed_strides(made.extents);
+  }
+  switch (made.extents.size()) {
+    case 1:  // lengths, offsets, factors: one for each batch entry
+      made.extents = {made.extents[0], 1, 1, 1};
+      made.strides = {1, 1, 1, 1};
+      made.alignment = size_of(t.type());
+      break;
+    case 2:  // tables of pages
+      made.extents = {made.extents[0], 1, made.extents[1], 1};
+      made.strides = {made.strides[0], made.strides[0], made.strides[1], 1};
+      made.alignment = size_of(t.type());
+      break;
+    case 3: {  // rows of all sequences one after the other: [t, h, d]
+      const bool of_keys = number == k_at || number == v_at || number == d_k_at || number == d_v_at;
+      const std::int64_t longest = of_keys ? sizes_.s_kv : sizes_.s_q;
+      made.extents = {sizes_.batch, made.extents[1], longest, made.extents[2]};
+      made.strides = {longest * made.strides[0], made.strides[1], made.strides[0], made.strides[2]};
+      break;
+    }
+    default:
+      break;
+  }
+  if (number == statistics_at || number == bias_at || number == d_bias_at) {
+    const auto address = reinterpret_cast<std::uintptr_t>(t.address());
+    made.alignment = is_staged(number) ? address_unit
+                                       : static_cast<std::int64_t>(std::min<std::uintptr_t>(
+                                             address & (~address + 1), address_unit));
+  }
+  return made;
+}
+
+std::vector<graphs::description> attention_case::graphs() const {
+  graphs::description made;
+  made.deterministic = deterministic_;
+  graphs::attention a{.backward = backward_,
+                      .fp8 = fp8(),
+                      .scale = static_cast<float>(scale_),
+                      .dropout = static_cast<float>(dropout_),
+                      .alibi = alibi_,
+                      .bottom_right = diagonal_ == dnn::diagonal::bottom_right,
+                      .left = left_,
+                      .right = right_};
+  const auto put = [&](graphs::tensor t) {
+    made.tensors.push_back(std::move(t));
+    return static_cast<place>(made.tensors.size()) - 1;
+  };
+  const auto add = [&](std::size_t number) {
+    return operands_[number].null() ? -1 : put(tensor_of(number));
+  };
+  const auto one = [&](std::size_t number, dtype type, std::int64_t extent = 1) {
+    return put({.operand = static_cast<std::int64_t>(number) + 1,
+                .type = type,
+                .extents = {extent, 1, 1, 1},
+                .strides = {1, 1, 1, 1},
+                .alignment = size_of(type)});
+  };
+  const place offsets_q = add(offsets_q_at);
+  const place offsets_k = add(offsets_k_at);
+  const place offsets_v = add(offsets_v_at);
+  const place offsets_o = add(offsets_o_at);
+  const auto ragged = [&](std::size_t number, place offsets) {
+    const place at = add(number);
+    if (at >= 0) made.tensors[static_cast<std::size_t>(at)].ragged_offset = offsets;
+    return at;
+  };
+  a.q = ragged(q_at, offsets_q);
+  a.k = ragged(k_at, offsets_k);
+  a.v = ragged(v_at, offsets_v);
+  a.o = ragged(o_at, offsets_o);
+  a.stats = add(statistics_at);
+  a.bias = add(bias_at);
+  a.k_pages = add(table_k_at);
+  a.v_pages = add(table_v_at);
+  if (a.k_pages >= 0) a.most_kv = sizes_.s_kv;
+  if (has_lengths()) {
+    a.q_lengths = one(lengths_q_at, dtype::i32, sizes_.batch);
+    a.kv_lengths = one(lengths_kv_at, dtype::i32, sizes_.batch);
+  }
+  if (dropout_ > 0) {
+    a.seed = one(seed_at, dtype::i64);
+    a.offset = one(offset_at, dtype::i64);
+  }
+  if (backward_) {
+    a.d_o = ragged(d_o_at, offsets_o);
+    a.dq = ragged(d_q_at, offsets_q);
+    a.dk = ragged(d_k_at, offsets_k);
+    a.dv = ragged(d_v_at, offsets_v);
+    a.dbias = add(d_bias_at);
+  }
+  if (a.fp8) {
+    a.descale_q = one(descale_q_at, dtype::f32);
+    a.descale_k = one(descale_k_at, dtype::f32);
+    a.descale_v = one(descale_v_at, dtype::f32);
+    a.descale_s = one(descale_s_at, dtype::f32);
+    a.scale_s = one(scale_s_at, dtype::f32);
+    a.scale_o = one(scale_o_at, dtype::f32);
+    a.amax_s = one(amax_s_at, dtype::f32);
+    a.amax_o = one(amax_o_at, dtype::f32);
+  }
+  made.nodes.emplace_back(a);
+  return {std::move(made)};
+}
+
+}  // namespace troupe::cuda

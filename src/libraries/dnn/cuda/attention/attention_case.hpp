@@ -1,0 +1,111 @@
+#pragma once
+
+#include "libraries/dnn/cuda/plan/graph_description.hpp"
+#include "libraries/dnn/cuda/plan/plan_service.hpp"
+#include "libraries/dnn/requests/attention_sizes.hpp"
+
+#include <troupe/dnn/attention.hpp>
+
+#include <array>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A request of attention as plans see it. The request outlives it.
+class attention_case {
+ public:
+  /// Numbers of operands in every graph, less one.
+  enum operand_number : std::size_t {
+    q_at,
+    k_at,
+    v_at,
+    o_at,
+    statistics_at,
+    d_o_at,
+    d_q_at,
+    d_k_at,
+    d_v_at,
+    bias_at,
+    d_bias_at,
+    lengths_q_at,
+    lengths_kv_at,
+    offsets_q_at,
+    offsets_k_at,
+    offsets_v_at,
+    offsets_o_at,
+    table_k_at,
+    table_v_at,
+    seed_at,
+    offset_at,
+    descale_q_at,
+    descale_k_at,
+    descale_v_at,
+    descale_s_at,
+    scale_s_at,
+    scale_o_at,
+    amax_s_at,
+    amax_o_at,
+    operand_count
+  };
+
+  explicit attention_case(const dnn::attention_forward& r);
+  explicit attention_case(const dnn::attention_backward& r);
+
+  /// There is no plan: nothing to do, or more than cuDNN does.
+  [[nodiscard]] bool empty() const noexcept { return empty_; }
+  /// \errors `unsupported` with the rule of cuDNN that is broken
+  [[nodiscard]] const result<void>& within_limits() const noexcept { return within_limits_; }
+  /// Everything that decides which plan it needs.
+  void write(plan_words& key) const;
+  [[nodiscard]] std::vector<graphs::description> graphs() const;
+
+  [[nodiscard]] const dnn::attention_sizes& sizes() const noexcept { return sizes_; }
+  [[nodiscard]] bool backward() const noexcept { return backward_; }
+  [[nodiscard]] bool fp8() const noexcept { return operands_[q_at].type() == dtype::e4m3; }
+  [[nodiscard]] bool has_lengths() const noexcept {
+    return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
+  }
+  [[nodiscard]] bool drops() const noexcept { return dropout_ > 0; }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
+  /// As the request gives it; null where it does not.
+  [[nodiscard]] const any_tensor& operand(std::size_t number) const noexcept {
+    return operands_[number];
+  }
+  /// True for an operand whose rows are of heads, so that cuDNN has wishes about them.
+  [[nodiscard]] static bool has_rows(std::size_t number) noexcept {
+    return number <= o_at || (number >= d_o_at && number <= d_v_at);
+  }
+  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
+  /// elements.
+  [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
+  /// True where the statistics that backward reads are staged with 0 in the place of −∞.
+  [[nodiscard]] bool patches_statistics() const noexcept;
+  /// The extents of a staged operand.
+  [[nodiscard]] shape staged_extents(std::size_t number) const;
+
+ private:
+  template <class R>
+  void take(const R& r);
+
+  [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
+
+  std::array<any_tensor, operand_count> operands_{};
+  dnn::attention_sizes sizes_;
+  double scale_ = 1;
+  double dropout_ = 0;
+  std::uint64_t seed_ = 0;
+  std::int64_t offset_ = 0;
+  dnn::diagonal diagonal_{};
+  std::int64_t left_ = -1;
+  std::int64_t right_ = -1;
+  bool alibi_ = false;
+  bool backward_ = false;
+  bool deterministic_ = false;
+  bool empty_ = false;
+  result<void> within_limits_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,106 @@
+#pragma once
+
+#include "libraries/dnn/cuda/plan/graph_description.hpp"
+#include "libraries/dnn/cuda/plan/plan_service.hpp"
+#include "libraries/dnn/requests/geometry.hpp"
+
+#include <troupe/dnn/convolution.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// What is done with a convolution's sums before they are stored.
+struct epilogue {
+  double alpha = 1;
+  double beta = 0;
+  any_tensor z{};     ///< null without beta
+  any_tensor bias{};  ///< may be null
+  dnn::activation activation = dnn::activation::none;
+  double upper = 0;
+  double slope = 0;
+  double elu_alpha = 0;
+
+  [[nodiscard]] bool scales() const noexcept { return alpha != 1; }
+  [[nodiscard]] bool adds() const noexcept { return beta != 0; }
+  [[nodiscard]] bool nothing() const noexcept {
+    return !scales() && !adds() && bias.null() && activation == dnn::activation::none;
+  }
+};
+
+/// How a request is carried out.
+struct convolution_form {
+  bool fused = false;   ///< cuDNN does what follows the sums
+  bool wide = false;    ///< sums are stored in f32 before what follows them
+  bool staged = false;  ///< operands are copied to a layout that cuDNN takes, padded if need be
+  bool exact = false;   ///< integers are summed as f64, where all their sums are exact
+};
+
+/// A request as plans see it.
+class convolution_case {
+ public:
+  using kind = graphs::convolution::kind;
+
+  explicit convolution_case(const dnn::convolution_forward& r);
+  explicit convolution_case(const dnn::convolution_backward_data& r);
+  explicit convolution_case(const dnn::convolution_backward_filter& r);
+  explicit convolution_case(const dnn::convolution_transposed& r);
+
+  [[nodiscard]] const dnn::convolution& geometry() const noexcept { return geometry_; }
+  [[nodiscard]] const epilogue& follows() const noexcept { return follows_; }
+  [[nodiscard]] kind direction() const noexcept { return kind_; }
+  [[nodiscard]] const any_tensor& first() const noexcept;
+  [[nodiscard]] const any_tensor& second() const noexcept;
+  [[nodiscard]] const any_tensor& result() const noexcept;
+  /// Nothing is convolved.
+  [[nodiscard]] bool empty() const noexcept { return geometry_.empty(); }
+
+  /// Everything that decides which plan it needs.
+  void write(plan_words& key) const;
+  /// In the order in which they are tried. At least one.
+  [[nodiscard]] std::vector<convolution_form> forms() const;
+  [[nodiscard]] std::vector<graphs::description> graphs() const;
+
+  /// Of the sums in a form that is not fused.
+  [[nodiscard]] dtype sums_type(const convolution_form& form) const noexcept;
+  /// Of the operands.
+  [[nodiscard]] dtype operand_type(const convolution_form& form) const noexcept {
+    return form.exact ? dtype::f64 : first().type();
+  }
+  /// The extents of a tensor in its form: an image that is staged has its padding.
+  [[nodiscard]] shape extents_of(const any_tensor& t, const convolution_form& form) const;
+  [[nodiscard]] bool pads(const convolution_form& form) const noexcept;
+  /// Of a staged tensor.
+  [[nodiscard]] std::vector<std::int64_t> staged_strides(std::span<const std::int64_t> extents,
+                                                         const convolution_form& form) const;
+
+  /// Numbers of operands in every graph, less one.
+  enum operand_number : std::size_t {
+    first_at,
+    second_at,
+    result_at,
+    z_at,
+    bias_at,
+    alpha_at,
+    beta_at,
+    operand_count
+  };
+
+ private:
+  [[nodiscard]] graphs::description graph(const convolution_form& form) const;
+  [[nodiscard]] graphs::tensor tensor_of(const any_tensor& t, std::int64_t operand,
+                                         const convolution_form& form) const;
+  [[nodiscard]] bool lies_well() const noexcept;
+  [[nodiscard]] bool pads_well() const noexcept;
+
+  dnn::convolution geometry_;
+  kind kind_;
+  epilogue follows_;
+  bool full_precision_ = false;
+  bool deterministic_ = false;
+  bool timed_ = false;
+};
+
+}  // namespace troupe::cuda

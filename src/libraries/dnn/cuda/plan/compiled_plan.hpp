@@ -1,0 +1,43 @@
+#pragma once
+
+#include "libraries/dnn/cuda/plan/library.hpp"
+#include "libraries/dnn/cuda/plan/plan_image.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+
+namespace troupe::cuda {
+
+/// A plan that this context can run. Any thread may, with a handle of its own.
+class compiled_plan {
+ public:
+  /// Loads it, which takes tens of milliseconds, on whatever thread. \errors those of cuDNN for an
+  /// image that is of another version or device
+  [[nodiscard]] static result<std::unique_ptr<compiled_plan>> load(cudnnHandle_t library,
+                                                                   plan_image image);
+
+  /// Of frontend and cuDNN together.
+  [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  [[nodiscard]] std::int64_t alternative() const noexcept { return image_.alternative; }
+  [[nodiscard]] const std::string& engine() const noexcept { return image_.engine; }
+
+  /// Enqueues it on the stream of `library`; `operands[i]` is the address of operand i + 1.
+  [[nodiscard]] result<void> run(cudnnHandle_t library, std::span<std::byte* const> operands,
+                                 std::byte* workspace, cudaStream_t stream);
+
+ private:
+  compiled_plan(cudnn_descriptor native, plan_image image, std::size_t workspace_bytes) noexcept
+      : native_(std::move(native)), image_(std::move(image)), workspace_bytes_(workspace_bytes) {}
+
+  cudnn_descriptor native_;
+  plan_image image_;
+  std::size_t workspace_bytes_;
+  std::mutex mutex_;  // cuDNN does not say that two threads may run one plan at once
+};
+
+}  // namespace troupe::cuda

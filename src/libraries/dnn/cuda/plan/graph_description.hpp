@@ -1,0 +1,101 @@
+#pragma once
+
+#include <troupe/tensor/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+/// What a plan computes, in words of our own: cuDNN's frontend, which makes plans, is included by
+/// one source only.
+namespace troupe::cuda::graphs {
+
+/// A tensor of a graph. What only goes from one node to another has no memory.
+struct tensor {
+  /// By which an executor names its address: from 1, without gaps. 0 for one without memory.
+  std::int64_t operand = 0;
+  dtype type{};
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> strides;
+  std::int64_t alignment = 16;  ///< of its address, bytes
+  /// A number in host memory, which is read when the plan is enqueued.
+  bool by_value = false;
+  int ragged_offset = -1;  ///< the tensor with the offset of each batch's rows; -1: none
+};
+
+/// The place of a tensor in `description::tensors`; -1 for none.
+using place = int;
+
+struct convolution {
+  enum class kind : std::uint8_t { forward, backward_data, backward_filter };
+  kind what{};
+  place first = -1;   ///< x, dy, dy
+  place second = -1;  ///< w, w, x
+  place result = -1;  ///< y, dx, dw
+  std::vector<std::int64_t> before;
+  std::vector<std::int64_t> after;
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> dilation;
+};
+
+struct pointwise {
+  enum class kind : std::uint8_t {
+    add,
+    multiply,
+    relu,
+    elu,
+    gelu,
+    gelu_tanh,
+    silu,
+    sigmoid,
+    tanh,
+    softplus,
+    identity,
+  };
+  kind what{};
+  place first = -1;
+  place second = -1;
+  place result = -1;
+  std::optional<float> upper{};      ///< of relu
+  std::optional<float> slope{};      ///< of relu, below 0
+  std::optional<float> elu_alpha{};  ///< of elu
+};
+
+/// Scaled dot-product attention, forward (`o`, `stats`) or backward (`dq`, `dk`, `dv`).
+struct attention {
+  bool backward = false;
+  bool fp8 = false;
+  place q = -1, k = -1, v = -1, o = -1, stats = -1;
+  place d_o = -1, dq = -1, dk = -1, dv = -1, dbias = -1;
+  place bias = -1, q_lengths = -1, kv_lengths = -1;
+  place k_pages = -1, v_pages = -1;
+  place seed = -1, offset = -1;
+  place descale_q = -1, descale_k = -1, descale_v = -1, descale_s = -1, scale_s = -1, scale_o = -1;
+  place amax_s = -1, amax_o = -1;
+  float scale = 1;
+  float dropout = 0;
+  bool alibi = false;
+  bool bottom_right = false;                       ///< the diagonal ends in the last row and column
+  std::int64_t left = -1;                          ///< keys before the diagonal's; -1: all
+  std::int64_t right = -1;                         ///< keys behind the diagonal's; -1: all
+  std::int64_t most_kv = 0;                        ///< of paged keys
+  std::int64_t most_q_rows = 0, most_kv_rows = 0;  ///< of ragged ones, backward; 0: unknown
+};
+
+using node = std::variant<convolution, pointwise, attention>;
+
+struct description {
+  std::vector<tensor> tensors;
+  std::vector<node> nodes;
+  dtype intermediate = dtype::f32;
+  dtype compute = dtype::f32;
+  bool deterministic = false;
+  /// No engine that rounds f32 before it multiplies.
+  bool full_precision = false;
+  /// Time so many of the engines that cuDNN proposes, and take the fastest; 0: take the first.
+  int timed = 0;
+};
+
+}  // namespace troupe::cuda::graphs

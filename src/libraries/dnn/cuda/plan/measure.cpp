@@ -1,0 +1,174 @@
+#include "libraries/dnn/cuda/plan/measure.hpp"
+
+#include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/pieces.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int rounds = 5;
+
+struct stream_end {
+  void operator()(cudaStream_t one) const noexcept { (void)cudaStreamDestroy(one); }
+};
+struct event_end {
+  void operator()(cudaEvent_t one) const noexcept { (void)cudaEventDestroy(one); }
+};
+using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, stream_end>;
+using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_end>;
+
+std::int64_t bytes_of(const graphs::tensor& t) noexcept {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < t.extents.size(); ++i)
+    last += (t.extents[i] - 1) * t.strides[i];
+  return (last + 1) * size_of(t.type);
+}
+
+/// Memory for all operands, in the order of a stream.
+class scratch {
+ public:
+  explicit scratch(cudaStream_t stream) noexcept : stream_(stream) {}
+  ~scratch() {
+    if (memory_ != nullptr) (void)cudaFreeAsync(memory_, stream_);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
+  [[nodiscard]] result<void> take(std::size_t bytes) {
+    void* made = nullptr;
+    if (auto got = check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"); !got)
+      return got;
+    memory_ = static_cast<std::byte*>(made);
+    return check(cudaMemsetAsync(memory_, 0, bytes, stream_), "cudaMemsetAsync");
+  }
+  [[nodiscard]] std::byte* at(std::size_t offset) const noexcept { return memory_ + offset; }
+
+ private:
+  cudaStream_t stream_;
+  std::byte* memory_ = nullptr;
+};
+
+/// Times plans of one graph.
+class timing {
+ public:
+  [[nodiscard]] static result<std::unique_ptr<timing>> make(cudnnHandle_t library,
+                                                            const graphs::description& what,
+                                                            std::size_t workspace_bytes) {
+    cudaStream_t stream = nullptr;
+    if (auto got = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                         "cudaStreamCreateWithFlags");
+        !got) {
+      return std::move(got).error();
+    }
+    std::unique_ptr<timing> made(new timing(library, stream));
+    pieces all;
+    std::vector<std::pair<std::size_t, std::size_t>> places;
+    for (const graphs::tensor& t : what.tensors) {
+      if (t.operand == 0) continue;
+      const auto index = static_cast<std::size_t>(t.operand - 1);
+      if (made->operands_.size() <= index) made->operands_.resize(index + 1);
+      if (t.by_value) {
+        made->operands_[index] = reinterpret_cast<std::byte*>(
+            t.type == dtype::f64 ? static_cast<void*>(&made->wide_one_) : &made->one_);
+      } else {
+        places.emplace_back(index, all.add(bytes_of(t)));
+      }
+    }
+    const std::size_t workspace_at = all.add(static_cast<std::int64_t>(workspace_bytes));
+    if (auto got = made->memory_.take(std::max<std::size_t>(all.bytes(), 1)); !got) {
+      return std::move(got).error();
+    }
+    for (const auto& [index, offset] : places)
+      made->operands_[index] = made->memory_.at(offset);
+    made->workspace_ = made->memory_.at(workspace_at);
+    for (owned_event* const one : {&made->before_, &made->after_}) {
+      cudaEvent_t event = nullptr;
+      if (auto got = check(cudaEventCreate(&event), "cudaEventCreate"); !got)
+        return std::move(got).error();
+      one->reset(event);
+    }
+    if (auto set = check(cudnnSetStream(library, stream), "cudnnSetStream"); !set)
+      return std::move(set).error();
+    return made;
+  }
+  ~timing() { (void)cudnnSetStream(library_, nullptr); }
+  timing(const timing&) = delete;
+  timing& operator=(const timing&) = delete;
+
+  /// The least of several runs, in ms.
+  [[nodiscard]] result<float> of(compiled_plan& plan) {
+    float least = std::numeric_limits<float>::max();
+    for (int i = 0; i <= rounds; ++i) {  // the first loads code
+      if (auto done = check(cudaEventRecord(before_.get(), stream_.get()), "cudaEventRecord");
+          !done)
+        return std::move(done).error();
+      if (auto done = plan.run(library_, operands_, workspace_, stream_.get()); !done)
+        return std::move(done).error();
+      if (auto done = check(cudaEventRecord(after_.get(), stream_.get()), "cudaEventRecord"); !done)
+        return std::move(done).error();
+      if (auto done = check(cudaEventSynchronize(after_.get()), "cudaEventSynchronize"); !done)
+        return std::move(done).error();
+      float took = 0;
+      if (auto got = check(cudaEventElapsedTime(&took, before_.get(), after_.get()),
+                           "cudaEventElapsedTime");
+          !got) {
+        return std::move(got).error();
+      }
+      if (i > 0) least = std::min(least, took);
+    }
+    return least;
+  }
+
+ private:
+  timing(cudnnHandle_t library, cudaStream_t stream) noexcept
+      : library_(library), stream_(stream), memory_(stream) {}
+
+  cudnnHandle_t library_;
+  owned_stream stream_;
+  scratch memory_;
+  owned_event before_;
+  owned_event after_;
+  std::vector<std::byte*> operands_;
+  std::byte* workspace_ = nullptr;
+  float one_ = 1;
+  double wide_one_ = 1;
+};
+
+}  // namespace
+
+result<chosen_plan> fastest_of(cudnnHandle_t library, const graphs::description& what,
+                               std::vector<plan_image> images) {
+  std::vector<chosen_plan> loaded;
+  error why{.code = errc::unsupported, .message = "cuDNN proposes no engine", .library = "cudnn"};
+  std::size_t workspace_bytes = 0;
+  for (plan_image& image : images) {
+    std::vector<std::byte> bytes = image.to_bytes();
+    auto plan = compiled_plan::load(library, std::move(image));
+    if (!plan) {
+      why = std::move(plan).error();
+      continue;
+    }
+    workspace_bytes = std::max(workspace_bytes, (*plan)->workspace_bytes());
+    loaded.push_back({*std::move(plan), std::move(bytes)});
+  }
+  if (loaded.empty()) return why;
+  if (loaded.size() == 1) return std::move(loaded.front());
+  // What cannot be measured is taken as cuDNN has put it, the best first.
+  std::size_t best = 0;
+  float least = std::numeric_limits<float>::max();
+  if (auto times = timing::make(library, what, workspace_bytes)) {
+    for (std::size_t i = 0; i < loaded.size(); ++i) {
+      const auto took = (*times)->of(*loaded[i].plan);
+      if (!took || *took >= least) continue;
+      least = *took;
+      best = i;
+    }
+  }
+  return std::move(loaded[best]);
+}
+
+}  // namespace troupe::cuda

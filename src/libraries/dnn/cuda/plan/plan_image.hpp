@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A compiled plan as bytes: cuDNN's own form of it, and what the frontend does around it. Good for
+/// one version of cuDNN and one architecture.
+struct plan_image {
+  /// Where cuDNN finds a tensor: by its number in the plan.
+  struct binding {
+    enum class kind : std::uint8_t {
+      operand,    ///< an address of the request's, `at` bytes in
+      constant,   ///< a number, which `constant` holds
+      workspace,  ///< in the frontend's part of the workspace, `at` bytes in
+    };
+    std::int64_t uid = 0;
+    kind what{};
+    std::int64_t operand = 0;  ///< see `graphs::tensor::operand`
+    std::int64_t at = 0;
+    std::uint64_t constant = 0;
+  };
+  /// What the workspace has to hold when the plan begins.
+  struct preset {
+    std::int64_t at = 0;
+    std::int64_t bytes = 0;     ///< of zeros, where there are no values
+    std::vector<float> values;  ///< instead of zeros
+  };
+
+  std::string plan;  ///< JSON
+  std::vector<binding> bindings;
+  std::vector<preset> presets;
+  std::int64_t frontend_workspace_bytes = 0;  ///< before cuDNN's own
+  std::string engine;                         ///< its name, for people
+  std::int64_t alternative = 0;               ///< which of the executor's graphs this is a plan of
+
+  [[nodiscard]] std::vector<std::byte> to_bytes() const;
+  /// Nothing for bytes that are no image.
+  [[nodiscard]] static std::optional<plan_image> from_bytes(std::span<const std::byte> bytes);
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,89 @@
+#include "libraries/dnn/cuda/plan/words.hpp"
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr unsigned most_words = 256;
+
+struct some_words {
+  std::uint32_t word[most_words];
+};
+
+__global__ void store_words(some_words words, std::uint32_t* to, unsigned count) {
+  if (threadIdx.x < count) to[threadIdx.x] = words.word[threadIdx.x];
+}
+
+__global__ void store_word(std::uint32_t word, std::uint32_t* to, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
+    to[i] = word;
+}
+
+// A warp for each row.
+__global__ void zero_beyond(some_rows rows, const std::int32_t* lengths) {
+  const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+  for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < count;
+       row += step) {
+    const std::int64_t i = row % rows.extents[2];
+    const std::int64_t head = row / rows.extents[2] % rows.extents[1];
+    const std::int64_t batch = row / rows.extents[2] / rows.extents[1];
+    if (i < lengths[batch]) continue;
+    const std::int64_t begin =
+        batch * rows.strides[0] + head * rows.strides[1] + i * rows.strides[2];
+    for (std::int64_t x = threadIdx.x; x < rows.extents[3]; x += blockDim.x) {
+      std::byte* const to = rows.at + (begin + x * rows.strides[3]) * rows.element_bytes;
+      if (rows.element_bytes == 4) {
+        *reinterpret_cast<std::uint32_t*>(to) = 0;
+      } else if (rows.element_bytes == 2) {
+        *reinterpret_cast<std::uint16_t*>(to) = 0;
+      } else {
+        *to = std::byte{0};
+      }
+    }
+  }
+}
+
+}  // namespace
+
+cudaError_t enqueue_words(std::span<const std::uint32_t> words, std::byte* to,
+                          cudaStream_t stream) {
+  auto* at = reinterpret_cast<std::uint32_t*>(to);
+  while (!words.empty()) {
+    const auto count = static_cast<unsigned>(std::min<std::size_t>(words.size(), most_words));
+    some_words now{};
+    std::copy_n(words.begin(), count, now.word);
+    store_words<<<1, most_words, 0, stream>>>(now, at, count);
+    if (const cudaError_t refused = cudaGetLastError(); refused != cudaSuccess) return refused;
+    words = words.subspan(count);
+    at += count;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t enqueue_word(std::uint32_t word, std::int64_t count, std::byte* to,
+                         cudaStream_t stream) {
+  if (count <= 0) return cudaSuccess;
+  constexpr unsigned threads = 256;
+  constexpr std::int64_t most_blocks = 1024;
+  const auto blocks =
+      static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
+  store_word<<<blocks, threads, 0, stream>>>(word, reinterpret_cast<std::uint32_t*>(to), count);
+  return cudaGetLastError();
+}
+
+cudaError_t enqueue_zero_beyond(const some_rows& rows, const std::int32_t* lengths,
+                                cudaStream_t stream) {
+  const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
+  if (count == 0 || rows.extents[3] == 0) return cudaSuccess;
+  constexpr unsigned rows_per_block = 8;
+  constexpr std::int64_t most_blocks = 4096;
+  const auto blocks =
+      static_cast<unsigned>(std::min((count + rows_per_block - 1) / rows_per_block, most_blocks));
+  zero_beyond<<<blocks, dim3(32, rows_per_block), 0, stream>>>(rows, lengths);
+  return cudaGetLastError();
+}
+
+}  // namespace troupe::cuda

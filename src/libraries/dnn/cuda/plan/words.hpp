@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace troupe::cuda {
+
+/// Enqueues a store of these words, which are read before it returns: unlike a copy from the host's
+/// memory it never waits for the stream.
+[[nodiscard]] cudaError_t enqueue_words(std::span<const std::uint32_t> words, std::byte* to,
+                                        cudaStream_t stream);
+/// The same of one word, `count` times.
+[[nodiscard]] cudaError_t enqueue_word(std::uint32_t word, std::int64_t count, std::byte* to,
+                                       cudaStream_t stream);
+
+/// Rows of heads, [b, h, s, d] with any strides (elements).
+struct some_rows {
+  std::byte* at = nullptr;
+  std::int64_t extents[4]{};
+  std::int64_t strides[4]{};
+  int element_bytes = 0;  ///< 1, 2 or 4
+};
+/// Enqueues zeros for row i of [b, h] where i is not below `lengths[b]`.
+[[nodiscard]] cudaError_t enqueue_zero_beyond(const some_rows& rows, const std::int32_t* lengths,
+                                              cudaStream_t stream);
+
+}  // namespace troupe::cuda

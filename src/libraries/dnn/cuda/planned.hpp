@@ -1,0 +1,50 @@
+#pragma once
+
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/dnn/cuda/plan/plan_service.hpp"
+
+#include <memory>
+
+namespace troupe::cuda {
+
+/// Adds the executor of a request that needs a plan: it waits until that is decided, while other
+/// lanes go on. `Case` is made of a request; it says what decides about the plan (`write`), whether
+/// there is anything to do (`empty`), and the graphs (`graphs`).
+template <class Case, request R>
+void add_planned(operation_table& table, result<void> (*enqueue)(const R&, lane&)) {
+  table.insert({.type = &request_type_of<R>(),
+                .run =
+                    [](void* held, const void* r, lane_context& where, std::byte*) {
+                      const auto function =
+                          reinterpret_cast<result<void> (*)(const R&, lane&)>(held);
+                      return function(*static_cast<const R*>(r), static_cast<lane&>(where));
+                    },
+                .executor = reinterpret_cast<void*>(enqueue),
+                .prepared =
+                    [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
+                      // Whatever is wrong is for the executor to say.
+                      try {
+                        const Case what(*static_cast<const R*>(r));
+                        if (what.empty()) return true;
+                        auto service = plan_service::of_current_context();
+                        if (!service) return true;
+                        thread_local plan_words key;
+                        what.write(key);
+                        return (*service)->prepare(key, blobs, [&] { return what.graphs(); });
+                      } catch (...) {
+                        return true;
+                      }
+                    }});
+}
+
+/// The plan of a case. \errors why there is none
+template <class Case>
+[[nodiscard]] result<std::shared_ptr<compiled_plan>> plan_of(const Case& what, lane& where) {
+  auto service = plan_service::of_current_context();
+  if (!service) return std::move(service).error();
+  thread_local plan_words key;
+  what.write(key);
+  return (*service)->find(key, where.blobs(), [&] { return what.graphs(); });
+}
+
+}  // namespace troupe::cuda

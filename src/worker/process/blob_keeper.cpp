@@ -1,0 +1,85 @@
+#include "worker/process/blob_keeper.hpp"
+
+#include "base/sha256.hpp"
+#include "os/futex.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace troupe::worker {
+namespace {
+
+constexpr os::content_folder::form blobs{
+    .extension = ".blob",
+    .mark = {'t', 'r', 'o', 'u', 'p', 'e', '-', 'b', 'l', 'o', 'b', '-', '0', '1', 0, 0}};
+constexpr std::uint64_t most_bytes_on_disk = std::uint64_t{512} << 20;
+
+os::content_folder::digest digest_of(std::span<const std::byte> key) noexcept {
+  return detail::sha256().bytes(key).finish();
+}
+
+}  // namespace
+
+// Not before: what uses no blobs keeps no folder open.
+const os::content_folder* blob_keeper::folder() {
+  std::call_once(opened_, [this] {
+    const std::string path = os::cache_folder("blobs");
+    if (where_ == kept_in::memory || path.empty()) return;
+    auto opened = os::content_folder::open(path, blobs, most_bytes_on_disk);
+    if (opened) folder_ = *std::move(opened);
+  });
+  return folder_ ? &*folder_ : nullptr;
+}
+
+std::optional<std::vector<std::byte>> blob_keeper::find(std::span<const std::byte> key) {
+  if (auto found = memory_.find(key)) return found;
+  const os::content_folder* const kept = folder();
+  if (kept == nullptr) return std::nullopt;
+  // The file holds the key, too: a name says no more than its digest.
+  auto on_disk = kept->find(digest_of(key));
+  if (on_disk.what != os::content_folder::state::good || on_disk.content.size() < key.size() ||
+      std::memcmp(on_disk.content.data(), key.data(), key.size()) != 0) {
+    return std::nullopt;
+  }
+  on_disk.content.erase(on_disk.content.begin(),
+                        on_disk.content.begin() + static_cast<std::ptrdiff_t>(key.size()));
+  // The next worker of this program then loads it ahead.
+  (void)memory_.publish(key, on_disk.content);
+  return std::move(on_disk.content);
+}
+
+result<void> blob_keeper::publish(std::span<const std::byte> key,
+                                  std::span<const std::byte> content) {
+  if (key.empty() || key.size() > most_key_bytes) {
+    return error{.code = errc::invalid_argument,
+                 .message = fmt::format("a blob's key must have 1 to {} bytes; it has {}",
+                                        most_key_bytes, key.size())};
+  }
+  if (const os::content_folder* const kept = folder()) {
+    std::vector<std::byte> both(key.begin(), key.end());
+    both.insert(both.end(), content.begin(), content.end());
+    kept->keep(digest_of(key), both);
+  }
+  return memory_.publish(key, content);
+}
+
+std::optional<kept_blobs::blob> blob_keeper::at(std::size_t place) {
+  if (place >= wire::most_blobs) return std::nullopt;
+  auto found = memory_.at(place);
+  if (!found || found->key.empty() || found->key.size() > most_key_bytes) return std::nullopt;
+  return blob{std::move(found->key), std::move(found->content)};
+}
+
+std::uint32_t blob_keeper::news() const noexcept {
+  return memory_.news().load(std::memory_order_acquire);
+}
+
+void blob_keeper::await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) {
+  if (news() != seen) return;
+  os::futex_wait(memory_.news(), seen, std::chrono::steady_clock::now() + at_most,
+                 os::sharing::processes);
+}
+
+}  // namespace troupe::worker

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "os/cache/content_folder.hpp"
+#include "os/shared_memory.hpp"
+#include "wire/blob_memory.hpp"
+
+#include <troupe/plugin/kept_blobs.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace troupe::worker {
+
+/// The blobs of a device as one worker has them: those that the program keeps, and a folder for the
+/// programs after it.
+class blob_keeper final : public kept_blobs {
+ public:
+  enum class kept_in : std::uint8_t {
+    memory,             ///< the program's alone
+    memory_and_folder,  ///< and this user's, which is opened when it is first needed, if it can be
+  };
+  /// `pages` are the program's blob memory.
+  blob_keeper(os::mapping pages, kept_in where) noexcept
+      : pages_(std::move(pages)), memory_(pages_.address(), pages_.bytes()), where_(where) {}
+
+  [[nodiscard]] std::optional<std::vector<std::byte>> find(std::span<const std::byte> key) override;
+  result<void> publish(std::span<const std::byte> key, std::span<const std::byte> content) override;
+  [[nodiscard]] std::size_t places() const noexcept override { return wire::most_blobs; }
+  [[nodiscard]] std::optional<blob> at(std::size_t place) override;
+  [[nodiscard]] std::uint32_t news() const noexcept override;
+  void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) override;
+
+ private:
+  /// Null where there is none.
+  [[nodiscard]] const os::content_folder* folder();
+
+  os::mapping pages_;
+  wire::blob_memory memory_;
+  kept_in where_;
+  std::once_flag opened_;
+  std::optional<os::content_folder> folder_;
+};
+
+}  // namespace troupe::worker

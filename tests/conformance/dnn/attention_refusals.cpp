@@ -1,0 +1,129 @@
+#include "attention_cases.hpp"
+namespace troupe::conformance {
+namespace {
+
+using dnn::attention_backward;
+using dnn::attention_forward;
+
+TEST(DnnAttentionForward, RefusesWhatDoesNotGoTogether) {
+  scene s;
+  attention_stage stage(s, {.h = 4, .lengths = true});
+  const attention_forward good = stage.forward();
+  auto r = good;
+  const auto& three_heads = s.tensor(dtype::f32, {2, 3, 7, 8}, {168, 56, 8, 1});
+  r.k = three_heads.view;
+  s.refuse(r, errc::shape_mismatch,
+           "h must be a multiple of h_k, so that each head of k serves "
+           "equally many of q; h is 4, h_k is 3");
+  r = good;
+  r.v = three_heads.view;
+  s.refuse(r, errc::shape_mismatch, "h_v is 3");
+  r = good;
+  r.bias = s.tensor(dtype::f32, {2, 3, 5, 7}, {105, 35, 7, 1}).view;
+  s.refuse(r, errc::shape_mismatch,
+           "bias must be [1 or b, 1 or h, s_q, s_kv] with b = 2, h = 4, s_q = 5, s_kv = 7");
+  r = good;
+  r.dropout = 1;
+  s.refuse(r, errc::invalid_argument, "dropout must be less than 1; it is 1");
+  r = good;
+  r.dropout = 0.5;
+  r.offset = std::int64_t{1} << 62;
+  s.refuse(r, errc::size_overflow, "offset must leave room for 280 words");
+  r = good;
+  r.left = -2;
+  s.refuse(r, errc::invalid_argument, "left");
+  r = good;
+  r.longest_q = 5;
+  s.refuse(r, errc::invalid_argument, "longest_q");
+  r = good;
+  r.table_k = s.tensor(dtype::i32, {2, 2}, {2, 1}).view;
+  s.refuse(r, errc::invalid_argument, "table_v");
+  r = good;
+  r.scale_s = s.vector(dtype::f32, 1).view;
+  s.refuse(r, errc::invalid_argument, "scale_s");
+  r = good;
+  r.o = r.q;
+  s.refuse(r, errc::aliasing);
+  r = good;
+  r.lengths_q = s.vector(dtype::i64, 2).view;
+  s.refuse(r, errc::type_mismatch, "lengths_q");
+}
+
+TEST(DnnAttentionForward, RefusesPackedSequencesAndPagesWithoutLengths) {
+  for (const storage keys : {storage::packed, storage::paged}) {
+    scene s;
+    attention_stage stage(s, {.keys = keys, .lengths = true});
+    auto r = stage.forward();
+    r.lengths_kv = any_tensor();
+    s.refuse(r, errc::invalid_argument,
+             keys == storage::packed ? "lengths_kv must be given because offsets_k is"
+                                     : "lengths_kv must be given because table_k is");
+  }
+  scene s;
+  attention_stage stage(s, {.queries = storage::packed, .lengths = true});
+  auto r = stage.forward();
+  r.lengths_q = any_tensor();
+  s.refuse(r, errc::invalid_argument, "lengths_q must be given because offsets_q is");
+  r = stage.forward();
+  r.longest_q = 4;
+  s.refuse(r, errc::shape_mismatch, "statistics must be [2, 2, 4, 1] because longest_q is 4");
+}
+
+TEST(DnnAttentionForward, RefusesScaleOWhereOIsNotE4m3) {
+  scene s;
+  attention_stage stage(s, {.type = dtype::e4m3}, dtype::f16);
+  auto r = stage.forward();
+  r.scale_o = s.vector(dtype::f32, 1).view;
+  s.refuse(r, errc::invalid_argument, "scale_o must not be given because o is f16, not e4m3");
+}
+
+TEST(DnnAttentionBackward, RefusesAGradientOfBiasWithoutBias) {
+  scene s;
+  attention_stage stage(s, {.bias = std::array{true, true}});
+  stage.add_gradients(attend(stage.problem()));
+  auto r = stage.backward();
+  r.bias = any_tensor();
+  s.refuse(r, errc::invalid_argument, "d_bias");
+}
+
+// What only memory says is checked when the request runs, where it can be.
+TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
+  const auto refuse = [](storage keys, auto change, std::string_view text) {
+    scene s;
+    if (s.on_gpu()) return;
+    s.keep_layouts();
+    attention_stage stage(s, {.b = 1, .keys = keys, .lengths = true});
+    const auto r = stage.forward();
+    const auto fill = [&](const any_tensor& view, std::vector<number> values) {
+      stage.fill_content(view, values);
+    };
+    change(r, fill);
+    const auto answer = s.attempt(r);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, errc::invalid_argument);
+    EXPECT_NE(answer.error().message.find(text), std::string::npos) << answer.error().message;
+  };
+  refuse(
+      storage::plain, [](const auto& r, auto fill) { fill(r.lengths_q, {6.0}); },
+      "lengths_q[0] must be from 0 to 5; it is 6");
+  refuse(
+      storage::plain, [](const auto& r, auto fill) { fill(r.lengths_kv, {-1.0}); },
+      "lengths_kv[0] must be from 0 to 7; it is -1");
+  refuse(
+      storage::packed,
+      [](const auto& r, auto fill) {
+        fill(r.lengths_kv, {1.0});
+        fill(r.offsets_v, {1e6, 1e6});
+      },
+      "offsets_v[0] must leave room in v");
+  refuse(
+      storage::paged,
+      [](const auto& r, auto fill) {
+        fill(r.lengths_kv, {7.0});
+        fill(r.table_k, {0.0, 100.0});
+      },
+      "table_k[0, 1] must be a page of k, from 0 to 3; it is 100");
+}
+
+}  // namespace
+}  // namespace troupe::conformance

@@ -1,0 +1,68 @@
+// The bytes of a compiled plan: what is read back is what was written, and other bytes are no plan.
+
+#include "libraries/dnn/cuda/plan/plan_image.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace troupe::cuda {
+namespace {
+
+plan_image some_image() {
+  using kind = plan_image::binding::kind;
+  return {
+      .plan = "{\"engine\": 7}",
+      .bindings = {{.uid = 1, .what = kind::operand, .operand = 1, .at = 0, .constant = 0},
+                   {.uid = 2, .what = kind::operand, .operand = 1, .at = 64, .constant = 0},
+                   {.uid = 5, .what = kind::constant, .operand = 0, .at = 0, .constant = 0x3f80},
+                   {.uid = 9, .what = kind::workspace, .operand = 0, .at = 256, .constant = 0}},
+      .presets = {{.at = 0, .bytes = 12, .values = {1, 2, 3}},
+                  {.at = 256, .bytes = 64, .values = {}}},
+      .frontend_workspace_bytes = 512,
+      .engine = "eng3_k1=2",
+      .alternative = 2};
+}
+
+TEST(PlanImage, IsReadBackAsItWasWritten) {
+  const plan_image written = some_image();
+  const auto read = plan_image::from_bytes(written.to_bytes());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->to_bytes(), written.to_bytes());
+  EXPECT_EQ(read->plan, written.plan);
+  ASSERT_EQ(read->bindings.size(), 4u);
+  EXPECT_EQ(read->bindings[1].at, 64);
+  EXPECT_EQ(read->bindings[2].constant, 0x3f80u);
+  ASSERT_EQ(read->presets.size(), 2u);
+  EXPECT_EQ(read->presets[0].values, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(read->presets[1].bytes, 64);
+  EXPECT_EQ(read->frontend_workspace_bytes, 512);
+  EXPECT_EQ(read->alternative, 2);
+}
+
+TEST(PlanImage, IsNotReadFromFewerBytesOrMore) {
+  std::vector<std::byte> bytes = some_image().to_bytes();
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    EXPECT_FALSE(plan_image::from_bytes(std::span(bytes).first(i))) << i;
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(plan_image::from_bytes(bytes));
+}
+
+TEST(PlanImage, OfAnyBytesIsOneOrNone) {
+  std::mt19937 random(3);
+  const std::vector<std::byte> good = some_image().to_bytes();
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::byte> bytes = good;
+    for (unsigned n = 0; n <= random() % 4; ++n)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    const auto read = plan_image::from_bytes(bytes);
+    if (!read) continue;
+    for (const auto& one : read->presets) {
+      EXPECT_GE(one.at, 0);
+      EXPECT_LE(one.at, read->frontend_workspace_bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::cuda
