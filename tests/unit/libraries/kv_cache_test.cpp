@@ -319,12 +319,14 @@ TEST_F(KvCache, IsUsableAfterAForkWhoseCopyWasLost) {
 
 TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
   constexpr int threads = 4;
+  constexpr std::int64_t pages_in_all = 48;
   constexpr int steps = 15;
-  auto c = cache(threads * 12);
-  std::vector<kv_sequence> all;
-  for (int i = 0; i < threads; ++i)
-    all.push_back(c.begin());
+  auto c = cache(pages_in_all);
+  std::vector<kv_sequence> all(threads);
+  for (kv_sequence& one : all)
+    one = c.begin();
   std::vector<std::jthread> running;
+  running.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
       auto mine = c;  // a copy is the same cache
@@ -346,7 +348,7 @@ TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
     for (const std::int32_t page : c.pages_of(one).value())
       EXPECT_TRUE(pages.insert(page).second) << "page " << page << " has two owners";
   }
-  EXPECT_EQ(c.free_pages() + static_cast<std::int64_t>(pages.size()), threads * 12);
+  EXPECT_EQ(c.free_pages() + static_cast<std::int64_t>(pages.size()), pages_in_all);
 }
 
 }  // namespace
