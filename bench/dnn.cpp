@@ -1,7 +1,6 @@
 // Convolutions on the CPU backend, beside oneDNN called directly: with primitives made before, and
 // the layouts that it prefers, to which operands are moved in each call, and results back.
 
-#include "placement.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -9,9 +8,11 @@
 #include <troupe/dnn/convolution.hpp>
 
 #include <dnnl.hpp>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <span>
@@ -36,6 +37,7 @@ struct convolution_case {
   [[nodiscard]] std::int64_t out() const { return (side - 1) / stride + 1; }
 };
 
+// Both sides have all processors, on which their threads meet.
 constexpr int turns = 20;
 
 using desc = dnnl::memory::desc;
@@ -173,12 +175,10 @@ void measure(report& out, device& cpu, const convolution_case& what, std::string
   };
   call(1);
   ask(1);
-  bench::placement processors;
   samples direct;
   samples ours;
   samples quotients;  // of what one turn gave
   for (int turn = 0; turn < turns; ++turn) {
-    processors.trade();
     // Taken in turn, so that both see the same machine.
     samples calls;
     samples asks;
@@ -226,7 +226,13 @@ void measure_all(report& out, device& cpu, const convolution_case& what) {
 
 }  // namespace
 
-int main() {
+int main(int, char** argv) {
+  // Threads of OpenMP that have nothing to do spin otherwise, which slows down whoever's turn comes
+  // next. They read this when they are loaded, so the program begins once more.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    ::setenv("OMP_WAIT_POLICY", "passive", 1);
+    ::execv("/proc/self/exe", argv);
+  }
   report out("dnn: convolutions of f32 on the CPU backend, beside oneDNN called directly");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});

@@ -101,7 +101,7 @@ outcome train(troupe::device& device, const digits::dataset& all, bool with_kill
       net.loss(targets, losses.slice(0, row, row + 1).value().reshape({batch}).value());
       net.backward(images, targets);
       net.step(learning_rate);
-      // A step is done, the next ones are asked for, and some of them run.
+      // What was asked for up to here runs, or waits for its turn.
       if (with_kill && epoch == disturbed_epoch && i == steps / 2) {
         if (const auto worker = device.worker_pid()) kill(*worker, SIGKILL);
       }

@@ -44,6 +44,9 @@ TEST_F(DnnConvolutionRefusals, NameTheExtentsThatDoNotGoTogether) {
       r, shape_mismatch,
       "w exceeds the padded x in dimension 2: 3 dilated by 4 is 9 long, 8 padded by 0 and 0 is "
       "8");
+  r.stride = {2, 1};
+  r.y = tensor({2, 4, 1, 8});
+  s.refuse(r, shape_mismatch, "w exceeds the padded x in dimension 2");
   r = good();
   r.w = tensor({4, 6, 3});
   s.refuse(r, shape_mismatch, "w and x must have as many dimensions of space");
