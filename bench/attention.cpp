@@ -121,9 +121,9 @@ void decode(report& out, device& cpu, std::int64_t b, std::int64_t heads, std::i
                                          .pages = b * (s / 64 + 2),
                                          .type = dtype_of<T>})
                    .value();
-  std::vector<dnn::kv_sequence> sequences;
-  for (std::int64_t i = 0; i < b; ++i)
-    sequences.push_back(cache.begin());
+  std::vector<dnn::kv_sequence> sequences(static_cast<std::size_t>(b));
+  for (dnn::kv_sequence& one : sequences)
+    one = cache.begin();
   {
     const auto rows = random_tensor<T>(cpu, {b, s, key_heads, d}, random);
     auto step = cache.step(sequences, s).value();

@@ -20,7 +20,8 @@ namespace {
 
 namespace dnn = troupe::dnn;
 namespace ew = troupe::elementwise;
-using matrix = troupe::tensor<float>;
+using number = troupe::f16;
+using matrix = troupe::tensor<number>;
 
 constexpr std::int64_t vocabulary = 96;
 constexpr std::int64_t layers = 3;
@@ -99,13 +100,14 @@ class model {
     asked.send(ew::rms_norm{.x = x, .y = y});
     auto logits = empty(1, vocabulary);
     asked.send(troupe::blas::gemm{.a = y.slice(0, n - 1, n).value(), .b = output_, .c = logits});
-    std::vector<float> values(vocabulary);
+    std::vector<number> values(vocabulary);
     asked.add(gpu_.copy(logits, std::span(values)));
     if (auto all = asked.wait(); !all) return std::move(all).error();
     // Only now are the tokens part of the sequence.
     if (auto done = step->commit(); !done) return std::move(done).error();
-    return static_cast<std::int32_t>(std::max_element(values.begin(), values.end()) -
-                                     values.begin());
+    const auto likeliest =
+        std::ranges::max_element(values, {}, [](number one) { return static_cast<float>(one); });
+    return static_cast<std::int32_t>(likeliest - values.begin());
   }
 
  private:
@@ -143,11 +145,15 @@ class model {
         .value();
   }
   matrix empty(std::int64_t rows, std::int64_t columns) {
-    return gpu_.tensor<float>({rows, columns}).value();
+    return gpu_.tensor<number>({rows, columns}).value();
   }
   matrix sent(const std::vector<float>& values, const troupe::shape& extents) {
-    auto t = gpu_.tensor<float>(extents).value();
-    gpu_.copy(std::span(values), t).get();
+    std::vector<number> rounded;
+    rounded.reserve(values.size());
+    for (const float one : values)
+      rounded.emplace_back(one);
+    auto t = gpu_.tensor<number>(extents).value();
+    gpu_.copy(std::span(rounded), t).get();
     return t;
   }
   matrix weights(std::int64_t rows, std::int64_t columns) {
@@ -170,7 +176,7 @@ std::vector<std::int32_t> generate(troupe::device& gpu, model& with, bool kills)
                                          .heads = key_heads,
                                          .key_size = head_size,
                                          .pages = most_tokens / 16,
-                                         .type = troupe::dtype::f32})
+                                         .type = troupe::dtype_of<number>})
                    .value();
   const auto sequence = cache.begin();
   std::vector<std::int32_t> all = {3, 1, 4, 1, 5, 9, 2, 6};  // the prompt

@@ -13,7 +13,7 @@ rng = np.random.default_rng(2026)
 
 
 def weights(gpu: troupe.Device, rows: int, columns: int) -> troupe.Tensor:
-    return gpu.tensor((rng.standard_normal((rows, columns)) * 2 / rows**0.5).astype("f4"))
+    return gpu.tensor((rng.standard_normal((rows, columns)) * 2 / rows**0.5).astype("f2"))
 
 
 def next_token(gpu: troupe.Device, model: Any, cache: troupe.KvCache, tokens: list[int]) -> int:
@@ -24,23 +24,23 @@ def next_token(gpu: troupe.Device, model: Any, cache: troupe.KvCache, tokens: li
     x = gpu.elementwise.gather_rows(table=embedding, indices=ids).result()
     with cache.step([0], n) as step:  # commits, unless something raises
         for layer, (w_qkv, w_o) in enumerate(layers):
-            qkv = gpu.empty((n, 3 * WIDTH))
-            y = gpu.elementwise.rms_norm(x=x).result()
-            gpu.blas.gemm(a=y, b=w_qkv, c=qkv).result()
+            qkv = gpu.empty((n, 3 * WIDTH), "f16")
+            gpu.blas.gemm(a=gpu.elementwise.rms_norm(x=x).result(), b=w_qkv, c=qkv).result()
             q, k, v = (qkv.reshape(1, n, 3 * HEADS, SIZE)[:, :, i : i + HEADS]
                        for i in range(0, 3 * HEADS, HEADS))  # fmt: skip
             step.append(layer, k, v)
-            o = gpu.empty((n, WIDTH))
+            o = gpu.empty((n, WIDTH), "f16")
             by_head = o.reshape(1, n, HEADS, SIZE).permute(0, 2, 1, 3)
             step.attend(layer, q.permute(0, 2, 1, 3), o=by_head).result()
-            gpu.blas.gemm(a=o, b=w_o, c=x, beta=1).result()
+            change = gpu.blas.gemm(a=o, b=w_o).result()
+            x = gpu.elementwise.residual_add(x=x, residual=change).result()
         return int(gpu.blas.gemm(a=x[n - 1 :], b=output).result().numpy().argmax())
 
 
 def generate(gpu: troupe.Device, model: Any, kills: bool) -> list[int]:
-    cache = gpu.kv_cache(pages=16, heads=HEADS, key_size=SIZE, layers=LAYERS, dtype="f32")
+    cache = gpu.kv_cache(pages=16, heads=HEADS, key_size=SIZE, layers=LAYERS)
     assert cache.begin() == 0
-    tokens = fresh = [3, 1, 4, 1, 5, 9, 2, 6]  # the prompt
+    tokens = fresh = [3, 1, 4, 1, 5, 9, 2, 6]
     while len(tokens) < 40:
         if kills and len(tokens) % 10 == 9 and gpu.worker_pid:
             os.kill(gpu.worker_pid, signal.SIGKILL)

@@ -10,11 +10,12 @@ import troupe
 
 def attend(q, k, v, right=None, lengths=None, bias=None):
     """By the definition, in f64."""
+    q, k, v = (one.astype("f8") for one in (q, k, v))
     heads = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, heads, axis=1), np.repeat(v, heads, axis=1)
     scores = np.einsum("bhid,bhjd->bhij", q, k) / np.sqrt(q.shape[-1])
     if bias is not None:
-        scores = scores + bias
+        scores = scores + bias.astype("f8")
     i, j = np.arange(q.shape[2])[:, None], np.arange(k.shape[2])[None, :]
     mask = np.ones(scores.shape, bool)
     if right is not None:
@@ -29,13 +30,13 @@ def attend(q, k, v, right=None, lengths=None, bias=None):
 
 
 def drawn(rng, *shape):
-    return rng.standard_normal(shape).astype("f4")
+    return rng.standard_normal(shape).astype("f2")  # which GPUs compute attention in, too
 
 
 def test_attention_matches_numpy(gpu, rng):
     q, k, v = drawn(rng, 2, 4, 9, 16), drawn(rng, 2, 2, 12, 16), drawn(rng, 2, 2, 12, 16)
     o = gpu.dnn.attention_forward(q=gpu.tensor(q), k=gpu.tensor(k), v=gpu.tensor(v)).result()
-    np.testing.assert_allclose(o.numpy(), attend(q, k, v)[0], atol=2e-3)
+    np.testing.assert_allclose(o.numpy(), attend(q, k, v)[0], atol=5e-3)
     statistics = gpu.empty((2, 4, 9, 1))
     bias = drawn(rng, 1, 4, 9, 12)
     gpu.dnn.attention_forward(
@@ -43,8 +44,8 @@ def test_attention_matches_numpy(gpu, rng):
         bias=gpu.tensor(bias), lengths_kv=gpu.tensor(np.int32([12, 5])),
     ).result()  # fmt: skip
     expected, log_sums = attend(q, k, v, lengths=[12, 5], bias=bias)
-    np.testing.assert_allclose(o.numpy(), expected, atol=2e-3)
-    np.testing.assert_allclose(statistics.numpy(), log_sums, atol=2e-3)
+    np.testing.assert_allclose(o.numpy(), expected, atol=5e-3)
+    np.testing.assert_allclose(statistics.numpy(), log_sums, atol=5e-3)
 
 
 def test_tokens_first_is_a_view(gpu, rng):
@@ -53,7 +54,7 @@ def test_tokens_first_is_a_view(gpu, rng):
     o = gpu.dnn.attention_forward(q=x, k=x, v=x, right=0).result()
     assert o.permute(0, 2, 1, 3).strides == gpu.tensor(q).strides  # in q's order
     turned = q.transpose(0, 2, 1, 3)
-    np.testing.assert_allclose(o.numpy(), attend(turned, turned, turned, right=0)[0], atol=2e-3)
+    np.testing.assert_allclose(o.numpy(), attend(turned, turned, turned, right=0)[0], atol=5e-3)
 
 
 def test_gradients_match_differences(gpu, rng):
@@ -76,31 +77,31 @@ def test_gradients_match_differences(gpu, rng):
             moved[which][place] += step
             sums.append((attend(*moved, right=0)[0] * d_o).sum())
         np.testing.assert_allclose(
-            gradient.numpy()[place], (sums[0] - sums[1]) / 2e-5, atol=1e-2, rtol=1e-2
+            gradient.numpy()[place], (sums[0] - sums[1]) / 2e-5, atol=2e-2, rtol=2e-2
         )
 
 
 def test_the_cache_outlives_workers(gpu, rng):
-    cache = gpu.kv_cache(pages=8, heads=2, key_size=16, page_size=4, layers=1, dtype="f32")
+    cache = gpu.kv_cache(pages=8, heads=2, key_size=16, layers=1)
     sequence = cache.begin()
-    k, v = drawn(rng, 1, 14, 2, 16), drawn(rng, 1, 14, 2, 16)
-    for first, last in ((0, 10), (10, 11), (11, 14)):
+    k, v = drawn(rng, 1, 56, 2, 16), drawn(rng, 1, 56, 2, 16)
+    for first, last in ((0, 40), (40, 41), (41, 56)):
         q = drawn(rng, 1, 4, last - first, 16)
         with cache.step([sequence], last - first) as step:
             step.append(0, gpu.tensor(k[:, first:last]), gpu.tensor(v[:, first:last]))
-            if first == 10:
+            if first == 40:
                 os.kill(gpu.worker_pid, signal.SIGKILL)
             o = step.attend(0, gpu.tensor(q)).result()
         turned = [one[:, :last].transpose(0, 2, 1, 3) for one in (k, v)]
-        np.testing.assert_allclose(o.numpy(), attend(q, *turned, right=0)[0], atol=2e-3)
-    assert (cache.length(sequence), cache.free_pages) == (14, 4)
+        np.testing.assert_allclose(o.numpy(), attend(q, *turned, right=0)[0], atol=5e-3)
+    assert (cache.length(sequence), cache.free_pages) == (56, 4)
     other = cache.fork(sequence)
     assert cache.pages_of(other)[:3] == cache.pages_of(sequence)[:3]
     with pytest.raises(ZeroDivisionError), cache.step([other], 9):
         raise ZeroDivisionError
-    assert (cache.length(other), cache.free_pages) == (14, 3)
-    with pytest.raises(troupe.OutOfMemory, match="needs 5 pages; of 8 pages 3 are free"):
-        cache.step([other], 19)
+    assert (cache.length(other), cache.free_pages) == (56, 3)
+    with pytest.raises(troupe.OutOfMemory, match="needs 4 pages; of 8 pages 3 are free"):
+        cache.step([other], 60)
     cache.end(sequence)
     cache.end(other)
     assert cache.free_pages == 8

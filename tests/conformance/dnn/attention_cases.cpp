@@ -108,6 +108,7 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
     lengths_kv_ = &s.tensor(dtype::i32, {c.b}, {1});
     const auto as_numbers = [](const std::vector<std::int64_t>& all) {
       std::vector<number> numbers;
+      numbers.reserve(all.size());
       for (const std::int64_t n : all)
         numbers.emplace_back(static_cast<double>(n));
       return numbers;

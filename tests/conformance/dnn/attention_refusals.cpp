@@ -94,7 +94,7 @@ TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
     s.keep_layouts();
     attention_stage stage(s, {.b = 1, .keys = keys, .lengths = true});
     const auto r = stage.forward();
-    const auto fill = [&](const any_tensor& view, std::vector<number> values) {
+    const auto fill = [&](const any_tensor& view, const std::vector<number>& values) {
       stage.fill_content(view, values);
     };
     change(r, fill);

@@ -295,6 +295,45 @@ TEST(DnnConvolution, NaNStaysNaN) {
   }
 }
 
+// x is exact, and small: all that is off is the activation, of whose digits none may be lost.
+TEST(DnnConvolution, ActivationsOfSmallNumbersHaveAllTheirDigits) {
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16}) {
+    for (int kind = 0; kind <= 10; ++kind) {
+      for (const bool transposed : {false, true}) {
+        scene s;
+        s.name(std::string(to_string(type)) + " activation " + std::to_string(kind) +
+               (transposed ? " transposed" : ""));
+        auto& x = image_tensor(s, type, {1, 1, 64}, image_order::channels_first);
+        auto& w = image_tensor(s, type, {1, 1, 1}, image_order::channels_first);
+        auto& y = image_tensor(s, type, {1, 1, 64}, image_order::channels_first);
+        std::vector<number> small(64);
+        for (std::size_t i = 0; i < small.size(); ++i)
+          small[i] = std::ldexp(i % 2 == 0 ? 1.25 : -1.25, -1 - static_cast<int>(i / 6));
+        s.fill(x, small);
+        s.fill(w, number(1));
+        const auto activation = static_cast<dnn::activation>(kind);
+        const auto run = [&](auto r) {
+          r.x = x.view;
+          r.w = w.view;
+          r.y = y.view;
+          r.activation = activation;
+          return s.run_if_offered(r);
+        };
+        if (!(transposed ? run(dnn::convolution_transposed{}) : run(dnn::convolution_forward{})))
+          continue;
+        const std::vector<number> now = s.elements_now(y);
+        for (std::size_t i = 0; i < now.size(); ++i) {
+          const double expected = reference_activation(activation, x.values[i].real(), 6, 0.01, 1);
+          const double accuracy = type == dtype::f64 ? 1e-15 : 4e-7;
+          ASSERT_NEAR(now[i].real(), expected,
+                      (epsilon(type) + accuracy) * std::abs(expected) + smallest(type))
+              << "element " << i << s.note();
+        }
+      }
+    }
+  }
+}
+
 // What a request computes is the gradient of what the other one computes: central differences of
 // Σ y · g, in f64.
 TEST(DnnConvolution, GradientsAreThoseOfForward) {

@@ -19,18 +19,20 @@ namespace {
 using dnn::kv_cache;
 using dnn::kv_sequence;
 
+using number = f16;  // which GPUs compute attention in, too
+
 constexpr std::int64_t heads = 2;
 constexpr std::int64_t size = 16;
 constexpr std::int64_t page_size = 4;
 
 /// Row `token` of what a sequence with that name is given in a layer.
-std::vector<float> row(int name, std::int64_t layer, std::int64_t token, bool key) {
-  std::vector<float> values(static_cast<std::size_t>(heads * size));
+std::vector<number> row(int name, std::int64_t layer, std::int64_t token, bool key) {
+  std::vector<number> values(static_cast<std::size_t>(heads * size));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto mixed =
         (static_cast<std::uint64_t>(name) * 31 + static_cast<std::uint64_t>(layer)) * 7919 +
         static_cast<std::uint64_t>(token) * 104729 + i * 2654435761U + (key ? 1 : 5);
-    values[i] = static_cast<float>(mixed % 2001) / 1000 - 1;
+    values[i] = number(static_cast<float>(mixed % 2001) / 1000 - 1);
   }
   return values;
 }
@@ -43,14 +45,14 @@ class KvCache : public testing::Test {
                                     .key_size = size,
                                     .page_size = page_size,
                                     .pages = pages,
-                                    .type = dtype::f32})
+                                    .type = dtype_of<number>})
         .value();
   }
 
   /// Rows of new tokens of these sequences, [b, n, heads, size].
-  tensor<float> rows(std::span<const int> names, std::int64_t layer, std::int64_t first,
-                     std::int64_t n, bool key, placement where = placement::shared) {
-    std::vector<float> all;
+  tensor<number> rows(std::span<const int> names, std::int64_t layer, std::int64_t first,
+                      std::int64_t n, bool key, placement where = placement::shared) {
+    std::vector<number> all;
     for (const int name : names) {
       for (std::int64_t i = 0; i < n; ++i) {
         const auto one = row(name, layer, first + i, key);
@@ -58,8 +60,8 @@ class KvCache : public testing::Test {
       }
     }
     auto t = device_
-                 .tensor<float>({static_cast<std::int64_t>(names.size()), n, heads, size},
-                                initial::undefined, where)
+                 .tensor<number>({static_cast<std::int64_t>(names.size()), n, heads, size},
+                                 initial::undefined, where)
                  .value();
     device_.copy(std::span(std::as_const(all)), t).get();
     return t;
@@ -77,14 +79,14 @@ class KvCache : public testing::Test {
   }
 
   /// What a sequence holds in a layer, token by token.
-  std::vector<float> content(const kv_cache& c, kv_sequence one, std::int64_t layer, bool key) {
-    std::vector<float> all;
+  std::vector<number> content(const kv_cache& c, kv_sequence one, std::int64_t layer, bool key) {
+    std::vector<number> all;
     const std::int64_t tokens = c.length(one).value();
     const auto pages = c.pages_of(one).value();
     const any_tensor from = key ? c.keys(layer) : c.values(layer);
     for (std::int64_t i = 0; i < tokens; ++i) {
       const std::int64_t page = pages[static_cast<std::size_t>(i / page_size)];
-      std::vector<float> token(static_cast<std::size_t>(heads * size));
+      std::vector<number> token(static_cast<std::size_t>(heads * size));
       const any_tensor at =
           from.slice(0, page, page + 1).value().slice(2, i % page_size, i % page_size + 1).value();
       device_.copy(at, std::span(token)).get();
@@ -96,7 +98,7 @@ class KvCache : public testing::Test {
     ASSERT_EQ(c.length(one).value(), static_cast<std::int64_t>(name_of_token.size()));
     for (std::int64_t layer = 0; layer < c.config().layers; ++layer) {
       for (const bool key : {true, false}) {
-        std::vector<float> expected;
+        std::vector<number> expected;
         for (std::size_t i = 0; i < name_of_token.size(); ++i) {
           const auto token = row(name_of_token[i], layer, static_cast<std::int64_t>(i), key);
           expected.insert(expected.end(), token.begin(), token.end());
@@ -134,14 +136,14 @@ TEST_F(KvCache, IsAttendedToAsContiguousKeysAre) {
   std::int64_t length = 0;
   for (const std::int64_t n : {21, 1, 1, 10, 1}) {  // prefill, decode, a chunk, decode
     auto q = rows(name, 9, length, n, true).permute({0, 2, 1, 3}).value();
-    auto o = device_.tensor<float>({1, heads, n, size}).value();
+    auto o = device_.tensor<number>({1, heads, n, size}).value();
     auto step = c.step(one, n).value();
     auto appended = step.append(0, rows(name, 0, length, n, true), rows(name, 0, length, n, false));
     device_.ask(step.attend(0, q, o)).get();
     appended.get();
     ASSERT_TRUE(step.commit());
     length += n;
-    auto expected = device_.tensor<float>({1, heads, n, size}).value();
+    auto expected = device_.tensor<number>({1, heads, n, size}).value();
     device_
         .ask(dnn::attention_forward{
             .q = q,
@@ -151,13 +153,13 @@ TEST_F(KvCache, IsAttendedToAsContiguousKeysAre) {
             .diagonal = dnn::diagonal::bottom_right,
             .right = 0})
         .get();
-    std::vector<float> got(static_cast<std::size_t>(o.count()));
-    std::vector<float> wanted(got.size());
+    std::vector<number> got(static_cast<std::size_t>(o.count()));
+    std::vector<number> wanted(got.size());
     device_.copy(o, std::span(got)).get();
     device_.copy(expected, std::span(wanted)).get();
     if (device_.description().architecture.starts_with("sm_")) {
       for (std::size_t i = 0; i < got.size(); ++i)
-        EXPECT_NEAR(got[i], wanted[i], 2e-3);
+        EXPECT_NEAR(static_cast<float>(got[i]), static_cast<float>(wanted[i]), 2e-3);
     } else {
       EXPECT_EQ(got, wanted) << "after " << length;
     }
@@ -241,7 +243,7 @@ TEST_F(KvCache, RefusesWhatItCannotHold) {
   EXPECT_FALSE(c.fork(one));
   const auto k = rows(std::vector{1}, 0, 0, 1, true);
   EXPECT_EQ(step.append(0, k, k).get_result().error().message,
-            "kv_cache: k must be <f32>[1, 2, 2, 16]; it is <f32>[1, 1, 2, 16]");
+            "kv_cache: k must be <f16>[1, 2, 2, 16]; it is <f16>[1, 1, 2, 16]");
   EXPECT_FALSE(step.append(2, k, k).get_result());
 }
 
@@ -253,8 +255,8 @@ TEST_F(KvCache, HoldsTheSameBitsWhereItsWorkerWasKilled) {
   for (int round = 0; round < 12; ++round) {
     const std::int64_t n = 1 + round % 3 * 4;
     auto step = c.step(all, n).value();
-    std::vector<tensor<float>> k;
-    std::vector<tensor<float>> v;
+    std::vector<tensor<number>> k;
+    std::vector<tensor<number>> v;
     for (std::int64_t layer = 0; layer < 2; ++layer) {
       k.push_back(rows(std::vector{1, 2, 3}, layer, length, n, true));
       v.push_back(rows(std::vector{1, 2, 3}, layer, length, n, false));
@@ -319,12 +321,14 @@ TEST_F(KvCache, IsUsableAfterAForkWhoseCopyWasLost) {
 
 TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
   constexpr int threads = 4;
+  constexpr std::int64_t pages_in_all = 48;
   constexpr int steps = 15;
-  auto c = cache(threads * 12);
-  std::vector<kv_sequence> all;
-  for (int i = 0; i < threads; ++i)
-    all.push_back(c.begin());
+  auto c = cache(pages_in_all);
+  std::vector<kv_sequence> all(threads);
+  for (kv_sequence& one : all)
+    one = c.begin();
   std::vector<std::jthread> running;
+  running.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
       auto mine = c;  // a copy is the same cache
@@ -346,7 +350,7 @@ TEST_F(KvCache, TakesStepsOfDifferentSequencesFromDifferentThreads) {
     for (const std::int32_t page : c.pages_of(one).value())
       EXPECT_TRUE(pages.insert(page).second) << "page " << page << " has two owners";
   }
-  EXPECT_EQ(c.free_pages() + static_cast<std::int64_t>(pages.size()), threads * 12);
+  EXPECT_EQ(c.free_pages() + static_cast<std::int64_t>(pages.size()), pages_in_all);
 }
 
 }  // namespace

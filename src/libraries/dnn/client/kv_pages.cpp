@@ -174,7 +174,7 @@ result<kv_sequence> kv_pages::fork(kv_sequence from) {
     for (auto& one : copies) {
       if (auto outcome = one.get_result(); !outcome && copied) copied = std::move(outcome);
     }
-    if (!copied) define(std::move(written));
+    if (!copied) define(written);
   }
   const std::lock_guard lock(mutex_);
   sequences_.at(static_cast<std::uint64_t>(from)).busy = false;
@@ -384,8 +384,8 @@ future<void> kv_pages::send(const kv_append& one) {
   std::vector<any_tensor> rows = one.rows_k;
   rows.insert(rows.end(), one.rows_v.begin(), one.rows_v.end());
   return device_.ask(one).then(
-      [self = shared_from_this(), rows = std::move(rows)](result<void> outcome) mutable {
-        if (!outcome) self->define(std::move(rows));
+      [self = shared_from_this(), rows = std::move(rows)](result<void> outcome) {
+        if (!outcome) self->define(rows);
         return outcome;
       });
 }
@@ -432,8 +432,8 @@ future<void> kv_pages::append(open_step& step, std::int64_t layer, const any_ten
       });
 }
 
-void kv_pages::define(std::vector<any_tensor> rows) {
-  for (any_tensor& one : rows) {
+void kv_pages::define(const std::vector<any_tensor>& rows) {
+  for (const any_tensor& one : rows) {
     auto filled = device_.ask(memory::fill{.to = one, .value = 0});
     (void)std::move(filled).then([self = shared_from_this(), one](const result<void>& outcome) {
       if (outcome) return;
@@ -448,7 +448,7 @@ void kv_pages::define_the_rest() {
     const std::lock_guard lock(mutex_);
     rows.swap(undefined_);
   }
-  if (!rows.empty()) define(std::move(rows));
+  if (!rows.empty()) define(rows);
 }
 
 }  // namespace troupe::dnn::detail

@@ -90,7 +90,7 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   [[nodiscard]] future<void> send(const kv_append& one);
   /// Sets rows to zero that a lost request has left undefined: a request that reads the cache would
   /// be refused.
-  void define(std::vector<any_tensor> rows);
+  void define(const std::vector<any_tensor>& rows);
   void define_the_rest();
 
   device device_;

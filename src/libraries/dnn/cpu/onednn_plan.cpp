@@ -83,11 +83,11 @@ std::optional<activation_terms> terms_of(const epilogue& after) {
     case dnn::activation::none:
     case dnn::activation::relu:
     case dnn::activation::clipped_relu:
+    case dnn::activation::elu:
+    case dnn::activation::softplus:
       return std::nullopt;
     case dnn::activation::leaky_relu:
       return activation_terms{algorithm::eltwise_relu, static_cast<float>(after.slope)};
-    case dnn::activation::elu:
-      return activation_terms{algorithm::eltwise_elu, static_cast<float>(after.elu_alpha)};
     case dnn::activation::gelu:
       return activation_terms{algorithm::eltwise_gelu_erf};
     case dnn::activation::gelu_tanh:
@@ -98,8 +98,6 @@ std::optional<activation_terms> terms_of(const epilogue& after) {
       return activation_terms{algorithm::eltwise_logistic};
     case dnn::activation::tanh:
       return activation_terms{algorithm::eltwise_tanh};
-    case dnn::activation::softplus:
-      return activation_terms{algorithm::eltwise_soft_relu};
   }
   return std::nullopt;
 }
@@ -139,6 +137,7 @@ class planning {
   static dimension_order order_of(const operand& t) { return dnn::order_of(t.view); }
 
   std::optional<onednn_plan> forward() {
+    if (rounds_twice(after_.activation, c_.response.view.type())) return std::nullopt;
     const bool scales = after_.alpha.as<float>() != 1;
     if (scales && !after_.bias.null()) return std::nullopt;
     dnnl::primitive_attr attributes = with_own_scratchpad();
@@ -178,6 +177,7 @@ class planning {
     // What follows sums in bf16 follows them in f32, and is rounded once.
     const bool follows = !after_.bias.null() || terms_of(after_).has_value();
     if (follows && c_.image.view.type() != dtype::f32) return std::nullopt;
+    if (rounds_twice(after_.activation, c_.image.view.type())) return std::nullopt;
     const bool combines = combines_sums();
     const auto hint = forward_description({}, false);
     if (!hint) return std::nullopt;

@@ -52,10 +52,17 @@ class onednn_plan {
   int threads_ = 1;
 };
 
-/// An activation that is not in plans but done to their results: oneDNN makes 0 of NaN in these.
-/// They select, so that rounding first does not change what they give.
+/// An activation that is not in plans but done to their results: oneDNN makes 0 of NaN in relu, and
+/// loses the digits of elu and softplus where they are small.
 [[nodiscard]] constexpr bool follows_plan(dnn::activation kind) noexcept {
-  return kind == dnn::activation::relu || kind == dnn::activation::clipped_relu;
+  using enum dnn::activation;
+  return kind == relu || kind == clipped_relu || kind == elu || kind == softplus;
+}
+/// Whether results in `type` would be rounded before and after that. relu selects, so that it does
+/// not matter when they are.
+[[nodiscard]] constexpr bool rounds_twice(dnn::activation kind, dtype type) noexcept {
+  using enum dnn::activation;
+  return type != dtype::f32 && (kind == elu || kind == softplus);
 }
 
 enum class direction : std::uint8_t { forward, backward_data, backward_filter };

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
 namespace troupe::cpu::attention {
@@ -162,9 +163,11 @@ void dots(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* c
   const auto tiny = x < least;
   x = tiny ? least : x;
   const vec<float> magic = all(12582912.0f);  // 1.5 · 2^23: rounds to an integer when added
-  const vec<float> shifted = x * 1.44269504088896341f + magic;
+  const vec<float> shifted = x * std::numbers::log2e_v<float> + magic;
   const vec<float> n = shifted - magic;
-  vec<float> r = x - n * 0.693359375f;
+  // ln 2 in two parts, of which products of the first with n are exact.
+  constexpr float upper = 355.0f / 512;
+  vec<float> r = x - n * upper;
   r = r - n * -2.12194440e-4f;
   vec<float> y = all(1.9875691500e-4f);
   y = y * r + 1.3981999507e-3f;

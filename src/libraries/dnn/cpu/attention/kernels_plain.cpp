@@ -4,6 +4,11 @@
 
 namespace troupe::cpu::attention {
 
+extern template const kernels<float> kernel_sets<float>::avx2;
+extern template const kernels<double> kernel_sets<double>::avx2;
+extern template const kernels<float> kernel_sets<float>::avx512;
+extern template const kernels<double> kernel_sets<double>::avx512;
+
 template <class T>
 const kernels<T>& kernels<T>::mine() noexcept {
   static const kernels& best = []() -> const kernels& {

@@ -215,6 +215,7 @@ void in_parallel(int threads, std::int64_t tasks,
 
 template class masked_rows<float>;
 template class masked_rows<double>;
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_INSTANTIATE(T)                                                                      \
   template void dropping::factors(T*, std::int64_t, std::span<const tile_row>, std::int64_t,       \
                                   std::int64_t) const;                                             \
@@ -230,5 +231,6 @@ template class masked_rows<double>;
 TROUPE_INSTANTIATE(float)
 TROUPE_INSTANTIATE(double)
 #undef TROUPE_INSTANTIATE
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace troupe::cpu::attention
