@@ -40,6 +40,10 @@ struct job {
   [[nodiscard]] bool asks_when() const noexcept {
     return !refused && op != nullptr && op->ready != nullptr;
   }
+  /// True when the call of its executor may wait, see `effort::blocks_host`.
+  [[nodiscard]] bool blocks_host() const noexcept {
+    return !refused && op != nullptr && op->effort == effort::blocks_host;
+  }
   /// True when the program lets it go on.
   [[nodiscard]] bool held_back() const noexcept {
     return asks_when() || held == wire::hold::until_opened;
