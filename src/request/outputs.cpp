@@ -128,18 +128,26 @@ class output_allocator {
     return sizes_[static_cast<std::size_t>(e.symbol())];
   }
 
+  // One that no tensor has determined; −1 if there is none.
+  [[nodiscard]] int unknown_symbol(const extent& e) const {
+    if (!sizes_[static_cast<std::size_t>(e.symbol())]) return e.symbol();
+    if (e.is_smaller() && !sizes_[static_cast<std::size_t>(e.other())]) return e.other();
+    return -1;
+  }
+
   result<numbers> extents_of(std::size_t i) {
     if (!t_.details[i].has_shape) return undetermined(i, "nothing determines its shape");
     numbers all;
     for (const extent& e : shape_of(i)) {
       if (e.is_number()) {
         all.push_back(e.plus());
-      } else if (!sizes_of(e)) {
+      } else if (const int unknown = unknown_symbol(e); unknown >= 0) {
         return undetermined(i, fmt::format("its shape is {}, and no tensor determines {}",
                                            text_of(t_, true, shape_of(i)),
-                                           t_.symbols[static_cast<std::size_t>(e.symbol())].name));
+                                           t_.symbols[static_cast<std::size_t>(unknown)].name));
       } else if (is_single(e)) {
-        all.push_back(e.value(sizes_of(e)->front()));
+        const auto second = static_cast<std::size_t>(e.is_smaller() ? e.other() : e.symbol());
+        all.push_back(e.value(sizes_of(e)->front(), sizes_[second]->front()));
       } else {
         all.insert(all.end(), sizes_of(e)->begin(), sizes_of(e)->end());
       }
