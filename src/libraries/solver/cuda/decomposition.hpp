@@ -29,10 +29,10 @@ class decomposition {
                                                   workroom& room);
   void place_in(std::byte* base) noexcept;
 
-  /// Enqueues copying `a` there, infinities and NaNs set aside: see `set_aside_not_finite`.
-  [[nodiscard]] result<void> load(const any_tensor& a, std::uint32_t* flags, lane& where) const;
-  /// May wait for the lane. `again`: loads the matrices once more, where a driver has to be
-  /// replaced.
+  /// Enqueues copying `a` there, infinities and NaNs set aside: see `set_aside_not_finite`. `a`
+  /// and the flags outlive `run`.
+  [[nodiscard]] result<void> load(const any_tensor& a, std::uint32_t* flags, lane& where);
+  /// May wait for the lane.
   [[nodiscard]] result<void> run(const workroom& room, std::int32_t* info, lane& where) const;
 
   [[nodiscard]] std::byte* s() const noexcept { return s_; }
@@ -49,9 +49,13 @@ class decomposition {
 
   explicit decomposition(const cusolver_lane& solver) noexcept : solver_(solver) {}
   [[nodiscard]] method choose(const wanted& what) const noexcept;
-  [[nodiscard]] result<routine_bytes> bytes(const void* like) const;
-  [[nodiscard]] result<void> run_one(const workroom& room, std::int64_t b,
-                                     std::int32_t* info) const;
+  [[nodiscard]] result<routine_bytes> bytes(method by, const void* like) const;
+  [[nodiscard]] result<void> load_again(lane& where) const;
+  [[nodiscard]] result<void> run_one(method by, const workroom& room, std::int64_t b,
+                                     std::int32_t* info, double* perturbation) const;
+  [[nodiscard]] result<void> run_exactly(const workroom& room, std::int32_t* info,
+                                         lane& where) const;
+  [[nodiscard]] result<bool> is_exact(std::int64_t b, double perturbation, lane& where) const;
   [[nodiscard]] result<void> run_all(const workroom& room, std::int32_t* info) const;
   [[nodiscard]] bool has_vectors() const noexcept {
     return vectors_ != solver::singular_vectors::none;
@@ -61,12 +65,15 @@ class decomposition {
   const cusolver_lane& solver_;
   solver::singular_vectors vectors_ = solver::singular_vectors::none;
   method method_ = method::jacobi;
+  bool must_be_exact_ = false;  // what a polar decomposition has perturbed is done again by Jacobi
   bool wide_ = false;
   std::int64_t values_ = 0;
   matrices a_;
   matrices first_;   // of the tall matrix
   matrices second_;  // of the tall matrix; xGESVD writes its adjoint, which is turned afterwards
   matrices turned_;
+  any_tensor source_;
+  std::uint32_t* flags_ = nullptr;
   std::byte* s_ = nullptr;
   std::size_t a_at_ = 0;
   std::size_t first_at_ = 0;

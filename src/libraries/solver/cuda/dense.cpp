@@ -99,8 +99,7 @@ result<void> potri(const on_matrix& on, bool upper) {
   return for_classic_type(on.a.type, [&]<class T>(T) {
     return solver_routines<T>::potri(
         on.solver, fill_mode(upper), narrow(on.a.rows), on.a.at<T>(on.matrix), narrow(on.a.ld),
-        static_cast<T*>(on.room.device()),
-        narrow(static_cast<std::int64_t>(on.room.routine().device / sizeof(T))), on.info);
+        static_cast<T*>(on.room.device()), on.room.elements<T>(), on.info);
   });
 }
 
@@ -163,11 +162,10 @@ result<routine_bytes> orgqr_bytes(const cusolver_lane& s, const matrices& a,
 
 result<void> orgqr(const on_matrix& on, std::int64_t reflectors, const void* tau) {
   return for_classic_type(on.a.type, [&]<class T>(T) {
-    return solver_routines<T>::orgqr(
-        on.solver, narrow(on.a.rows), narrow(on.a.columns), narrow(reflectors),
-        on.a.at<T>(on.matrix), narrow(on.a.ld), static_cast<const T*>(tau),
-        static_cast<T*>(on.room.device()),
-        narrow(static_cast<std::int64_t>(on.room.routine().device / sizeof(T))), on.info);
+    return solver_routines<T>::orgqr(on.solver, narrow(on.a.rows), narrow(on.a.columns),
+                                     narrow(reflectors), on.a.at<T>(on.matrix), narrow(on.a.ld),
+                                     static_cast<const T*>(tau), static_cast<T*>(on.room.device()),
+                                     on.room.elements<T>(), on.info);
   });
 }
 
@@ -194,8 +192,8 @@ result<void> ormqr(const on_matrix& on, const by_q& how, const void* tau, const 
     return solver_routines<T>::ormqr(
         on.solver, how.side, how.op, narrow(c.rows), narrow(c.columns), narrow(how.reflectors),
         static_cast<const T*>(on.a.at<T>(on.matrix)), narrow(on.a.ld), static_cast<const T*>(tau),
-        c.at<T>(on.matrix), narrow(c.ld), static_cast<T*>(on.room.device()),
-        narrow(static_cast<std::int64_t>(on.room.routine().device / sizeof(T))), on.info);
+        c.at<T>(on.matrix), narrow(c.ld), static_cast<T*>(on.room.device()), on.room.elements<T>(),
+        on.info);
   });
 }
 

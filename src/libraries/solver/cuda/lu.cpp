@@ -123,7 +123,7 @@ result<void> run_getrf(const solver::getrf& r, lane& where, late_failure failure
 }
 
 result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure) {
-  if (r.lu.empty() || r.x.empty()) return {};
+  if (r.lu.empty()) return {};
   auto solver = cusolver_of(where);
   if (!solver) return std::move(solver).error();
   constexpr cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
@@ -135,13 +135,15 @@ result<void> run_getrs(const solver::getrs& r, lane& where, late_failure failure
   if (auto taken = room.take(where); !taken) return taken;
   x.place_in(room.base());
   if (auto done = lu.load(room, where); !done) return done;
-  if (auto done = x.load(r.b, where); !done) return done;
-  if (auto done = lu.solve(**solver, operations[static_cast<int>(r.op_a)],
-                           {*x, room.at<void*>(list_at)}, where);
-      !done) {
-    return done;
+  if (!r.x.empty()) {
+    if (auto done = x.load(r.b, where); !done) return done;
+    if (auto done = lu.solve(**solver, operations[static_cast<int>(r.op_a)],
+                             {*x, room.at<void*>(list_at)}, where);
+        !done) {
+      return done;
+    }
+    if (auto done = x.store(where); !done) return done;
   }
-  if (auto done = x.store(where); !done) return done;
   return lu.report(failure, where);
 }
 

@@ -128,9 +128,8 @@ result<void> run_randomised(const solver::svd& r, lane& where, late_failure fail
   auto corange_basis = orthonormal_basis::make(**solver, corange, r.a.address(), room);
   if (!corange_basis) return std::move(corange_basis).error();
   // Of (Qᴴ · a)ᴴ, which has as many rows as a has columns.
-  auto parts =
-      decomposition::make(**solver, {.driver = svd_driver::automatic, .vectors = r.vectors}, type,
-                          n, width, count, r.a.address(), room);
+  auto parts = decomposition::make(**solver, {.driver = svd_driver::jacobi, .vectors = r.vectors},
+                                   type, n, width, count, r.a.address(), room);
   if (!parts) return std::move(parts).error();
   if (auto taken = room.take(where); !taken) return taken;
   a.first = room.at<std::byte>(a_at);

@@ -79,8 +79,7 @@ class all_eigenvalues {
           return solver_routines<T>::syevj(
               solver_, mode_, fill_, narrow(m_.rows), m_.at<T>(b), narrow(m_.ld),
               reinterpret_cast<real_t<T>*>(w + b * step), static_cast<T*>(room.device()),
-              narrow(static_cast<std::int64_t>(bytes.device / sizeof(T))), info + b,
-              solver_.jacobi_eigen);
+              room.elements<T>(), info + b, solver_.jacobi_eigen);
         });
       }
       return check(cusolverDnXsyevd(solver_.handle, solver_.parameters, mode_, fill_, m_.rows, type,
@@ -215,8 +214,7 @@ result<void> run_eigh_generalised(const solver::eigh_generalised& r, lane& where
       return solver_routines<T>::sygvd(
           **solver, type, mode, fill_mode(upper), narrow(n), a->template at<T>(matrix),
           narrow(a->ld), b->template at<T>(matrix), narrow(b->ld), w + matrix * n,
-          static_cast<T*>(room.device()),
-          narrow(static_cast<std::int64_t>(room.routine().device / sizeof(T))), info + matrix);
+          static_cast<T*>(room.device()), room.elements<T>(), info + matrix);
     });
   });
   if (!found) return found;

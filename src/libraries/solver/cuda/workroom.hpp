@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace troupe::cuda {
 
@@ -53,6 +54,12 @@ class workroom {
   }
   [[nodiscard]] void* device() const noexcept { return device_ + routine_at_; }
   [[nodiscard]] void* host() const noexcept { return host_; }
+  /// Elements in `device`, for routines that count them in 32 bits and need no more.
+  template <class T>
+  [[nodiscard]] int elements() const noexcept {
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(routine_.device / sizeof(T), most));
+  }
   [[nodiscard]] const routine_bytes& routine() const noexcept { return routine_; }
 
  private:
