@@ -9,6 +9,7 @@
 #include <troupe/solver/modes.hpp>
 #include <troupe/solver/qr.hpp>
 #include <troupe/solver/refined.hpp>
+#include <troupe/solver/sparse_direct.hpp>
 #include <troupe/solver/svd.hpp>
 #include <troupe/solver/symmetric_eigen.hpp>
 #include <troupe/solver/triangular.hpp>

@@ -177,11 +177,15 @@ void scene::refused(std::string_view name, const error* refusal, errc code, std:
       << "the message is: " << refusal->message << note();
 }
 
+bool scene::on_gpu() const {
+  const device* const its = runner_.its_device();
+  return its != nullptr && its->description().architecture.starts_with("sm_");
+}
+
 void scene::refused_by_library(std::string_view name, const error& refusal) {
   // Only a GPU's library decides what it has a kernel for: nobody knows before it has been asked.
-  const device* const its = runner_.its_device();
-  const bool on_gpu = its != nullptr && its->description().architecture.starts_with("sm_");
-  if (on_gpu && refusal.code == errc::unsupported && refusal.message.starts_with("not offered: ")) {
+  if (on_gpu() && refusal.code == errc::unsupported &&
+      refusal.message.starts_with("not offered: ")) {
     std::printf("%s\n", refusal.message.c_str());
     return;
   }

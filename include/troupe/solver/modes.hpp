@@ -51,4 +51,10 @@ enum class eigen_problem : std::uint8_t {
   bax_lx,  ///< b · a · x = l · x (3)
 };
 
+/// The order in which a sparse matrix is factored.
+enum class ordering : std::uint8_t {
+  automatic,  ///< one that keeps the factors sparse
+  none,       ///< as the matrix is
+};
+
 }  // namespace troupe::solver

@@ -45,21 +45,23 @@ result<void> eig(const solver::eig& r, lane_context& lane) {
   const auto copy = memory.add<T>(n * n);
   const auto left_vectors = memory.add<T>(r.left ? n * n : 0);
   const auto right_vectors = memory.add<T>(r.right ? n * n : 0);
-  const auto reals = memory.add<real_t<T>>(2 * n);
-  const auto call = [&](T* a, complex* w, real_t<T>* two, T* vl, T* vr, T* work,
-                        const blasint& lwork) {
+  const auto real_space = memory.add<real_t<T>>(2 * n);
+  // `reals`: what a complex routine works with; the real and the imaginary parts of a real one's w.
+  const auto call = [&](T* a, complex* w, real_t<T>* reals, real_t<T>* imaginary, T* vl, T* vr,
+                        T* work, const blasint& lwork) {
     blasint info = 0;
     if constexpr (complex_v<T>) {
-      solver_lapack<T>::geev(&left, &right, &n, a, &ld, w, vl, &ld, vr, &ld, work, &lwork, two,
+      solver_lapack<T>::geev(&left, &right, &n, a, &ld, w, vl, &ld, vr, &ld, work, &lwork, reals,
                              &info, 1, 1);
     } else {
-      solver_lapack<T>::geev(&left, &right, &n, a, &ld, two, two == nullptr ? two : two + n, vl,
-                             &ld, vr, &ld, work, &lwork, &info, 1, 1);
+      solver_lapack<T>::geev(&left, &right, &n, a, &ld, reals, imaginary, vl, &ld, vr, &ld, work,
+                             &lwork, &info, 1, 1);
     }
     return info;
   };
   T best{};
-  (void)call(nullptr, nullptr, nullptr, nullptr, nullptr, &best, -1);
+  real_t<T> answered{};  // a query writes here too
+  (void)call(nullptr, nullptr, &answered, nullptr, nullptr, nullptr, &best, -1);
   const blasint lwork = std::max<std::int64_t>(enough(best), 4 * n + 1);
   const auto space = memory.add<T>(lwork);
   if (auto taken = memory.take(lane); !taken) return taken;
@@ -71,13 +73,13 @@ result<void> eig(const solver::eig& r, lane_context& lane) {
       continue;
     }
     complex* const w = vector_of<complex>(r.w, i);
-    const blasint info = call(a.at, w, memory[reals], memory[left_vectors], memory[right_vectors],
-                              memory[space], lwork);
+    const blasint info = call(a.at, w, memory[real_space], memory[real_space] + n,
+                              memory[left_vectors], memory[right_vectors], memory[space], lwork);
     if constexpr (complex_v<T>) {
       if (r.left) copy_matrix(column_major(memory[left_vectors], n, n), matrix_of<T>(r.vl, i));
       if (r.right) copy_matrix(column_major(memory[right_vectors], n, n), matrix_of<T>(r.vr, i));
     } else {
-      const real_t<T>* const real = memory[reals];
+      const real_t<T>* const real = memory[real_space];
       const real_t<T>* const imaginary = real + n;
       for (std::int64_t j = 0; j < n; ++j)
         w[j] = {real[j], imaginary[j]};
