@@ -11,6 +11,7 @@ const must_cover solver(
                    {f32, f64, c64, c128}},
                   {"gels svd eigh eigh_generalised eig", {f32, f64, c64, c128}},
                   {"gesv_refined", {f64, c128}},
+                  {"sparse_cholesky sparse_lu sparse_qr", {i32, i64}},
               });
 
 }  // namespace
