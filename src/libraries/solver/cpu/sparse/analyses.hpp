@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/solver/cpu/sparse/pattern.hpp"
+#include "libraries/solver/shared/sparse_pattern.hpp"
 
 #include <iterator>
 #include <list>
@@ -16,12 +16,12 @@ template <class Solver>
 class analyses {
  public:
   struct kept {
-    sparse_pattern pattern;
+    solver::sparse_pattern pattern;
     std::unique_ptr<Solver> solver;
   };
 
   /// The solver of this pattern; null if there is none.
-  [[nodiscard]] std::unique_ptr<Solver> take(const sparse_pattern& pattern) {
+  [[nodiscard]] std::unique_ptr<Solver> take(const solver::sparse_pattern& pattern) {
     const std::lock_guard held(lock_);
     for (auto one = all_.begin(); one != all_.end(); ++one) {
       if (one->pattern != pattern) continue;
@@ -32,7 +32,7 @@ class analyses {
     return nullptr;
   }
   /// Keeps it, as the one used last.
-  void keep(sparse_pattern pattern, std::unique_ptr<Solver> solver) {
+  void keep(solver::sparse_pattern pattern, std::unique_ptr<Solver> solver) {
     std::list<kept> dropped;  // destroyed without the lock
     const std::lock_guard held(lock_);
     all_.push_front({std::move(pattern), std::move(solver)});

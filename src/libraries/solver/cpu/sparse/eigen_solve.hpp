@@ -23,7 +23,8 @@ inline error numerical(std::string message) {
 }
 
 template <class T>
-[[nodiscard]] eigen_matrix<T> matrix_from(const sparse_pattern& p, const any_tensor& values) {
+[[nodiscard]] eigen_matrix<T> matrix_from(const solver::sparse_pattern& p,
+                                          const any_tensor& values) {
   using rows = Eigen::SparseMatrix<T, Eigen::RowMajor, std::int64_t>;
   return Eigen::Map<const rows>(p.rows, p.columns, static_cast<std::int64_t>(p.places.size()),
                                 p.offsets.data(), p.places.data(), values.data<T>());
@@ -35,7 +36,7 @@ template <class Solver, class T, class R, class Failed>
 result<void> solve_with(const R& r, Failed failed) {
   const std::int64_t m = r.b.extent(0);
   const std::int64_t n = r.x.extent(0);
-  auto pattern = read_pattern(r.offsets, r.columns, m, n);
+  auto pattern = solver::read_pattern(r.offsets, r.columns, m, n);
   if (!pattern) return std::move(pattern).error();
   if (!is_finite(r.values.template data<T>(), r.values.count()))
     return numerical(std::string(solver::not_finite));
