@@ -1,9 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/solver/cuda/call.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
 #include "libraries/solver/cuda/kernels/spectra.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include <troupe/solver/eigen.hpp>
 

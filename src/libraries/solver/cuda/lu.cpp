@@ -1,8 +1,8 @@
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/solver/cuda/batches.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/cuda/routines/batches.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include <troupe/solver/lu.hpp>
 

@@ -1,9 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/blas/cuda/kernels/addresses.hpp"
-#include "libraries/solver/cuda/batches.hpp"
 #include "libraries/solver/cuda/call.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/cuda/routines/batches.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include <troupe/solver/qr.hpp>
 

@@ -1,9 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/call.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include <troupe/solver/refined.hpp>
 

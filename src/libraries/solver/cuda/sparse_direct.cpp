@@ -1,7 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/matrices.hpp"
-#include "libraries/solver/cuda/sparse_routines.hpp"
+#include "libraries/solver/cuda/routines/sparse.hpp"
 #include "libraries/solver/cuda/workroom.hpp"
 #include "libraries/solver/shared/outcomes.hpp"
 #include "libraries/solver/shared/sparse_pattern.hpp"

@@ -1,10 +1,10 @@
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/solver/cuda/decomposition.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/outcomes.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
 #include "libraries/solver/cuda/kernels/spectra.hpp"
-#include "libraries/solver/cuda/products.hpp"
+#include "libraries/solver/cuda/routines/decomposition.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
+#include "libraries/solver/cuda/routines/products.hpp"
 
 #include <troupe/solver/svd.hpp>
 

@@ -1,7 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 namespace troupe::cuda {
 namespace {

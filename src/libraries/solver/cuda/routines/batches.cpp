@@ -1,4 +1,4 @@
-#include "libraries/solver/cuda/batches.hpp"
+#include "libraries/solver/cuda/routines/batches.hpp"
 
 #include "libraries/blas/cuda/kernels/addresses.hpp"
 #include "libraries/blas/cuda/matrix_routines.hpp"

@@ -1,9 +1,9 @@
-#include "libraries/solver/cuda/decomposition.hpp"
+#include "libraries/solver/cuda/routines/decomposition.hpp"
 
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/call.hpp"
-#include "libraries/solver/cuda/dense.hpp"
 #include "libraries/solver/cuda/kernels/shaping.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include <algorithm>
 #include <limits>

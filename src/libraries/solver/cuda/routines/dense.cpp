@@ -1,4 +1,4 @@
-#include "libraries/solver/cuda/dense.hpp"
+#include "libraries/solver/cuda/routines/dense.hpp"
 
 #include "libraries/solver/cuda/call.hpp"
 

@@ -1,4 +1,4 @@
-#include "libraries/solver/cuda/products.hpp"
+#include "libraries/solver/cuda/routines/products.hpp"
 
 #include "libraries/blas/cuda/matrix_routines.hpp"
 #include "libraries/solver/cuda/call.hpp"

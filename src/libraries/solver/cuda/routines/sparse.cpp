@@ -1,4 +1,4 @@
-#include "libraries/solver/cuda/sparse_routines.hpp"
+#include "libraries/solver/cuda/routines/sparse.hpp"
 
 #include "backend/cuda/context/failure.hpp"
 #include "libraries/solver/cuda/cusolver.hpp"
