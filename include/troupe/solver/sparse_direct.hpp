@@ -12,9 +12,9 @@
 /// request runs: x is then undefined, but no other memory is read or written.
 ///
 /// Rows and columns are reordered so that the factors stay sparse. What depends on the pattern
-/// alone, the order and the structure of the factors, is kept by the worker, for the 16 patterns of
-/// each request that were used last: the same offsets and columns with other values are only
-/// factored anew.
+/// alone, the order and the structure of the factors, is kept by a worker of the CPU backend, for
+/// the 16 patterns of each request that were used last: the same offsets and columns with other
+/// values are only factored anew.
 ///
 /// A matrix that has no answer fails with `errc::numerical`; x is then unspecified.
 namespace troupe::solver {
