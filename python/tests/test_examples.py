@@ -9,8 +9,10 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
     "matmul.py": "right after the worker was killed: 100 of 100",
+    "digit_components.py": "21 of 64 components",
     "fft_filter.py": "after: 0.",
     "fft_convolution.py": "the same as NumPy's: True",
+    "least_squares.py": "singular: pivot 3 is zero",
     "random_after_a_kill.py": "the same as one would have: True",
     "generation.py": "as if none had been lost: True",
     "with_asyncio.py": "10000 of 10000 right",

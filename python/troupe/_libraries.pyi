@@ -2152,6 +2152,295 @@ class Rng(Library):
     ) -> Future[Tensor]:
         """Writes numbers that are uniform between low and high."""
 
+class Solver(Library):
+    def eig(
+        self,
+        *,
+        a: Tensor,
+        w: Tensor | None = ...,
+        vr: Tensor | None = ...,
+        vl: Tensor | None = ...,
+        right: bool = ...,
+        left: bool = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Finds eigenvalues and eigenvectors of matrices of any kind."""
+    def eigh(
+        self,
+        *,
+        a: Tensor,
+        w: Tensor | None = ...,
+        v: Tensor | None = ...,
+        count: Tensor | None = ...,
+        vectors: bool = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        driver: Literal['automatic', 'divide_and_conquer', 'jacobi'] = ...,
+        range: Literal['all', 'values', 'indices'] = ...,
+        lower: float = ...,
+        upper: float = ...,
+        first: int = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Finds eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
+    def eigh_generalised(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        w: Tensor | None = ...,
+        v: Tensor | None = ...,
+        problem: Literal['ax_lbx', 'abx_lx', 'bax_lx'] = ...,
+        vectors: bool = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Finds eigenvalues and eigenvectors of a with b, which is positive definite."""
+    def gels(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        driver: Literal['qr', 'svd'] = ...,
+        rank: Tensor | None = ...,
+        rcond: float = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Finds x that minimises the norm of each column of a · x − b; of several, the shortest."""
+    def geqrf(
+        self,
+        *,
+        a: Tensor,
+        qr: Tensor | None = ...,
+        tau: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Factors matrices: a = Q · R, Q as Householder reflectors."""
+    def gesv(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Solves systems: a · x = b, by LU with partial pivoting."""
+    def gesv_refined(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        iterations: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Solves systems: a · x = b, by LU in half the precision and refinement to the full one."""
+    def getrf(
+        self,
+        *,
+        a: Tensor,
+        lu: Tensor | None = ...,
+        pivots: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Factors matrices: a = P · L · U, with partial pivoting."""
+    def getri(
+        self,
+        *,
+        lu: Tensor,
+        pivots: Tensor,
+        inverse: Tensor | None = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Inverts matrices from their factors of `getrf`: inverse = a⁻¹."""
+    def getrs(
+        self,
+        *,
+        lu: Tensor,
+        pivots: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `getrf`: op_a(a) · x = b."""
+    def orgqr(
+        self,
+        *,
+        qr: Tensor,
+        tau: Tensor,
+        q: Tensor | None = ...,
+        basis: Literal['thin', 'full'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes Q, from the reflectors of `geqrf`."""
+    def ormqr(
+        self,
+        *,
+        qr: Tensor,
+        tau: Tensor,
+        x: Tensor,
+        y: Tensor | None = ...,
+        side: Literal['left', 'right'] = ...,
+        op_q: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by Q: y = op_q(Q) · x (left), or y = x · op_q(Q) (right)."""
+    def posv(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Solves systems with positive definite matrices: a · x = b."""
+    def potrf(
+        self,
+        *,
+        a: Tensor,
+        factor: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Factors positive definite matrices: a = L · Lᴴ (lower), or a = Uᴴ · U (upper)."""
+    def potri(
+        self,
+        *,
+        factor: Tensor,
+        inverse: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Inverts matrices from their factors of `potrf`: inverse = a⁻¹."""
+    def potrs(
+        self,
+        *,
+        factor: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with factors from `potrf`: a · x = b."""
+    def sparse_cholesky(
+        self,
+        *,
+        offsets: Tensor,
+        columns: Tensor,
+        values: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        ordering: Literal['automatic', 'none'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with a sparse positive definite matrix: a · x = b, by Cholesky."""
+    def sparse_lu(
+        self,
+        *,
+        offsets: Tensor,
+        columns: Tensor,
+        values: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        ordering: Literal['automatic', 'none'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with a sparse square matrix: a · x = b, by LU with partial pivoting."""
+    def sparse_qr(
+        self,
+        *,
+        offsets: Tensor,
+        columns: Tensor,
+        values: Tensor,
+        b: Tensor,
+        x: Tensor | None = ...,
+        ordering: Literal['automatic', 'none'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Finds x that minimises the norm of each column of a · x − b, with sparse a, by QR."""
+    def svd(
+        self,
+        *,
+        a: Tensor,
+        s: Tensor | None = ...,
+        u: Tensor | None = ...,
+        vh: Tensor | None = ...,
+        vectors: Literal['none', 'thin', 'full'] = ...,
+        driver: Literal['automatic', 'qr', 'jacobi', 'polar', 'randomised', 'approximate'] = ...,
+        oversampling: int = ...,
+        iterations: int = ...,
+        seed: int = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Decomposes matrices: a = u · diag(s) · vh, with orthonormal u and vh."""
+    def trtri(
+        self,
+        *,
+        a: Tensor,
+        inverse: Tensor | None = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        info: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Inverts triangular matrices: inverse = a⁻¹."""
+
 class Libraries:
     @property
     def blas(self) -> Blas: ...
@@ -2175,4 +2464,6 @@ class Libraries:
     def primitives(self) -> Primitives: ...
     @property
     def rng(self) -> Rng: ...
+    @property
+    def solver(self) -> Solver: ...
     def __getattr__(self, name: str) -> Library: ...

@@ -54,6 +54,9 @@ std::string text_of_groups(const group_list& list, const void* at) {
 std::string text_of(const description_table& t, const extent& e) {
   if (e.is_number()) return std::to_string(e.plus());
   const symbol& s = t.symbols[static_cast<std::size_t>(e.symbol())];
+  if (e.is_smaller()) {
+    return fmt::format("min({}, {})", s.name, t.symbols[static_cast<std::size_t>(e.other())].name);
+  }
   std::string text = s.name;
   if (s.most > 1) text += "…";
   if (e.times() != 1) text = fmt::format("{}{}", e.times(), text);

@@ -154,18 +154,26 @@ class output_allocator {
     return sizes_[static_cast<std::size_t>(e.symbol())];
   }
 
+  // One that no tensor has determined; −1 if there is none.
+  [[nodiscard]] int unknown_symbol(const extent& e) {
+    if (!knows(e.symbol())) return e.symbol();
+    if (e.is_smaller() && !knows(e.other())) return e.other();
+    return -1;
+  }
+
   result<numbers> extents_of(std::size_t i) {
     if (!t_.details[i].has_shape) return undetermined(i, "nothing determines its shape");
     numbers all;
     for (const extent& e : shape_of(i)) {
       if (e.is_number()) {
         all.push_back(e.plus());
-      } else if (!knows(e)) {
+      } else if (const int unknown = unknown_symbol(e); unknown >= 0) {
         return undetermined(i, fmt::format("its shape is {}, and no tensor determines {}",
                                            text_of(t_, true, shape_of(i)),
-                                           t_.symbols[static_cast<std::size_t>(e.symbol())].name));
+                                           t_.symbols[static_cast<std::size_t>(unknown)].name));
       } else if (is_single(e)) {
-        all.push_back(e.value(sizes_of(e)->front()));
+        const auto second = static_cast<std::size_t>(e.is_smaller() ? e.other() : e.symbol());
+        all.push_back(e.value(sizes_of(e)->front(), sizes_[second]->front()));
       } else {
         all.insert(all.end(), sizes_of(e)->begin(), sizes_of(e)->end());
       }
@@ -174,9 +182,9 @@ class output_allocator {
   }
 
   // Of what no tensor says, the description may.
-  [[nodiscard]] bool knows(const extent& e) {
-    std::optional<numbers>& sizes = sizes_of(e);
-    const symbol& s = t_.symbols[static_cast<std::size_t>(e.symbol())];
+  [[nodiscard]] bool knows(int number) {
+    std::optional<numbers>& sizes = sizes_[static_cast<std::size_t>(number)];
+    const symbol& s = t_.symbols[static_cast<std::size_t>(number)];
     if (sizes || s.derive == nullptr) return sizes.has_value();
     numbers derived;
     s.call(s.derive, static_cast<const std::byte*>(request_) + s.offset, derived);

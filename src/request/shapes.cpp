@@ -110,7 +110,10 @@ bool checker::extent_fits(std::size_t i, int dimension, const extent& e) {
     }
     return true;
   }
-  const std::int64_t wanted = e.is_plain() ? meanings_[s].number : e.value(meanings_[s].number);
+  const auto second = e.is_smaller() ? static_cast<std::size_t>(e.other()) : s;
+  if (!knows(second)) return true;
+  const std::int64_t wanted =
+      e.is_plain() ? meanings_[s].number : e.value(meanings_[s].number, meanings_[second].number);
   return has == wanted || wrong_extent(i, dimension, e, wanted);
 }
 
@@ -136,8 +139,9 @@ bool checker::wrong_extent(std::size_t i, int dimension, const extent& e, std::i
   const auto s = static_cast<std::size_t>(e.symbol());
   const meaning& known = meanings_[s];
   const std::string& symbol = t_.symbols[s].name;
-  const std::string which =
-      e.is_plain() ? symbol : fmt::format("{}, {} = {}", text_of(t_, e), symbol, known.number);
+  const std::string which = e.is_plain() || e.is_smaller()
+                                ? text_of(t_, e)
+                                : fmt::format("{}, {} = {}", text_of(t_, e), symbol, known.number);
   return refuse(errc::shape_mismatch,
                 fmt::format("{} ({}) because {} is {}; {} is {}", must, which, name(known.from),
                             numbers(tensor(known.from).extents()), name(i), numbers(x.extents())));

@@ -13,10 +13,17 @@ class heap_lane final : public lane_context {
   result<std::span<std::byte>> workspace(std::size_t bytes) override {
     return workspace_.take(bytes);
   }
-  void expect_untouched() const { workspace_.expect_untouched(); }
+  result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return host_workspace_.take(bytes);
+  }
+  void expect_untouched() const {
+    workspace_.expect_untouched();
+    host_workspace_.expect_untouched();
+  }
 
  private:
   guarded_workspace workspace_;
+  guarded_workspace host_workspace_;
 };
 
 class direct_runner final : public runner {

@@ -147,6 +147,8 @@ class scene {
   [[nodiscard]] std::mt19937_64& generator() { return generator_; }
   /// What failures print: the case, and the seed that replays it.
   [[nodiscard]] std::string note() const;
+  /// Whether the backend under test is a GPU: for what only one backend promises.
+  [[nodiscard]] bool on_gpu() const;
   void name(std::string text) { text_ = std::move(text); }
 
  private:

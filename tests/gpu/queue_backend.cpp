@@ -220,9 +220,14 @@ class queue_context final : public lane_context {
     room_.resize(bytes);
     return std::span(room_);
   }
+  [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    host_room_.resize(bytes);
+    return std::span(host_room_);
+  }
 
  private:
   std::vector<std::byte> room_;
+  std::vector<std::byte> host_room_;
 };
 
 template <request R>

@@ -235,7 +235,9 @@ class random_requests::drawing {
       }
       const auto s = static_cast<std::size_t>(e.symbol());
       if (t_.symbols[s].is_single()) {
-        all.push_back(std::max<std::int64_t>(0, e.value(sizes_[s].front())));
+        const auto second = e.is_smaller() ? static_cast<std::size_t>(e.other()) : s;
+        const std::int64_t n = e.value(sizes_[s].front(), sizes_[second].front());
+        all.push_back(std::max<std::int64_t>(0, n));
       } else {
         all.insert(all.end(), sizes_[s].begin(), sizes_[s].end());
       }

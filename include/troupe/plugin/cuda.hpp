@@ -25,7 +25,8 @@ class native_stream {
 };
 
 /// A lane as executors see it: a stream of the worker's context, which is current on the calling
-/// thread. An executor enqueues work and returns; it never waits for the stream.
+/// thread. An executor enqueues work and returns; it waits for the stream only if it was added with
+/// `effort::blocks_host`.
 ///
 /// `workspace(bytes)` is device memory, aligned to 256 bytes. It belongs to this executor until the
 /// work that it enqueued on the lane has run; another call invalidates the previous workspace.
@@ -54,7 +55,8 @@ class lane : public accelerator_lane {
 /// written there before the request's mark.
 template <request R>
   requires std::is_void_v<reply_of<R>>
-void add(operation_table& table, result<void> (*enqueue)(const R&, lane&)) {
+void add(operation_table& table, result<void> (*enqueue)(const R&, lane&),
+         effort how_long = effort::unknown) {
   table.insert({.type = &request_type_of<R>(),
                 .run =
                     [](void* held, const void* r, lane_context& where, std::byte*) {
@@ -62,11 +64,13 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&)) {
                           reinterpret_cast<result<void> (*)(const R&, lane&)>(held);
                       return function(*static_cast<const R*>(r), static_cast<lane&>(where));
                     },
-                .executor = reinterpret_cast<void*>(enqueue)});
+                .executor = reinterpret_cast<void*>(enqueue),
+                .effort = how_long});
 }
 template <request R>
   requires(!std::is_void_v<reply_of<R>>)
-void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, reply_of<R>*)) {
+void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, reply_of<R>*),
+         effort how_long = effort::unknown) {
   table.insert({.type = &request_type_of<R>(),
                 .run =
                     [](void* held, const void* r, lane_context& where, std::byte* reply) {
@@ -75,7 +79,8 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, reply_
                       return function(*static_cast<const R*>(r), static_cast<lane&>(where),
                                       reinterpret_cast<reply_of<R>*>(reply));
                     },
-                .executor = reinterpret_cast<void*>(enqueue)});
+                .executor = reinterpret_cast<void*>(enqueue),
+                .effort = how_long});
 }
 
 }  // namespace troupe::cuda

@@ -19,6 +19,10 @@ class lane_context {
   [[nodiscard]] virtual result<std::span<std::byte>> workspace(std::size_t bytes) = 0;
   /// What the program keeps for the workers of this device; null where it keeps nothing.
   [[nodiscard]] virtual std::shared_ptr<kept_blobs> blobs() const { return nullptr; }
+  /// Scratch memory of the host, apart from `workspace`, which may be a device's. Aligned to 64
+  /// bytes, with undefined content; not registered with a device. Valid until the executor returns
+  /// or calls this again: what the executor enqueues does not use it. \errors `out_of_memory`
+  [[nodiscard]] virtual result<std::span<std::byte>> host_workspace(std::size_t bytes) = 0;
 
  protected:
   ~lane_context() = default;
@@ -28,6 +32,9 @@ class lane_context {
 enum class effort : std::uint8_t {
   unknown,  ///< any time; the worker starts other requests meanwhile
   by_size,  ///< microseconds for small operands, which then run without a hand-over to a thread
+  /// On an accelerator: the call itself waits for work of its lane, or computes on the host. Such
+  /// requests run on a thread of their lane, so that no other lane waits for the call.
+  blocks_host,
 };
 
 /// One operation of a worker: how to decode its requests and how to run them.

@@ -5,7 +5,8 @@
 namespace troupe {
 
 /// One extent of a tensor in a description: a number, or a symbol with one value throughout the
-/// request, optionally scaled: `n / 2 + 1`, `2 * n`, `ceil(k, 128)`.
+/// request, optionally scaled: `n / 2 + 1`, `2 * n`, `ceil(k, 128)`; or the smaller of two symbols,
+/// `min(m, n)`.
 class extent {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): shapes are written as lists of both.
@@ -35,16 +36,27 @@ class extent {
     return e;
   }
 
+  /// The smaller of two plain symbols.
+  friend constexpr extent min(extent e, extent other) noexcept {
+    e.other_ = other.symbol_;
+    return e;
+  }
+
   [[nodiscard]] constexpr bool is_number() const noexcept { return symbol_ < 0; }
   /// Precondition: not a number.
   [[nodiscard]] constexpr int symbol() const noexcept { return symbol_; }
+  /// True for the smaller of two symbols, `symbol()` and `other()`.
+  [[nodiscard]] constexpr bool is_smaller() const noexcept { return other_ >= 0; }
+  /// Precondition: `is_smaller()`.
+  [[nodiscard]] constexpr int other() const noexcept { return other_; }
   /// True for an unscaled symbol: a tensor with this extent determines the symbol's value.
   [[nodiscard]] constexpr bool is_plain() const noexcept {
-    return symbol_ >= 0 && times_ == 1 && over_ == 1 && plus_ == 0;
+    return symbol_ >= 0 && other_ < 0 && times_ == 1 && over_ == 1 && plus_ == 0;
   }
-  /// The value if the symbol is `n`; a number ignores `n`.
-  [[nodiscard]] constexpr std::int64_t value(std::int64_t n) const noexcept {
+  /// The value if the symbol is `n` and the other one, if there is one, `m`; a number ignores both.
+  [[nodiscard]] constexpr std::int64_t value(std::int64_t n, std::int64_t m) const noexcept {
     if (symbol_ < 0) return plus_;
+    if (other_ >= 0) return m < n ? m : n;
     return times_ * (rounds_up_ ? (n + over_ - 1) / over_ : n / over_) + plus_;
   }
 
@@ -55,10 +67,12 @@ class extent {
   /// For the description of a group, whose symbols are numbered after `count` others.
   constexpr void renumber(int count) noexcept {
     if (symbol_ >= 0) symbol_ = static_cast<std::int16_t>(symbol_ + count);
+    if (other_ >= 0) other_ = static_cast<std::int16_t>(other_ + count);
   }
 
  private:
   std::int16_t symbol_ = -1;
+  std::int16_t other_ = -1;  ///< the second symbol of `min`
   bool rounds_up_ = false;
   std::int64_t times_ = 1;
   std::int64_t over_ = 1;

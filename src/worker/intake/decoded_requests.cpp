@@ -67,7 +67,7 @@ result<void> decoded_request::decode(const operation& what, std::span<const std:
     clear();
     return decoded;
   }
-  large = what.effort == effort::unknown || touched > large_bytes;
+  large = what.effort != effort::by_size || touched > large_bytes;
   repeatable = is_repeatable(operands);
   return {};
 }

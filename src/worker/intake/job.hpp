@@ -52,6 +52,10 @@ struct job {
     prepared = refused || op == nullptr || op->prepared == nullptr;
     (void)is_prepared(blobs);
   }
+  /// True when the call of its executor may wait, see `effort::blocks_host`.
+  [[nodiscard]] bool blocks_host() const noexcept {
+    return !refused && op != nullptr && op->effort == effort::blocks_host;
+  }
   /// True when it is not run as soon as its lane and its operands let it.
   [[nodiscard]] bool held_back() const noexcept {
     return asks_when() || !prepared || held == wire::hold::until_opened;

@@ -1,5 +1,6 @@
 #include "worker/process/engine.hpp"
 
+#include "base/scratch.hpp"
 #include "worker/plugins/backend.hpp"
 #include "worker/plugins/user_plugins.hpp"
 
@@ -49,16 +50,16 @@ class plain_lane final : public lane_context {
   [[nodiscard]] int lane() const noexcept override { return 0; }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    room_.resize((bytes + sizeof(line) - 1) / sizeof(line));
-    return std::as_writable_bytes(std::span(room_)).first(bytes);
+    return room_.take(bytes);
+  }
+  [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return host_room_.take(bytes);
   }
 
  private:
-  struct alignas(64) line {
-    std::byte bytes[64];
-  };
   std::shared_ptr<kept_blobs> blobs_;
-  std::vector<line> room_;
+  detail::scratch room_;
+  detail::scratch host_room_;
 };
 
 result<void> run(std::span<warm_up_lane* const> steps, lane_context& lane) {

@@ -12,10 +12,12 @@ constexpr std::uint64_t most_per_mark = wire::queue_depth * 3 / 4;
 // that does not is to be spared marks, which then cost a processor two calls more.
 constexpr std::uint64_t soon = 8;
 
-// Where the program has to know whether just this request has begun.
+// Where the program has to know whether just this request has begun. What is enqueued before a call
+// that waits has its mark before it: nobody else could make it meanwhile.
 bool is_told_apart(const job& j, bool alone) noexcept {
   return alone || !j.what().repeatable || j.mark == wire::end_mark::apart ||
-         j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late;
+         j.held == wire::hold::until_released || j.op == nullptr || j.op->fails_late ||
+         j.op->effort == effort::blocks_host;
 }
 
 }  // namespace

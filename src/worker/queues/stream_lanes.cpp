@@ -46,6 +46,7 @@ void stream_lanes::stop() noexcept {
   os::futex_wake(parts_.bells.request, 1, os::sharing::processes);
   if (thread_.joinable()) thread_.join();
   submitters_.clear();
+  own_threads_.clear();
 }
 
 void stream_lanes::run() noexcept {
@@ -57,6 +58,8 @@ void stream_lanes::run() noexcept {
     outcome = error{.code = errc::device_fault, .message = thrown.what()};
   }
   for (const auto& one : submitters_)
+    one->end();
+  for (const auto& one : own_threads_)
     one->end();
   if (!outcome) {
     error why = std::move(outcome).error();
@@ -72,9 +75,7 @@ result<void> stream_lanes::serve() {
     parts_.bells.worker_sleeps.store(0, std::memory_order_relaxed);
     auto taken = take_up();
     if (!taken) return std::move(taken).error();
-    for (const auto& one : submitters_) {
-      if (auto loss = one->take_loss()) return *std::move(loss);
-    }
+    if (auto loss = take_loss()) return *std::move(loss);
     if (in_flight()) look_at_marks();
     if (impossible_mark_) {
       return error{.code = errc::device_fault, .message = "a mark that cannot be"};
@@ -232,7 +233,7 @@ bool stream_lanes::may_submit(job& j) {
     look_at_marks();
     if (is_full(j.lane)) return false;
   }
-  return to.with == nullptr || (!to.wanted_back && concerns_its_lane_only(j)) || take_back(to);
+  return to.with == nullptr || may_be_given(j, to) || take_back(to);
 }
 
 // What is held back stays out of the queues, where it would hold up what shares a connection to the
@@ -257,100 +258,11 @@ bool stream_lanes::let_go() {
   return false;
 }
 
-// True once this thread has the lane's queue.
-bool stream_lanes::take_back(lane& l) noexcept {
-  if (l.with == nullptr) return true;
-  l.wanted_back = l.queue->given_back() != l.given;
-  if (!l.wanted_back) l.with = nullptr;
-  return l.with == nullptr;
-}
-
 result<void> stream_lanes::make_queue(std::size_t number) {
   auto made = parts_.device.make_lane(static_cast<int>(number));
   if (!made) return std::move(made).error();
   lanes_[number].queue =
       std::make_unique<lane_queue>(number, *std::move(made), parts_.requests, parts_.answers);
-  return {};
-}
-
-// An error of the result is the loss of the context; a failure of the request is its answer.
-result<void> stream_lanes::submit(job& j) {
-  lane& to = lanes_[j.lane];
-  if (!to.queue) {
-    if (auto made = make_queue(j.lane); !made) {
-      made.error().code = errc::device_fault;
-      return made;
-    }
-  }
-  if (is_over(j.lane, to.given)) to.moved = clock::now();
-  const bool alone = parts_.requests.alone(j.slot);
-  alone_in_flight_ = alone;
-  if (next_alone_ == &j) next_alone_ = nullptr;
-  if (give_away(j, to)) return {};
-  to.given = j.place;
-  busy_lanes_ |= 1u << j.lane;
-  own_lane_ = j.lane;
-  if (auto ready = prepare(j, to); !ready) {
-    if (is_loss(ready)) return ready;
-    j.refused = std::move(ready).error();
-  }
-  auto done = to.queue->submit(j, alone);
-  const std::uint32_t bit = 1u << j.lane;
-  unmarked_lanes_ = to.queue->unmarked() ? unmarked_lanes_ | bit : unmarked_lanes_ & ~bit;
-  return done;
-}
-
-// True if another thread enqueues it: when it has the lane already, or should, because this one is
-// busy with a lane of its own. (To keep none was measured, and slower.)
-bool stream_lanes::give_away(job& j, lane& to) {
-  if (submitters_.empty() || !concerns_its_lane_only(j)) return false;
-  const bool more = batch_left_ > 0 || parts_.requests.has_more();
-  if (to.with == nullptr) {
-    const auto busy_elsewhere = [&] {
-      return own_lane_ != j.lane && !is_over(own_lane_, lanes_[own_lane_].given);
-    };
-    if (!more || !busy_elsewhere()) return false;
-    // A program that has seen the end of one lane's work begins another's before the next look.
-    look_at_marks();
-    if (!busy_elsewhere()) return false;
-    to.with = &idlest_submitter();
-    unmarked_lanes_ &= ~(1u << j.lane);
-  } else if (!more && is_over(j.lane, to.given) && take_back(to)) {
-    return false;  // nothing else is to be done: at once is sooner
-  }
-  to.given = j.place;
-  busy_lanes_ |= 1u << j.lane;
-  to.with->give(*to.queue, j);
-  return true;
-}
-
-// The one that has the fewest lanes. Lanes come and go as the load does, and those that keep busy
-// stay with whom they have: to choose in turn has put all of them with one.
-submitter& stream_lanes::idlest_submitter() const noexcept {
-  const auto lanes_of = [&](const std::unique_ptr<submitter>& one) {
-    return std::ranges::count(lanes_, one.get(), &lane::with);
-  };
-  return **std::ranges::min_element(submitters_, {}, lanes_of);
-}
-
-bool stream_lanes::concerns_its_lane_only(const job& j) const noexcept {
-  if (j.refused || j.held != wire::hold::none || parts_.requests.alone(j.slot)) return false;
-  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
-    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
-    if (!is_over(other, j.waits.need[other])) return false;
-  }
-  return true;
-}
-
-// What a job needs from outside of its lane.
-result<void> stream_lanes::prepare(job& j, lane& to) {
-  if (j.refused) return {};
-  for (std::uint32_t lanes = j.waits.lanes; lanes != 0; lanes &= lanes - 1) {
-    const auto other = static_cast<std::size_t>(__builtin_ctz(lanes));
-    if (is_over(other, j.waits.need[other])) continue;
-    unmarked_lanes_ &= ~(1u << other);
-    if (auto waits = to.queue->wait_for(*lanes_[other].queue); !waits) return waits;
-  }
   return {};
 }
 

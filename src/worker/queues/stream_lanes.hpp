@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -26,6 +27,15 @@ namespace troupe::worker {
 /// each request asks for (see `lane_queue`). When several lanes have much to do at once, it gives
 /// all but one of them to other threads (`submitter`), which do nothing but enqueue; whatever
 /// concerns more than one lane it does itself, once it has those lanes again.
+///
+/// A request whose call may wait (`effort::blocks_host`) is never called on this thread, nor on one
+/// that has other lanes: its lane gets a thread of its own, of the same kind, the first time that
+/// it meets one. While such a call is under way, nothing behind it in its lane is in the queue, and
+/// a mark says that all before it has ended or will. So a request of another lane that depends on
+/// something behind the call, or on what the call itself enqueues, finds nothing yet that its queue
+/// could be made to wait for. It waits here, in the order of its own lane, until its lane's thread
+/// has given the queue back; then the two queues are ordered as always. What it depends on before
+/// the call has its mark. This thread sleeps meanwhile, or sees to the other lanes.
 ///
 /// A lane is a queue in order. A request that depends on one of another lane has its queue wait for
 /// that lane's. At most `wire::queue_depth` requests of a lane are in its queue at once; the others
@@ -78,6 +88,7 @@ class stream_lanes final : public lane_runner {
     std::uint64_t admitted = 0;
     std::uint64_t given = 0;    ///< to its queue, or to the one who has it
     submitter* with = nullptr;  ///< who has its queue; null: this thread
+    submitter* own = nullptr;   ///< its own thread, where it has one
     bool wanted_back = false;   ///< it gets no more until this thread has it again
     clock::time_point moved{};  ///< when its mark last changed, or it became busy
   };
@@ -93,6 +104,10 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] bool let_go();
   [[nodiscard]] bool take_back(lane& l) noexcept;
   [[nodiscard]] result<void> submit(job& j);
+  [[nodiscard]] result<void> submit_here(job& j, lane& to, bool alone);
+  [[nodiscard]] result<void> submit_apart(job& j, lane& to, bool alone);
+  [[nodiscard]] result<void> make_own_thread(lane& of);
+  [[nodiscard]] bool may_be_given(const job& j, const lane& to) const noexcept;
   [[nodiscard]] bool give_away(job& j, lane& to);
   [[nodiscard]] submitter& idlest_submitter() const noexcept;
   [[nodiscard]] bool concerns_its_lane_only(const job& j) const noexcept;
@@ -103,6 +118,7 @@ class stream_lanes final : public lane_runner {
   [[nodiscard]] bool is_cold() const noexcept {
     return warmed_up_ < parts_.warm_lanes * parts_.cold.size();
   }
+  [[nodiscard]] std::optional<error> take_loss();
   void look_at_marks();
   [[nodiscard]] result<void> check_quiet_lanes(clock::time_point now);
   void wait(clock::time_point quiet_since);
@@ -132,6 +148,7 @@ class stream_lanes final : public lane_runner {
   std::uint32_t unmarked_lanes_ = 0;        // bit per lane of this thread's that lacks a mark
   std::size_t own_lane_ = 0;                // what this thread enqueued last was for this lane
   std::vector<std::unique_ptr<submitter>> submitters_;
+  std::vector<std::unique_ptr<submitter>> own_threads_;  // of lanes, see `lane::own`
   clock::time_point submitted_at_{};
   bool alone_in_flight_ = false;     ///< what was submitted last has to be alone
   const job* next_alone_ = nullptr;  // waits for the queues to be empty; others wait for it

@@ -10,20 +10,16 @@
 namespace troupe::worker {
 namespace {
 
-using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-// A thread that is given work again soon should not have to be woken, which costs the reader more
-// than the work itself.
-constexpr auto spins = 1ms;
-constexpr std::uint64_t ring_size = wire::max_lanes * wire::queue_depth;
 // Under a steady load there is never nothing left to do, and others may wait for the mark of a lane
 // that gets little.
 constexpr std::uint64_t most_between_marks = 64;
 
 }  // namespace
 
-submitter::submitter(accelerator& device, bool in_process) : device_(device), ring_(ring_size) {
+submitter::submitter(accelerator& device, bool in_process, submitter_duties d)
+    : device_(device), spins_(d.spins), ring_(d.lanes * wire::queue_depth) {
   thread_ = start_lane_thread(in_process, [this] { run(); });
 }
 
@@ -35,9 +31,9 @@ void submitter::end() noexcept {
   bell_.notify_one();
 }
 
-void submitter::give(lane_queue& to, job& j) noexcept {
+void submitter::give(lane_queue& to, job& j, bool alone) noexcept {
   const std::uint64_t at = tail_.load(std::memory_order_relaxed);
-  ring_[at % ring_size] = {&to, &j};
+  ring_[at % ring_.size()] = {&to, &j, alone};
   tail_.store(at + 1, std::memory_order_release);
   // The work before the look at who sleeps; whoever goes to sleep says so and then looks for work.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -65,7 +61,9 @@ void submitter::run() noexcept {
 }
 
 result<void> submitter::serve() {
-  detail::spin_wait spin(spins);
+  // A thread that is given work again soon should not have to be woken, which costs the reader more
+  // than the work itself.
+  detail::spin_wait spin(spins_);
   clock::time_point worked{};
   while (!ending_.load(std::memory_order_acquire)) {
     if (head_ == tail_.load(std::memory_order_acquire)) {
@@ -78,8 +76,8 @@ result<void> submitter::serve() {
       if (!patient) sleep();
       continue;
     }
-    const item next = ring_[head_++ % ring_size];
-    if (auto done = next.to->submit(*next.what, false); !done) return done;
+    const item next = ring_[head_++ % ring_.size()];
+    if (auto done = next.to->submit(*next.what, next.alone); !done) return done;
     note(*next.to);
     worked = clock::now();
     if (!unmarked_.empty() && head_ - unmarked_.front().since >= most_between_marks) {
@@ -87,7 +85,7 @@ result<void> submitter::serve() {
       if (auto marked = oldest.mark(); !marked) return marked;
       note(oldest);
     }
-    spin = detail::spin_wait(spins);
+    spin = detail::spin_wait(spins_);
   }
   return {};
 }

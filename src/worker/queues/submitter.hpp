@@ -3,6 +3,8 @@
 #include "worker/queues/lane_queue.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <thread>
@@ -10,25 +12,33 @@
 
 namespace troupe::worker {
 
+/// What a submitter is there for.
+struct submitter_duties {
+  std::size_t lanes = wire::max_lanes;     ///< that give it jobs, at most
+  std::chrono::microseconds spins{1'000};  ///< before it sleeps
+};
+
 /// A thread that enqueues for the one that reads the mailbox, while that is busy with another lane:
-/// a launch takes microseconds of a processor, reading a request a fraction of one.
+/// a launch takes microseconds of a processor, reading a request a fraction of one. Or the thread
+/// of a single lane, for calls that wait (`effort::blocks_host`).
 ///
 /// The reader gives it jobs (`give`) through a ring of which the reader owns the tail and this
 /// thread the head; each is published with release and read with acquire, and with a job goes its
 /// lane's queue. The reader has the queue again once `lane_queue::given_back` says so.
 ///
-/// The head is not published: a place comes round after as many jobs as all lanes can hold, so its
+/// The head is not published: a place comes round after as many jobs as its lanes can hold, so its
 /// last job has its mark, which the reader has seen. `asleep_` is relaxed, between fences: say so,
 /// fence, look at the tail; store the tail, fence, look at it.
 class submitter {
  public:
-  submitter(accelerator& device, bool in_process);
+  submitter(accelerator& device, bool in_process, submitter_duties d = {});
   ~submitter();
   submitter(const submitter&) = delete;
   submitter& operator=(const submitter&) = delete;
 
-  /// By the reader. There is always room: a lane holds at most `wire::queue_depth` jobs.
-  void give(lane_queue& to, job& j) noexcept;
+  /// By the reader. There is always room: a lane holds at most `wire::queue_depth` jobs. `alone`:
+  /// nothing runs beside it.
+  void give(lane_queue& to, job& j, bool alone = false) noexcept;
   /// Why the context is lost, if this thread has met that; it then does nothing any more.
   [[nodiscard]] std::optional<error> take_loss();
   /// Enqueues nothing more, from now on.
@@ -38,6 +48,7 @@ class submitter {
   struct item {
     lane_queue* to = nullptr;
     job* what = nullptr;
+    bool alone = false;
   };
   struct unmarked_lane {
     lane_queue* lane = nullptr;
@@ -51,6 +62,7 @@ class submitter {
   void sleep() noexcept;
 
   accelerator& device_;
+  const std::chrono::microseconds spins_;
   std::vector<item> ring_;
   alignas(wire::cache_line) std::atomic<std::uint64_t> tail_{0};
   std::atomic<std::uint32_t> bell_{0};  // raised for every wake

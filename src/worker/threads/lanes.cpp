@@ -1,16 +1,14 @@
 #include "worker/threads/lanes.hpp"
 
+#include "base/scratch.hpp"
 #include "base/spin_wait.hpp"
 #include "os/futex.hpp"
 #include "worker/threads/execution.hpp"
 #include "worker/threads/lane_thread.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <new>
 
 namespace troupe::worker {
 namespace {
@@ -35,27 +33,18 @@ struct threaded_lanes::lane_state final : lane_context {
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
-    if (bytes > bytes_) {
-      room_.reset(static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow)));
-      bytes_ = room_ ? bytes : 0;
-      if (!room_) {
-        return error{.code = errc::out_of_memory,
-                     .message = fmt::format("{} bytes of workspace", bytes)};
-      }
-    }
-    return std::span(room_.get(), bytes);
+    return room_.take(bytes);
+  }
+  [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return host_room_.take(bytes);
   }
   [[nodiscard]] std::shared_ptr<kept_blobs> blobs() const override { return blobs_; }
 
  private:
-  static constexpr std::align_val_t alignment{64};
-  struct deleter {
-    void operator()(std::byte* p) const noexcept { ::operator delete(p, alignment); }
-  };
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
-  std::unique_ptr<std::byte, deleter> room_;
-  std::size_t bytes_ = 0;
+  detail::scratch room_;
+  detail::scratch host_room_;
 };
 
 threaded_lanes::threaded_lanes(const parts& p) : parts_(p), hazards_(completed_) {

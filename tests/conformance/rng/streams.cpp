@@ -13,6 +13,9 @@ class own_lane final : public lane_context {
     memory_.resize(bytes / sizeof(std::max_align_t) + 1);
     return std::as_writable_bytes(std::span(memory_)).first(bytes);
   }
+  result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return workspace(bytes);  // what draws asks for none
+  }
 
  private:
   std::vector<std::max_align_t> memory_;

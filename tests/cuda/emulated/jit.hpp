@@ -55,6 +55,9 @@ class emulated_lane final : public cuda::lane {
  public:
   [[nodiscard]] int lane() const noexcept override { return 0; }
   result<std::span<std::byte>> workspace(std::size_t) override { return std::span<std::byte>(); }
+  result<std::span<std::byte>> host_workspace(std::size_t) override {
+    return std::span<std::byte>();
+  }
   result<void> wait_for(accelerator_lane&) override { return {}; }
   result<void> mark(std::uint64_t*, std::uint64_t) override { return {}; }
   result<void> check() override { return {}; }

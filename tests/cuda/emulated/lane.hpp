@@ -38,7 +38,13 @@ class emulated_lane final : public cuda::lane {
   result<std::span<std::byte>> workspace(std::size_t bytes) override {
     return workspace_.take(bytes);
   }
-  void expect_untouched() const { workspace_.expect_untouched(); }
+  result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return host_workspace_.take(bytes);
+  }
+  void expect_untouched() const {
+    workspace_.expect_untouched();
+    host_workspace_.expect_untouched();
+  }
   result<void> wait_for(accelerator_lane&) override { return {}; }
   result<void> mark(std::uint64_t* where, std::uint64_t value) override {
     *where = value;
@@ -56,6 +62,7 @@ class emulated_lane final : public cuda::lane {
 
  private:
   guarded_workspace workspace_;
+  guarded_workspace host_workspace_;
   std::map<const void*, std::shared_ptr<void>> attached_;
 };
 

@@ -34,6 +34,10 @@ class fake_lane final : public accelerator_lane {
     room_.resize(bytes);
     return std::span(room_);
   }
+  [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    host_room_.resize(bytes);
+    return std::span(host_room_);
+  }
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
@@ -59,6 +63,7 @@ class fake_lane final : public accelerator_lane {
   int number_;
   std::shared_ptr<kept_blobs> blobs_;
   std::vector<std::byte> room_;
+  std::vector<std::byte> host_room_;
   std::uint64_t enqueued_ = 0;  // counted by whoever enqueues
   // Release: what was done is visible to whoever sees the count. Outlives the lane, as an event
   // that another lane waits for does.

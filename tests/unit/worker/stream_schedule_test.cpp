@@ -15,9 +15,11 @@ using namespace testing_worker;
 
 /// Updates `b` from itself and `a`, and writes `c`: what comes out tells what went in. Each is a
 /// list of one, because those may share elements, as pieces that are drawn at random do.
+/// Some of them are called by executors that wait for their lane.
+template <bool Waits>
 struct mix {
   using reply = std::int64_t;
-  static constexpr std::string_view name = "test.mix";
+  static constexpr std::string_view name = Waits ? "test.waiting_mix" : "test.mix";
 
   std::vector<any_tensor> a{};
   std::vector<any_tensor> b{};
@@ -50,16 +52,17 @@ std::span<std::uint8_t> bytes_of(const any_tensor& t) {
   return {reinterpret_cast<std::uint8_t*>(t.address()), static_cast<std::size_t>(t.count())};
 }
 
+template <bool Waits>
 result<void> enqueue_mix(void*, const void* request, lane_context& where, std::byte* reply) {
   auto& lane = static_cast<fake_lane&>(where);
-  const mix& r = *static_cast<const mix*>(request);
+  const auto& r = *static_cast<const mix<Waits>*>(request);
   lane.enqueue([a = bytes_of(r.a[0]), b = bytes_of(r.b[0]), c = bytes_of(r.c[0]), salt = r.salt,
                 to = reinterpret_cast<std::int64_t*>(reply)] { *to = run_mix(a, b, c, salt); });
-  return {};
+  return Waits ? lane.finish() : result<void>();
 }
 
 /// Requests on random pieces of memory in random lanes, whose queues overtake each other; with and
-/// without threads that help to enqueue.
+/// without threads that help to enqueue, with and without calls that wait.
 class WorkerStreamLanesSchedule : public testing::TestWithParam<unsigned> {};
 
 TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
@@ -70,7 +73,10 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
   std::atomic<int> losses{0};
   stage stage(128);
   stage.submitters = static_cast<int>(GetParam() % 3);
-  stage.operations.insert({.type = &request_type_of<mix>(), .run = &enqueue_mix});
+  stage.operations.insert({.type = &request_type_of<mix<false>>(), .run = &enqueue_mix<false>});
+  stage.operations.insert({.type = &request_type_of<mix<true>>(),
+                           .run = &enqueue_mix<true>,
+                           .effort = effort::blocks_host});
   const std::span<std::byte> memory = stage.memory();
   std::vector<std::uint8_t> expected(arena);
   std::minstd_rand random(GetParam() + 1);
@@ -116,8 +122,15 @@ TEST_P(WorkerStreamLanesSchedule, GivesWhatOneAfterTheOtherWouldGive) {
     const auto a = piece();
     const auto b = i % 3 == 0 ? piece() : std::pair<std::size_t, std::size_t>{0, 0};
     const auto c = piece();
-    const std::uint16_t slot = stage.prepare_request(
-        mix{.a = {view(a)}, .b = {view(b)}, .c = {view(c)}, .salt = static_cast<std::int64_t>(i)});
+    const auto prepare = [&]<bool Waits>(mix<Waits> empty) {
+      empty.a = {view(a)};
+      empty.b = {view(b)};
+      empty.c = {view(c)};
+      empty.salt = i;
+      return stage.prepare_request(std::move(empty));
+    };
+    const bool waits = GetParam() % 2 == 1 && random() % 5 == 0;
+    const std::uint16_t slot = waits ? prepare(mix<true>{}) : prepare(mix<false>{});
     const auto lane = static_cast<std::uint8_t>(random() % lanes);
     const std::int64_t answer = run_mix(slice(a), slice(b), slice(c), i);
     stage.requests->header(slot).mark = static_cast<wire::end_mark>(random() % 4);

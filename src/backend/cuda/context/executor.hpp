@@ -11,7 +11,8 @@ namespace troupe::cuda {
 /// data.
 template <request R>
   requires std::is_void_v<reply_of<R>>
-void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_failure)) {
+void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_failure),
+         effort how_long = effort::unknown) {
   table.insert({.type = &request_type_of<R>(),
                 .run =
                     [](void* held, const void* r, lane_context& where, std::byte* reply) {
@@ -21,6 +22,7 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_f
                                       late_failure(reply));
                     },
                 .executor = reinterpret_cast<void*>(enqueue),
+                .effort = how_long,
                 .fails_late = true});
 }
 
@@ -28,7 +30,8 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_f
 template <request R>
   requires(!std::is_void_v<reply_of<R>>)
 void add(operation_table& table,
-         result<void> (*enqueue)(const R&, lane&, reply_of<R>*, late_failure)) {
+         result<void> (*enqueue)(const R&, lane&, reply_of<R>*, late_failure),
+         effort how_long = effort::unknown) {
   table.insert(
       {.type = &request_type_of<R>(),
        .run =
@@ -40,6 +43,7 @@ void add(operation_table& table,
                              reinterpret_cast<reply_of<R>*>(reply), late_failure(reply));
            },
        .executor = reinterpret_cast<void*>(enqueue),
+       .effort = how_long,
        .fails_late = true});
 }
 

@@ -18,6 +18,10 @@ class late_text {
     for (std::size_t i = 0; i + 1 < N; ++i)
       put(literal[i]);
   }
+  __device__ void append(const late_words& words) {
+    for (int i = 0; i < words.count(); ++i)
+      put(words[i]);
+  }
   __device__ void append(std::int64_t number) {
     auto rest = static_cast<std::uint64_t>(number);
     if (number < 0) {

@@ -6,8 +6,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace troupe::cuda {
+
+/// A few words that the host has chosen, which travel with a kernel's arguments. What finds no room
+/// is cut off.
+class late_words {
+ public:
+  late_words() = default;
+  explicit late_words(std::string_view text) noexcept
+      : count_(static_cast<std::uint8_t>(text.copy(letters_, sizeof(letters_)))) {}
+
+#ifdef __CUDACC__
+  [[nodiscard]] __device__ int count() const { return count_; }
+  [[nodiscard]] __device__ char operator[](int i) const { return letters_[i]; }
+#endif
+
+ private:
+  char letters_[63]{};
+  std::uint8_t count_ = 0;
+};
 
 /// Where a kernel says that the request it belongs to fails: for what only its data can tell. The
 /// request ends well unless one thread of one kernel calls `write`, which is in
@@ -24,7 +43,7 @@ class late_failure {
 
 #ifdef __CUDACC__
   /// Makes the request fail with `code` and the message that `parts` make one after the other:
-  /// string literals and integers. What finds no room is cut off.
+  /// string literals, integers and `late_words`. What finds no room is cut off.
   template <class... Parts>
   __device__ void write(errc code, const Parts&... parts) const;
 #endif

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/lane.hpp"
 #include "backend/cuda/driver.hpp"
+#include "base/scratch.hpp"
 
 #include <memory>
 #include <unordered_map>
@@ -19,6 +20,9 @@ class stream_lane final : public lane {
 
   [[nodiscard]] int lane() const noexcept override { return number_; }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override;
+  [[nodiscard]] result<std::span<std::byte>> host_workspace(std::size_t bytes) override {
+    return host_room_.take(bytes);
+  }
   [[nodiscard]] result<void> wait_for(accelerator_lane& other) override;
   [[nodiscard]] result<void> mark(std::uint64_t* where, std::uint64_t value) override;
   [[nodiscard]] result<void> mark_aside(std::uint64_t* where, std::uint64_t value) override;
@@ -57,6 +61,7 @@ class stream_lane final : public lane {
   std::uint64_t last_aside_ = 0;  // the mark that it stores last; 0: this stream has waited for it
   CUdeviceptr room_ = 0;
   std::size_t room_bytes_ = 0;
+  detail::scratch host_room_;
   std::unordered_map<const void*, std::shared_ptr<void>> attachments_;
 };
 

@@ -1,0 +1,193 @@
+#include "libraries/blas/cuda/call.hpp"
+#include "libraries/solver/cuda/kernels/list.cuh"
+#include "libraries/solver/cuda/kernels/shaping.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    shape_elements(matrix_list<D> m, triangle_shape as) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (i.row == i.column) {
+      if (as.unit_diagonal) make_one(m.at(i));
+      if (as.real_diagonal) make_real(m.at(i));
+    } else if (as.zero_other && (as.upper ? i.row > i.column : i.row < i.column)) {
+      m.at(i) = D{};
+    }
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block) mirror(matrix_list<D> m, bool upper) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (upper ? i.row <= i.column : i.row >= i.column) continue;
+    m.at(i) = conjugate_of(m.at({i.matrix, i.column, i.row}));
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block) identity(matrix_list<D> m) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    D value{};
+    if (i.row == i.column) make_one(value);
+    m.at(i) = value;
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block) conjugate_all(matrix_list<D> m) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    D& value = m.at(m.index_of(flat));
+    value = conjugate_of(value);
+  }
+}
+
+// A block for each matrix, in turn.
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    first_zero(matrix_list<D> m, std::int32_t* info) {
+  const std::int64_t n = m.rows < m.columns ? m.rows : m.columns;
+  for (std::int64_t b = blockIdx.x; b < m.count; b += gridDim.x) {
+    unsigned long long mine = ~0ull;
+    for (std::int64_t i = threadIdx.x; i < n && mine == ~0ull; i += threads_per_block) {
+      if (is_zero(m.at({b, i, i}))) mine = static_cast<unsigned long long>(i);
+    }
+    const unsigned long long found = lowest_of_block(mine);
+    if (threadIdx.x == 0) info[b] = found == ~0ull ? 0 : static_cast<std::int32_t>(found) + 1;
+  }
+}
+
+/// Where the matrices of a tensor of any strides lie.
+template <class D>
+struct spread_matrices {
+  const D* first = nullptr;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+  std::int64_t extents[max_rank]{};
+  std::int64_t strides[max_rank]{};
+  int batch_rank = 0;
+
+  explicit spread_matrices(const any_tensor& t) : batch_rank(t.rank() - 2) {
+    first = reinterpret_cast<const D*>(t.address());
+    row = t.stride(t.rank() - 2);
+    column = t.stride(t.rank() - 1);
+    for (int d = 0; d < batch_rank; ++d) {
+      extents[d] = t.extent(d);
+      strides[d] = t.stride(d);
+    }
+  }
+  [[nodiscard]] __device__ D at(std::int64_t matrix, std::int64_t i, std::int64_t j) const {
+    std::int64_t offset = i * row + j * column;
+    for (int d = batch_rank - 1; d >= 0; --d) {
+      offset += matrix % extents[d] * strides[d];
+      matrix /= extents[d];
+    }
+    return first[offset];
+  }
+};
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    restore(matrix_list<D> m, const __grid_constant__ spread_matrices<D> old,
+            const std::int32_t* info) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (info[i.matrix] != 0) m.at(i) = old.at(i.matrix, i.row, i.column);
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    flag_not_finite(matrix_list<D> m, part looked_at, std::uint32_t* flags) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (looked_at == part::upper && i.row > i.column) continue;
+    if (looked_at == part::lower && i.row < i.column) continue;
+    D value = m.at(i);
+    if (looked_at != part::all && i.row == i.column) make_real(value);
+    if (!is_finite(value)) atomicOr(flags + i.matrix, 1u);
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    zero_flagged(matrix_list<D> m, const std::uint32_t* flags) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (flags[i.matrix] != 0) m.at(i) = D{};
+  }
+}
+
+/// Calls `f` with the list in its type, where there is anything to do.
+template <class F>
+result<void> on_list(const matrices& m, F f) {
+  if (m.elements() == 0) return {};
+  return for_classic_type(m.type, [&]<class T>(T) { return f(list_of<T>(m)); });
+}
+
+}  // namespace
+
+result<void> shape_triangle(const matrices& m, const triangle_shape& as, lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "shape_elements", shape_elements<D>, blocks_for(where, m.elements()), list,
+                  as);
+  });
+}
+
+result<void> mirror_triangle(const matrices& m, bool upper, lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "mirror", mirror<D>, blocks_for(where, m.elements()), list, upper);
+  });
+}
+
+result<void> fill_identity(const matrices& m, lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "identity", identity<D>, blocks_for(where, m.elements()), list);
+  });
+}
+
+result<void> conjugate(const matrices& m, lane& where) {
+  if (!is_complex(m.type)) return {};
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "conjugate_all", conjugate_all<D>, blocks_for(where, m.elements()), list);
+  });
+}
+
+result<void> find_zero_on_diagonal(const matrices& m, std::int32_t* info, lane& where) {
+  if (m.count == 0) return {};
+  return for_classic_type(m.type, [&]<class T>(T) {
+    return launch(where, "first_zero", first_zero<device_t<T>>,
+                  blocks_for(where, m.count * threads_per_block), list_of<T>(m), info);
+  });
+}
+
+result<void> restore_where_failed(const matrices& m, const any_tensor& old,
+                                  const std::int32_t* info, lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "restore", restore<D>, blocks_for(where, m.elements()), list,
+                  spread_matrices<D>(old), info);
+  });
+}
+
+result<void> set_aside_not_finite(const matrices& m, part looked_at, std::uint32_t* flags,
+                                  lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    const unsigned blocks = blocks_for(where, m.elements());
+    auto done =
+        launch(where, "flag_not_finite", flag_not_finite<D>, blocks, list, looked_at, flags);
+    return done ? launch(where, "zero_flagged", zero_flagged<D>, blocks, list, flags)
+                : std::move(done);
+  });
+}
+
+result<void> clear(void* at, std::int64_t bytes, lane& where) {
+  if (bytes == 0) return {};
+  return check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(bytes), where.stream()),
+               "cudaMemsetAsync");
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "libraries/solver/cuda/matrices.hpp"
+
+#include <troupe/base/result.hpp>
+
+#include <cstdint>
+
+/// Kernels that make matrices what routines expect, and what requests promise. Each takes no
+/// matrices or empty ones, too.
+namespace troupe::cuda {
+
+/// What is made of square matrices; the triangle is that of what lies there.
+struct triangle_shape {
+  bool upper = false;
+  bool zero_other = false;     ///< the other triangle
+  bool real_diagonal = false;  ///< of complex matrices
+  bool unit_diagonal = false;
+};
+[[nodiscard]] result<void> shape_triangle(const matrices& m, const triangle_shape& as, lane& where);
+
+/// Makes the other triangle the conjugate transpose of this one.
+[[nodiscard]] result<void> mirror_triangle(const matrices& m, bool upper, lane& where);
+[[nodiscard]] result<void> fill_identity(const matrices& m, lane& where);
+/// Conjugates every element; nothing for real types.
+[[nodiscard]] result<void> conjugate(const matrices& m, lane& where);
+
+/// info[b] = i + 1 for the first i whose diagonal element is zero, or 0.
+[[nodiscard]] result<void> find_zero_on_diagonal(const matrices& m, std::int32_t* info,
+                                                 lane& where);
+/// Where info[b] is not 0, the matrix becomes what lies in `old`, of the same extents.
+[[nodiscard]] result<void> restore_where_failed(const matrices& m, const any_tensor& old,
+                                                const std::int32_t* info, lane& where);
+
+/// Which elements of a matrix are looked at.
+enum class part : std::uint8_t { all, upper, lower };
+/// Adds 1 to flags[b], which must be clear, where a matrix has infinities or NaNs there, and makes
+/// such a matrix zero.
+[[nodiscard]] result<void> set_aside_not_finite(const matrices& m, part looked_at,
+                                                std::uint32_t* flags, lane& where);
+
+[[nodiscard]] result<void> clear(void* at, std::int64_t bytes, lane& where);
+
+}  // namespace troupe::cuda

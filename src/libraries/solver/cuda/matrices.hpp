@@ -1,0 +1,84 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/pieces.hpp"
+
+#include <troupe/base/result.hpp>
+#include <troupe/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cuda {
+
+/// A batch of matrices as routines of cuSOLVER find it in device memory: column-major, one matrix
+/// `step` elements after the other.
+struct matrices {
+  std::byte* first = nullptr;
+  dtype type = dtype::f32;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t count = 1;
+  std::int64_t ld = 1;
+  std::int64_t step = 0;
+  /// What lies there are the transposes of the matrices that are meant, which are row-major;
+  /// extents are of what lies there.
+  bool transposed = false;
+
+  template <class T = void>
+  [[nodiscard]] T* at(std::int64_t matrix) const noexcept {
+    return reinterpret_cast<T*>(first + matrix * step * size_of(type));
+  }
+  [[nodiscard]] std::int64_t elements() const noexcept { return rows * columns * count; }
+};
+
+/// The matrices in the last two dimensions of a tensor, all others being a batch.
+[[nodiscard]] std::int64_t rows_of(const any_tensor& t) noexcept;
+[[nodiscard]] std::int64_t columns_of(const any_tensor& t) noexcept;
+[[nodiscard]] std::int64_t batch_of(const any_tensor& t) noexcept;
+
+/// Matrices without gaps.
+[[nodiscard]] matrices packed(std::byte* at, dtype type, std::int64_t rows, std::int64_t columns,
+                              std::int64_t count) noexcept;
+[[nodiscard]] std::int64_t bytes_of(const matrices& m) noexcept;
+/// Them as a tensor with the batch extents of `like`. Precondition: not `transposed`
+[[nodiscard]] any_tensor as_tensor(const matrices& m, const any_tensor& like) noexcept;
+/// The first columns or rows of each matrix.
+[[nodiscard]] any_tensor first_columns(const any_tensor& t, std::int64_t columns) noexcept;
+[[nodiscard]] any_tensor first_rows(const any_tensor& t, std::int64_t rows) noexcept;
+
+/// Enqueues copying elements between views of the same extents and type.
+[[nodiscard]] result<void> copy(const any_tensor& from, const any_tensor& to, lane& where);
+
+/// A tensor's matrices where routines can work on them: where they are, or in a packed copy.
+class staged {
+ public:
+  enum class place : std::uint8_t {
+    columns,  ///< where they are, if they are column-major
+    either,   ///< row-major ones, too, as their transposes
+    copy,     ///< never where they are
+  };
+
+  /// Adds what it needs to the workspace; `at` follows.
+  staged(const any_tensor& t, place where, pieces& all);
+  /// The memory of the pieces.
+  void place_in(std::byte* room) noexcept {
+    if (moved_) matrices_.first = room + offset_;
+  }
+
+  [[nodiscard]] const matrices& operator*() const noexcept { return matrices_; }
+  [[nodiscard]] const matrices* operator->() const noexcept { return &matrices_; }
+  [[nodiscard]] bool moved() const noexcept { return moved_; }
+  /// Enqueues copying `from` there, which is the tensor itself or one of its extents.
+  [[nodiscard]] result<void> load(const any_tensor& from, lane& where) const;
+  /// Enqueues bringing them home.
+  [[nodiscard]] result<void> store(lane& where) const;
+
+ private:
+  any_tensor home_;
+  matrices matrices_;
+  std::size_t offset_ = 0;
+  bool moved_ = true;
+};
+
+}  // namespace troupe::cuda
