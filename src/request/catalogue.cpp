@@ -1,5 +1,5 @@
 #include "request/built_in_requests.hpp"
-#include "request/description_table.hpp"
+#include "request/description/table.hpp"
 
 #include <troupe/request/catalogue.hpp>
 

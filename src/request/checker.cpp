@@ -1,6 +1,6 @@
 #include "request/checker.hpp"
 
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 
 #include <troupe/request/argument_checks.hpp>
 #include <troupe/request/request.hpp>

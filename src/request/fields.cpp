@@ -1,4 +1,4 @@
-#include "request/description_table.hpp"
+#include "request/description/table.hpp"
 
 #include <troupe/request/fields.hpp>
 

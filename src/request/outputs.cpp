@@ -1,6 +1,6 @@
 #include "request/checker.hpp"
-#include "request/description_table.hpp"
-#include "request/description_text.hpp"
+#include "request/description/table.hpp"
+#include "request/description/text.hpp"
 
 #include <troupe/request/outputs.hpp>
 

@@ -1,6 +1,6 @@
 // Extents: which numbers symbols stand for, and whether all tensors agree.
 #include "request/checker.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 // Element types, and what values must be.
 #include "request/checker.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

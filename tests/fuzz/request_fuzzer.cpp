@@ -4,7 +4,7 @@
 #include "os/shared_memory.hpp"
 #include "random_requests.hpp"
 #include "request/built_in_requests.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 #include "wire/codec.hpp"
 #include "worker/intake/job.hpp"
 

@@ -1,8 +1,8 @@
 // Programs of elementwise functions, drawn at random and spoiled in one word.
 #include "random_programs.hpp"
 
-#include "request/description_table.hpp"
-#include "request/description_text.hpp"
+#include "request/description/table.hpp"
+#include "request/description/text.hpp"
 
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/reduce.hpp>

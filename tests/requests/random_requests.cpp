@@ -2,7 +2,7 @@
 
 #include "random_convolutions.hpp"
 #include "random_programs.hpp"
-#include "request/description_table.hpp"
+#include "request/description/table.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include "random_requests.hpp"
 
 #include "request/built_in_requests.hpp"
-#include "request/description_table.hpp"
-#include "request/description_text.hpp"
+#include "request/description/table.hpp"
+#include "request/description/text.hpp"
 #include "wire/codec.hpp"
 #include "worker/intake/job.hpp"
 

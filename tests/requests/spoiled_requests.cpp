@@ -1,5 +1,5 @@
 #include "random_requests.hpp"
-#include "request/description_table.hpp"
+#include "request/description/table.hpp"
 
 #include <fmt/format.h>
 

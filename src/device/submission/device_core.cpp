@@ -2,7 +2,7 @@
 
 #include "os/event.hpp"
 #include "os/limits.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 #include "wire/blob_memory.hpp"
 #include "wire/codec.hpp"
 #include "wire/control.hpp"

@@ -5,7 +5,7 @@
 #include "device/submission/device_core.hpp"
 #include "device/submission/operands.hpp"
 #include "device/submission/request_trace.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 #include "wire/codec.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include "every_field.hpp"
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 
 #include <troupe/rng/bits.hpp>
 

@@ -1,7 +1,7 @@
 // Maps and reductions on the CPU backend, beside loops written by hand for one function, on as many
 // threads.
 
-#include "hand_fused_loops.hpp"
+#include "elementwise/hand_fused_loops.hpp"
 #include "rates.hpp"
 
 #include <troupe/device/device.hpp>

@@ -1,4 +1,4 @@
-#include "request/description_text.hpp"
+#include "request/description/text.hpp"
 
 #include <fmt/format.h>
 

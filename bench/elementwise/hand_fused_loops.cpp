@@ -1,4 +1,4 @@
-#include "hand_fused_loops.hpp"
+#include "elementwise/hand_fused_loops.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "request/description_table.hpp"
+#include "request/description/table.hpp"
 
 #include <troupe/request/request.hpp>
 
