@@ -131,7 +131,8 @@ supervisor::clock::time_point supervisor::next_turn() const {
 
 void supervisor::sleep() {
   clock::time_point until = next_turn();
-  pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+  pollfd entries[9] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -150,6 +151,7 @@ void supervisor::sleep() {
   add(1, all.active);
   add(4, all.next);
   if (const incarnation* lost = settlement_.worker()) entries[7].fd = lost->ending();
+  if (all.next != nullptr) entries[8].fd = all.next->news();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -173,7 +175,8 @@ void supervisor::sleep() {
   if (entries[3].revents != 0) os::take_event(all.active->wakes());
   if (entries[6].revents != 0) os::take_event(all.next->wakes());
   handle({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
-         {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
+         {.ended = entries[4].revents != 0,
+          .has_spoken = entries[5].revents != 0 || entries[8].revents != 0},
          entries[7].revents != 0);
 }
 
@@ -215,7 +218,7 @@ void supervisor::hear_active(worker_events what) {
           .ended = what.ended,
           .ask_its_end = !what.ended,
           .at = current_time()};
-      if (what.ended) explain_by_exit(parts_.completions, *worker.segment(), report, sign);
+      if (what.ended) explain_end(worker, report, sign);
       return lose_active(std::move(sign));
     }
   }

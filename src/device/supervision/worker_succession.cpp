@@ -59,12 +59,22 @@ bool worker_succession::start_is_due(clock::time_point now) const noexcept {
 
 std::optional<error> worker_succession::overdue(clock::time_point now) const {
   if (!next_ || next_->where() != incarnation::stage::starting ||
-      now - next_started_at_ < config_.start_timeout) {
+      now - starting_since() < config_.start_timeout) {
     return std::nullopt;
+  }
+  if (const std::string& activity = next_->activity(); !activity.empty()) {
+    return error{.code = errc::device_unavailable,
+                 .message = fmt::format("a worker was not ready: it has been {} for {} ms", activity,
+                                        config_.start_timeout / 1ms)};
   }
   return error{.code = errc::device_unavailable,
                .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
                                       config_.start_timeout / 1ms, next_->doubts())};
+}
+
+// One that says what it is doing gets time for it.
+worker_succession::clock::time_point worker_succession::starting_since() const noexcept {
+  return std::max(next_started_at_, next_->last_heard());
 }
 
 bool worker_succession::note_failed(errc why, bool serving) {
@@ -154,7 +164,7 @@ worker_succession::clock::duration worker_succession::backoff_after(int failures
 worker_succession::clock::time_point worker_succession::next_turn(bool serving) const {
   clock::time_point until = clock::time_point::max();
   if (next_ && next_->where() == incarnation::stage::starting) {
-    until = detail::deadline_after(next_started_at_, config_.start_timeout);
+    until = detail::deadline_after(starting_since(), config_.start_timeout);
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   return can_serve() && !serving ? std::min(until, activate_after_) : until;
