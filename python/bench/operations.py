@@ -122,7 +122,9 @@ def main() -> None:
         gpu.bench.scale(x=x, y=y).result()
         us = 1e-6
         figures["function_us"] = percentiles(timed(lambda: bench_module.scale(a, b), seconds), us)
-        figures["fill_us"] = percentiles(timed(lambda: gpu.memory.fill(to=y, value=1).result(), seconds), us)
+        figures["fill_us"] = percentiles(
+            timed(lambda: gpu.memory.fill(to=y, value=1).result(), seconds), us
+        )
         nothing, scale = gpu.bench.nothing, gpu.bench.scale
         figures["nothing_us"] = percentiles(timed(lambda: nothing(x=x, y=y).result(), seconds), us)
         figures["scale_us"] = percentiles(timed(lambda: scale(x=x, y=y).result(), seconds), us)

@@ -3,7 +3,7 @@
 #include "dtypes.hpp"
 #include "future.hpp"
 #include "operation.hpp"
-#include "python_operation.hpp"
+#include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
 #include <troupe/plugin/plugin_requests.hpp>

@@ -2,7 +2,7 @@
 
 #include "binding.hpp"
 #include "event_loop.hpp"
-#include "python_operation.hpp"
+#include "operations/python_operation.hpp"
 #include "reply.hpp"
 #include "tensor.hpp"
 

@@ -5,7 +5,7 @@
 #include "arguments.hpp"
 #include "binding.hpp"
 #include "future.hpp"
-#include "python_operation.hpp"
+#include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
 #include <troupe/request/catalogue.hpp>

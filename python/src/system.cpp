@@ -1,6 +1,6 @@
 #include "binding.hpp"
 #include "device_handle.hpp"
-#include "python_operation.hpp"
+#include "operations/python_operation.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>

@@ -37,7 +37,9 @@ def test_a_call_runs_in_a_worker(service, rng):
 def test_results_left_out_are_allocated(service, rng):
     for dtype in ("f4", "f8"):
         a = rng.standard_normal((3, 4, 10)).astype(dtype)
-        np.testing.assert_array_equal(service.py.halves(x=service.tensor(a)).result().numpy(), a[..., ::2])
+        np.testing.assert_array_equal(
+            service.py.halves(x=service.tensor(a)).result().numpy(), a[..., ::2]
+        )
         y = service.py.scale(x=service.tensor(a.reshape(-1))).result()
         assert y.dtype == ("f32" if dtype == "f4" else "f64")
         np.testing.assert_array_equal(y.numpy(), a.reshape(-1) * 2)
@@ -166,7 +168,9 @@ def test_a_module_that_cannot_be_imported_says_why(system, tmp_path):
         with pytest.raises(troupe.LibraryMissing) as caught:
             ask()
         text = str(caught.value)
-        assert "broken.py" in text and "No module named 'nowhere'" in text and "line 4, in f" in text
+        assert (
+            "broken.py" in text and "No module named 'nowhere'" in text and "line 4, in f" in text
+        )
     with pytest.raises(troupe.LibraryMissing, match="No module named 'nowhere'"):
         device.memory.fill(to=device.empty(3), value=1).result()
     # Repaired, it can be restarted.
@@ -205,12 +209,16 @@ def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
     for i in range(4):
         (tmp_path / f"slow{i}.py").write_text("import time\ntime.sleep(0.6)\n")
     (tmp_path / "patient.py").write_text("import slow0, slow1, slow2, slow3\n")
-    device = system.device(25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=1.5)
+    device = system.device(
+        25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=1.5
+    )
     device.wait_until_ready()
     device.stop()
     (tmp_path / "endless.py").write_text("import forever\n")
     (tmp_path / "forever.py").write_text("while True: pass\n")
-    device = system.device(26, backend="cpu", operations=[tmp_path / "endless.py"], start_timeout=0.3)
+    device = system.device(
+        26, backend="cpu", operations=[tmp_path / "endless.py"], start_timeout=0.3
+    )
     with pytest.raises(troupe.DeviceFailure, match="importing forever"):
         device.wait_until_ready()
     device.stop()
@@ -266,7 +274,9 @@ def test_workers_end_with_their_program(tmp_path):
         print(about["pid"], about["parent"], flush=True)
         time.sleep(100)
     """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
+    )
     pids = [int(one) for one in child.stdout.readline().split()]
     assert all(map(_runs, pids))
     child.kill()
@@ -291,8 +301,7 @@ def test_a_lost_server_is_replaced(service):
 
 
 def test_in_this_program_for_a_debugger(system, rng):
-    device = system.device(29, backend="cpu", isolation="thread", operations=["troupe_test_operations"]) \
-        if False else system.device(29, backend="cpu", isolation="thread", operations=[MODULE])
+    device = system.device(29, backend="cpu", isolation="thread", operations=[MODULE])
     a = rng.standard_normal(10).astype("f4")
     np.testing.assert_array_equal(device.py.scale(x=device.tensor(a)).result().numpy(), a * 2)
     about = device.py.about().result()

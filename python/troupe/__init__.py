@@ -55,10 +55,10 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "elementwise":
+    if name in ("elementwise", "torch"):
         import importlib
 
-        return importlib.import_module(".elementwise", __name__)
+        return importlib.import_module("." + name, __name__)
     if name in _LATER:
         import importlib
 

@@ -105,9 +105,16 @@ def _extent(one: Any) -> Any:
         return one
     found = _EXTENT.fullmatch(one.replace(" ", "")) if isinstance(one, str) else None
     if found is None:
-        raise TypeError(f"an extent is a number, '...' or such as 'n', '2*n', 'n/2+1'; it is {one!r}")
+        raise TypeError(
+            f"an extent is a number, '...' or such as 'n', '2*n', 'n/2+1'; it is {one!r}"
+        )
     times, symbol, over, plus = found.groups()
-    return {"symbol": symbol, "times": int(times or 1), "over": int(over or 1), "plus": int(plus or 0)}
+    return {
+        "symbol": symbol,
+        "times": int(times or 1),
+        "over": int(over or 1),
+        "plus": int(plus or 0),
+    }
 
 
 # Kinds of plain values: what they are called here and in descriptions, and what stands for none.
@@ -233,16 +240,19 @@ def _value(where: str, parameter: inspect.Parameter, annotation: Any) -> dict[st
             f"int, float, complex, str, list[int], list[float] or Literal of strings; it is "
             f"{'not annotated' if annotation is parameter.empty else annotation!r}"
         )
-    if not required:
-        usual = kind[1]
-        numbers = isinstance(usual, (float, complex)) and isinstance(default, (int, float, complex))
-        if not isinstance(default, (type(usual), tuple) if isinstance(usual, list) else type(usual)):
-            if not numbers or isinstance(default, bool):
-                raise TypeError(f"{where}: the default must be of its type; it is {default!r}")
+    if not required and not _fits(annotation, default):
+        raise TypeError(f"{where}: the default must be of its type; it is {default!r}")
     value = kind[1] if required else default
     if kind[0] == "real":
         value = float(value)
     return {**field, "kind": kind[0], "default": list(value) if isinstance(value, tuple) else value}
+
+
+def _fits(kind: Any, default: Any) -> bool:
+    if isinstance(default, bool) or kind in (bool, str):
+        return isinstance(default, kind) if isinstance(kind, type) else False
+    numbers: dict[Any, Any] = {int: int, float: (int, float), complex: (int, float, complex)}
+    return isinstance(default, numbers.get(kind, (list, tuple)))
 
 
 # Modules ----------------------------------------------------------------------------------------

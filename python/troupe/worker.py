@@ -7,6 +7,7 @@ forked within milliseconds, with everything imported. docs/guide/protocol.md has
 from __future__ import annotations
 
 import array
+import contextlib
 import faulthandler
 import gc
 import json
@@ -33,10 +34,8 @@ _BETWEEN_NEWS = 0.1
 
 
 def _send(to: socket.socket, text: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # whoever is gone needs no news
         to.send(text.encode(errors="replace"), socket.MSG_NOSIGNAL)
-    except OSError:
-        pass  # whoever is gone needs no news
 
 
 def _why(error: BaseException, what: str) -> str:
@@ -156,7 +155,9 @@ class Server:
 
     def stamps(self, before: set[str]) -> dict[str, tuple[int, int]]:
         """The files of the user's own modules, as they are now."""
-        others = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+        others = {
+            sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+        }
         others.add(os.path.dirname(__file__))
         found = {}
         for name, module in list(sys.modules.items()):
@@ -255,10 +256,8 @@ class Server:
     def kill(worker: _Worker) -> None:
         # Until it is reaped both numbers are this child's.
         for kill, number in ((os.killpg, worker.pid), (os.kill, worker.pid)):
-            try:
+            with contextlib.suppress(OSError):
                 kill(number, signal.SIGKILL)
-            except OSError:
-                pass
 
     def reap(self, worker: _Worker) -> None:
         how = os.waitid(os.P_PID, worker.pid, os.WEXITED)
@@ -287,10 +286,8 @@ class Server:
         if pid == 0:
             self.become(worker, parent)
         worker.pid, worker.pidfd = pid, os.pidfd_open(pid)
-        try:
+        with contextlib.suppress(OSError):  # it may have done so itself, and be gone
             os.setpgid(pid, pid)
-        except OSError:
-            pass  # it has done so
         os.close(worker.control)
         self.running.append(worker)
 
@@ -359,5 +356,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    print("troupe.worker is started by a program: system.device(0, operations=[...])", file=sys.stderr)
+    print(
+        "troupe.worker is started by a program: system.device(0, operations=[...])", file=sys.stderr
+    )
     sys.exit(2)

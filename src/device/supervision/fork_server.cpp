@@ -163,10 +163,7 @@ void fork_server::parts::refuse_waiting(const error& why) {
 // With the lock.
 void fork_server::parts::end_process() {
   socket.reset();
-  if (!stopping) {
-    // It ends by itself where it has said why.
-    process.kill();
-  }
+  process.kill();
   const os::exit_report report = process.reap();
   if (!failed) {
     failed = error{.code = errc::device_unavailable,

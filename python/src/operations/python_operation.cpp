@@ -1,5 +1,5 @@
 // Requests of operations that are written in Python, made from what their functions declare.
-#include "python_operation.hpp"
+#include "operations/python_operation.hpp"
 
 #include "binding.hpp"
 #include "dtypes.hpp"

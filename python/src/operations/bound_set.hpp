@@ -1,6 +1,6 @@
 #pragma once
 
-#include "array_view.hpp"
+#include "operations/array_view.hpp"
 
 #include <troupe/tensor/tensor.hpp>
 

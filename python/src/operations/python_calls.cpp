@@ -1,8 +1,8 @@
 // Functions of Python as executors, in a worker.
-#include "array_view.hpp"
+#include "operations/array_view.hpp"
 #include "binding.hpp"
-#include "bound_set.hpp"
-#include "python_operation.hpp"
+#include "operations/bound_set.hpp"
+#include "operations/python_operation.hpp"
 #include "reply.hpp"
 
 #include <troupe/plugin/cuda.hpp>

@@ -1,5 +1,5 @@
 // Tensors as operations of Python see them, in a worker.
-#include "array_view.hpp"
+#include "operations/array_view.hpp"
 
 #include "binding.hpp"
 #include "dtypes.hpp"

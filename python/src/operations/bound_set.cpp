@@ -1,5 +1,5 @@
 // Sets of frozen tensors that calls name, and whose arrays a worker keeps.
-#include "bound_set.hpp"
+#include "operations/bound_set.hpp"
 
 #include "binding.hpp"
 
