@@ -245,7 +245,11 @@ def _value(where: str, parameter: inspect.Parameter, annotation: Any) -> dict[st
     value = kind[1] if required else default
     if kind[0] == "real":
         value = float(value)
-    return {**field, "kind": kind[0], "default": list(value) if isinstance(value, tuple) else value}
+    elif kind[0] == "scalar":
+        value = [complex(value).real, complex(value).imag]
+    elif isinstance(value, tuple):
+        value = list(value)
+    return {**field, "kind": kind[0], "default": value}
 
 
 def _fits(kind: Any, default: Any) -> bool:

@@ -114,10 +114,10 @@ class Server:
             sys.meta_path.remove(notes)
             self.check(module)
             operations.define_with_functions()
+            message = ("described " + operations.description()).encode()
         except BaseException as error:
             self.fail(_why(error, f"importing {module} failed"))
         self.files = self.stamps(before)
-        message = ("described " + operations.description()).encode()
         self.program.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * len(message) + 4096)
         self.program.send(message)
 
@@ -221,15 +221,17 @@ class Server:
         while True:
             flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
             try:
-                message, descriptors, _, _ = socket.recv_fds(self.program, 64, 2, flags)
+                # (Python 3.11's recv_fds ignores its flags.)
+                message, extra, _, _ = self.program.recvmsg(64, socket.CMSG_SPACE(8), flags)
             except BlockingIOError:
                 return
             except OSError:
-                message, descriptors = b"", []
+                message, extra = b"", []
             if not message:
                 self.end()
-            if len(descriptors) == 2:
-                self.asked.append(_Worker(*descriptors))
+            for level, kind, data in extra:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 8:
+                    self.asked.append(_Worker(*array.array("i", data)))
             if wait:
                 return
 

@@ -92,11 +92,9 @@ request_builder::default_value default_from(const std::string& kind, nb::handle 
       all.emplace_back(nb::cast<double>(one));
     return all;
   }
-  if (PyComplex_Check(value.ptr())) {
-    return scalar(std::complex<double>(PyComplex_RealAsDouble(value.ptr()),
-                                       PyComplex_ImagAsDouble(value.ptr())));
-  }
-  return scalar(nb::cast<double>(value));
+  const auto part = [&](std::size_t i) { return nb::cast<double>(value[i]); };
+  if (part(1) == 0) return scalar(part(0));
+  return scalar(std::complex<double>(part(0), part(1)));
 }
 
 void add_field(request_builder& to, nb::handle f, std::map<std::string, extent>& symbols) {

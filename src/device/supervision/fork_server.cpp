@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -163,6 +164,10 @@ void fork_server::parts::refuse_waiting(const error& why) {
 // With the lock.
 void fork_server::parts::end_process() {
   socket.reset();
+  // Its socket is gone a moment before it is; how it has ended is worth that moment.
+  constexpr int moment_ms = 200;
+  pollfd end{.fd = process.ending(), .events = POLLIN, .revents = 0};
+  if (!stopping) (void)::poll(&end, 1, moment_ms);
   process.kill();
   const os::exit_report report = process.reap();
   if (!failed) {
