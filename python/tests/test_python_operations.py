@@ -172,7 +172,7 @@ def test_a_module_that_cannot_be_imported_says_why(system, tmp_path):
             "broken.py" in text and "No module named 'nowhere'" in text and "line 4, in f" in text
         )
     with pytest.raises(troupe.LibraryMissing, match="No module named 'nowhere'"):
-        device.memory.fill(to=device.empty(3), value=1).result()
+        device.lane.marker().result()
     # Repaired, it can be restarted.
     (tmp_path / "broken.py").write_text("import troupe\n")
     device.restart()

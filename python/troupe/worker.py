@@ -18,7 +18,6 @@ import socket
 import sys
 import sysconfig
 import threading
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -30,12 +29,11 @@ _CONTROL = 3  # where the program's socket is, and where a worker looks for its 
 _WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
 _STATE = "TROUPE_FORK_SERVER_STATE"
 _LONGEST = 24 * 1024  # of a message with a traceback
-_BETWEEN_NEWS = 0.1
 
 
 def _send(to: socket.socket, text: str) -> None:
     with contextlib.suppress(OSError):  # whoever is gone needs no news
-        to.send(text.encode(errors="replace"), socket.MSG_NOSIGNAL)
+        to.send(text.encode(errors="replace"), socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
 def _why(error: BaseException, what: str) -> str:
@@ -81,7 +79,6 @@ class Server:
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
-        self.told = 0.0
         self.files: dict[str, tuple[int, int]] = {}
         self.program.set_inheritable(False)
         state = json.loads(os.environ.pop(_STATE, "{}"))
@@ -99,6 +96,7 @@ class Server:
 
     def load(self) -> None:
         """Imports all. What fails is told, and ends the process: nothing else would come of it."""
+        _send(self.program, "loading")
         notes = _Notes(self.note)
         sys.meta_path.insert(0, notes)
         before = set(sys.modules)
@@ -107,7 +105,7 @@ class Server:
         def note(name: str) -> None:
             nonlocal module
             module = name
-            self.note(name, at_once=True)
+            self.note(name)
 
         try:
             operations.load(self.modules, note)
@@ -121,11 +119,7 @@ class Server:
         self.program.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * len(message) + 4096)
         self.program.send(message)
 
-    def note(self, name: str, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if not at_once and now - self.told < _BETWEEN_NEWS:
-            return
-        self.told = now
+    def note(self, name: str) -> None:
         self.hear_program(wait=False)
         for to in [self.program, *(one.news for one in self.asked)]:
             _send(to, f"importing {name}")

@@ -27,6 +27,10 @@ struct fork_server::parts {
   /// ended when it is asked there. Never waits. \errors `system_error` of `dup`
   [[nodiscard]] result<void> fork(const os::unique_fd& control, const os::unique_fd& news);
 
+  /// A worker has been waited for in vain. Where it still loads it is ended, so that the next worker
+  /// finds another. Precondition: none of its workers runs.
+  void give_up_loading();
+
   void run();
   void serve();
   void hear(std::string_view message);
@@ -46,6 +50,7 @@ struct fork_server::parts {
   bool wanted = true;       // that it runs
   os::unique_fd socket;     // while it runs
   os::child_process process;  // the thread's own
+  bool loading = false;       // it has not loaded all
   std::deque<request> waiting;
   std::optional<std::string> description;
   std::optional<error> failed;

@@ -18,6 +18,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view failed_kind = "failed ";
+constexpr std::string_view loading_kind = "loading";
 constexpr std::string_view importing_kind = "importing ";
 constexpr std::string_view described_kind = "described ";
 constexpr std::size_t longest_message = std::size_t{128} * 1024;
@@ -119,6 +120,11 @@ result<void> fork_server::parts::fork(const os::unique_fd& control, const os::un
   return {};
 }
 
+void fork_server::parts::give_up_loading() {
+  const std::lock_guard lock(mutex);
+  if (socket && loading) process.kill();
+}
+
 void fork_server::parts::run() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -140,6 +146,7 @@ void fork_server::parts::run() {
     }
     pair->second.reset();
     process = *std::move(started);
+    loading = true;
     socket = std::move(pair->first);
     for (const request& one : waiting)
       (void)send(socket, one);
@@ -196,6 +203,9 @@ void fork_server::parts::hear(std::string_view message) {
     if (message.starts_with(described_kind)) {
       description = message.substr(described_kind.size());
       activity.clear();
+      loading = false;
+    } else if (message == loading_kind) {
+      loading = true;
     } else if (message.starts_with(importing_kind)) {
       activity = message;
     } else if (auto why = failure_in(message)) {

@@ -1,6 +1,7 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "os/event.hpp"
@@ -252,7 +253,10 @@ void supervisor::tick() {
   const clock::time_point now = current_time();
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
-  if (auto why = succession_.overdue(now)) next_failed(*std::move(why));
+  if (auto why = succession_.overdue(now)) {
+    if (parts_.config.forked_by && !active_) parts_.config.forked_by->own().give_up_loading();
+    next_failed(*std::move(why));
+  }
   end_debtors(now);
   if (succession_.start_is_due(now)) start_next();
   if (!active_ && succession_.may_serve(now)) activate_next();

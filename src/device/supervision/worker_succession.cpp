@@ -5,6 +5,8 @@
 #include "device/submission/mailbox.hpp"
 #include "device/supervision/loss/recovery.hpp"
 
+#include <troupe/device/fork_server.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,10 +64,13 @@ std::optional<error> worker_succession::overdue(clock::time_point now) const {
       now - starting_since() < config_.start_timeout) {
     return std::nullopt;
   }
-  if (const std::string& activity = next_->activity(); !activity.empty()) {
+  if (config_.forked_by) {
+    std::string activity = next_->activity();
+    if (activity.empty()) activity = config_.forked_by->activity();
     return error{.code = errc::device_unavailable,
-                 .message = fmt::format("a worker was not ready: it has been {} for {} ms", activity,
-                                        config_.start_timeout / 1ms)};
+                 .message = fmt::format("no worker was ready after {} ms{}{}",
+                                        config_.start_timeout / 1ms,
+                                        activity.empty() ? "" : " of ", activity)};
   }
   return error{.code = errc::device_unavailable,
                .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
