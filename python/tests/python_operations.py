@@ -109,7 +109,8 @@ def _deeper(n):
 
 
 def _endless(n):
-    return _endless(n + 1) + 1
+    # Through C, whose stack it is that ends.
+    return max([n], key=_endless)
 
 
 @troupe.operation("py.goes_wrong")

@@ -2,6 +2,7 @@
 the stack of Python where there is one."""
 
 import os
+import sys
 import time
 
 import numpy as np
@@ -63,6 +64,8 @@ DIES = {
     "start a program": ("", "exit: the worker process ended with status 1"),
 }
 
+if sys.version_info >= (3, 12):  # Python itself has a limit there
+    del DIES["stack overflow"]
 HANGS = ("loop", "loop in C", "hang without the lock")
 
 
@@ -122,10 +125,10 @@ def test_whoever_is_killed_from_outside_is_run_again(service, rng):
             time.sleep(0.001)
 
 
-def test_what_kills_its_worker_each_time_fails_at_last(service, rng):
+def test_what_is_killed_each_time_ends_at_its_deadline(service, rng):
     load = Load(service, rng)
-    bad, after = _bad(service, load, "killed"), load.ask(3)
-    with pytest.raises(troupe.Failure) as caught:
+    bad, after = _bad(service, load, "killed", deadline=0.5), load.ask(3)
+    with pytest.raises(troupe.DeadlineExceeded) as caught:
         bad.result(timeout=30)
     assert "py.goes_wrong" in caught.value.request
     load.check(after)
@@ -199,6 +202,7 @@ def test_memory_does_not_grow(system, rng):
     def fault():
         with pytest.raises(troupe.DeviceFault):
             _bad(device, load, "exit").result(timeout=30)
+        load.check(load.ask(2))  # else the next worker is given time
         device.forgive_all()
 
     def calls(count):
