@@ -119,5 +119,11 @@ void add_catalogue(nb::module_& m);
 void add_expression(nb::module_& m);
 void add_function(nb::module_& m);
 void add_elementwise_requests(nb::module_& m);
+void add_array_view(nb::module_& m);
+void add_python_operation(nb::module_& m);
+void add_python_calls(nb::module_& m);
+
+/// True in a process that imports operations for workers, where no device can be.
+[[nodiscard]] bool is_fork_server() noexcept;
 
 }  // namespace troupe::python

@@ -43,6 +43,7 @@ void add_catalogue(nb::module_& m) {
   });
   m.def("_python_name", &python_name);
   m.def("_dtype_name", [](nb::handle type) { return std::string(to_string(dtype_from(type))); });
+  m.def("_dtype_number", [](nb::handle type) { return static_cast<int>(dtype_from(type)); });
   m.def("_load_plugin_requests",
         [](const std::string& path) { value_of(load_plugin_requests(path)); });
 }

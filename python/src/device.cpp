@@ -3,6 +3,7 @@
 #include "dtypes.hpp"
 #include "future.hpp"
 #include "operation.hpp"
+#include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
 #include <troupe/plugin/plugin_requests.hpp>
@@ -45,14 +46,35 @@ nb::object kept_as_attribute(nb::handle self, const std::string& name, nb::objec
   return made;
 }
 
+// Makes the requests of operations that the device's workers have, once these say which. Waits while
+// their modules are imported.
+void learn_operations(const device_ref& handle) {
+  const auto forks = handle->system->forks_of(handle->device.ordinal());
+  if (!forks) return;
+  std::string text;
+  for (;;) {
+    auto said = without_gil([&] { return forks->description(std::chrono::milliseconds(50)); });
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!said && said.error().code == errc::timed_out) continue;
+    text = value_of(std::move(said));
+    break;
+  }
+  nb::module_::import_("troupe.operations").attr("define")(text);
+}
+
 nb::object library_named(nb::handle self, const std::string& name) {
-  const auto all = libraries();
+  auto all = libraries();
+  if (std::ranges::find(all, name) == all.end() && !name.starts_with("_")) {
+    learn_operations(nb::inst_ptr<py_device>(self)->handle);
+    all = libraries();
+  }
   if (std::ranges::find(all, name) == all.end()) {
     throw nb::attribute_error(
         ("a device has no '" + name + "'; its libraries are " + joined(all)).c_str());
   }
   const py_device& d = *nb::inst_ptr<py_device>(self);
-  return kept_as_attribute(self, name, nb::cast(py_library{d.handle, name, d->library(name)}));
+  const std::string_view lane = is_python_library(name) ? python_lane : std::string_view(name);
+  return kept_as_attribute(self, name, nb::cast(py_library{d.handle, name, d->library(lane)}));
 }
 
 nb::object operation_named(nb::handle self, const std::string& name) {
@@ -257,6 +279,11 @@ void add_device(nb::module_& m) {
              return py_future(without_gil([&] { return d->copy(from.view, to.view); }),
                               nb::cast(to));
            })
+      .def_prop_ro("_key",
+                   [](const py_device& d) {
+                     return nb::make_tuple(reinterpret_cast<std::uintptr_t>(d.handle->system.get()),
+                                           d->ordinal());
+                   })
       .def_prop_ro("ordinal", [](const py_device& d) { return d->ordinal(); })
       .def_prop_ro("hardware", &description_of_hardware,
                    "What serves the device: name, uuid, architecture, memory_bytes, ordinal.")

@@ -2,6 +2,7 @@
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
+#include <troupe/device/fork_server.hpp>
 
 #include <nanobind/nanobind.h>
 
@@ -27,9 +28,16 @@ class system_handle {
     const auto there = devices_.find(ordinal);
     return there == devices_.end() ? std::nullopt : std::optional(there->second);
   }
-  void keep(std::int32_t ordinal, const troupe::device& one) {
+  void keep(std::int32_t ordinal, const troupe::device& one, std::shared_ptr<fork_server> forks) {
     const std::lock_guard lock(mutex_);
     devices_.insert_or_assign(ordinal, one);
+    forks_.insert_or_assign(ordinal, std::move(forks));
+  }
+  /// What forks the workers of a device that has operations of Python; else null.
+  [[nodiscard]] std::shared_ptr<fork_server> forks_of(std::int32_t ordinal) {
+    const std::lock_guard lock(mutex_);
+    const auto there = forks_.find(ordinal);
+    return there == forks_.end() ? nullptr : there->second;
   }
   [[nodiscard]] std::vector<troupe::device> all() {
     const std::lock_guard lock(mutex_);
@@ -41,6 +49,7 @@ class system_handle {
 
  private:
   std::mutex mutex_;
+  std::map<std::int32_t, std::shared_ptr<fork_server>> forks_;
   std::map<std::int32_t, troupe::device> devices_;
 };
 using system_ref = std::shared_ptr<system_handle>;

@@ -2,6 +2,7 @@
 
 #include "binding.hpp"
 #include "event_loop.hpp"
+#include "operations/python_operation.hpp"
 #include "reply.hpp"
 #include "tensor.hpp"
 
@@ -41,7 +42,11 @@ class kept_listener final : public listener {
 
 nb::object object_of(answer a, nb::object written) {
   if (auto* const reply = std::get_if<any_reply>(&a)) {
-    return reply->data() == nullptr ? std::move(written) : object_of_reply(*reply);
+    if (reply->data() == nullptr) return written;
+    if (python_operation_of(reply->type()) == nullptr) return object_of_reply(*reply);
+    // What a function of Python has returned, or what it has written.
+    auto value = value_in(*reply);
+    return value ? *std::move(value) : std::move(written);
   }
   if (auto* const mapped = std::get_if<mapped_tensor>(&a)) {
     return nb::cast(py_mapped_tensor(std::move(*mapped)));
@@ -181,7 +186,14 @@ bool py_future::done() {
     failure_ = std::move(*why);
     value_.reset();
   } else {
-    value_ = object_of(std::move(a), std::move(value_));
+    try {
+      value_ = object_of(std::move(a), std::move(value_));
+    } catch (nb::python_error& raised) {
+      // As where this program lacks the module of a class that an operation has returned.
+      raised.restore();
+      failure_ = take_python_error();
+      value_.reset();
+    }
   }
   pending_.reset();
   kept_.reset();

@@ -5,6 +5,7 @@
 #include "arguments.hpp"
 #include "binding.hpp"
 #include "future.hpp"
+#include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
 #include <troupe/request/catalogue.hpp>
@@ -46,12 +47,16 @@ struct operation {
   library_actor actor;
   const request_type* type;
   const argument_setter* setter;
+  const python_operation* of_python;
 
   nb::object call(PyObject* const* values, nb::handle names) const;
 
  private:
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
+  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value,
+                 nb::object& keep) const;
+  void expect_required(nb::handle names) const;
 };
 
 bool operation::set_option(request_options& options, PyObject* name, nb::handle value) const {
@@ -82,11 +87,44 @@ void operation::allocate_missing(any_request& request, std::vector<nb::object>& 
   }
 }
 
+// Where a bound set is given for a list of tensors, or its name, the table of that set is sent.
+bool operation::set_bound(any_request& request, const argument_setter::argument& to,
+                          nb::handle value, nb::object& keep) const {
+  if (to.field.kind != field_kind::tensors) return false;
+  nb::object set = nb::borrow(value);
+  if (nb::isinstance<nb::str>(value)) {
+    set = nb::module_::import_("troupe.binding").attr("named")(make_device(device), value);
+  } else if (!nb::hasattr(value, "_table")) {
+    return false;
+  }
+  for (const python_operation::argument& a : of_python->arguments) {
+    if (a.field.name != to.field.name) continue;
+    *reinterpret_cast<any_tensor*>(static_cast<std::byte*>(request.data()) + a.bound.value()) =
+        nb::cast<const py_tensor&>(set.attr("_table")).view;
+  }
+  // Its tensors are no operands of the request: nothing else keeps their memory.
+  keep = keep.is_valid() ? nb::object(nb::make_tuple(keep, set)) : set;
+  return true;
+}
+
+void operation::expect_required(nb::handle names) const {
+  for (const python_operation::argument& a : of_python->arguments) {
+    if (!a.required) continue;
+    const nb::str name(a.field.name.data(), a.field.name.size());
+    if (names.is_valid() && PySequence_Contains(names.ptr(), name.ptr()) == 1) continue;
+    throw nb::type_error((std::string(type->name) + "() is missing the argument " +
+                          std::string(a.field.name) + ", which has no default")
+                             .c_str());
+  }
+}
+
 nb::object operation::call(PyObject* const* values, nb::handle names) const {
   any_request request(*type);
   request_options options;
   std::vector<nb::object> written;
+  nb::object kept;
   std::size_t given = 0;
+  if (of_python != nullptr && of_python->has_required) expect_required(names);
   const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const name = PyTuple_GET_ITEM(names.ptr(), i);
@@ -96,6 +134,7 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
       if (set_option(options, name, value)) continue;
       setter->refuse_unknown(name);
     }
+    if (of_python != nullptr && set_bound(request, *to, value, kept)) continue;
     setter->set(request, *to, value);
     if (to->field.kind != field_kind::tensor || value.is_none()) continue;
     ++given;
@@ -116,6 +155,7 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   }
   py_future made(std::make_shared<pending_future<any_reply>>(std::move(answer)), std::move(result),
                  std::move(sent));
+  if (kept.is_valid()) made.keep(std::move(kept));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }
@@ -211,7 +251,7 @@ nb::object make_operation(const device_ref& device, const library_actor& actor,
   auto* const made = PyObject_New(operation_object, operation_type);
   if (made == nullptr) throw nb::python_error();
   made->vectorcall = &vectorcall;
-  made->of = new operation{device, actor, &type, &setter};
+  made->of = new operation{device, actor, &type, &setter, python_operation_of(type)};
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 

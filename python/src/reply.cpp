@@ -19,7 +19,9 @@ nb::object list_of(const auto& all) {
   return made;
 }
 
-nb::object object_of_field(const field_view& f, const void* value) {
+}  // namespace
+
+nb::object object_of_value(const field_view& f, const void* value) {
   switch (f.kind) {
     case field_kind::scalar:
       return object_of_scalar(f.in<scalar>(value));
@@ -52,8 +54,6 @@ nb::object object_of_field(const field_view& f, const void* value) {
   return nb::none();
 }
 
-}  // namespace
-
 nb::object object_of_scalar(const scalar& value) {
   switch (value.what()) {
     case scalar::kind::integer:
@@ -75,7 +75,7 @@ nb::object object_of_reply(const any_reply& reply) {
   if (type.described_reply != nullptr) {
     nb::object made = nb::module_::import_("types").attr("SimpleNamespace")();
     for (const field_view& f : fields_of(*type.described_reply))
-      nb::setattr(made, nb::str(f.name.data(), f.name.size()), object_of_field(f, reply.data()));
+      nb::setattr(made, nb::str(f.name.data(), f.name.size()), object_of_value(f, reply.data()));
     return made;
   }
   if (type.reply_name == "scalar") return object_of_scalar(reply.as<scalar>());

@@ -1,5 +1,6 @@
 #include "binding.hpp"
 #include "device_handle.hpp"
+#include "operations/python_operation.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>
@@ -114,6 +115,8 @@ device_config config_from(nb::kwargs options) {
           nb::module_::import_("builtins")
               .attr("list")(nb::module_::import_("builtins")
                                 .attr("map")(nb::module_::import_("os").attr("fspath"), value)));
+    else if (name == "operations")
+      continue;  // see `give_operations`
     else if (name == "trace")
       c.tracer = value_of(trace_file::open(
           nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(value))));
@@ -123,14 +126,42 @@ device_config config_from(nb::kwargs options) {
            "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
            "standby, "
            "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
-           "silence_timeout, run_limit, quarantine, fault_injection, plugins, trace")
+           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, trace")
               .c_str());
   }
   return c;
 }
 
+// Has the device run operations of Python: in workers that a fork server starts, or in this program.
+void give_operations(device_config& c, nb::handle options) {
+  const nb::object launching = nb::module_::import_("troupe.launching");
+  // A copy: the program may change its own while a worker starts.
+  c.worker_environment = std::make_shared<const std::vector<std::string>>(
+      nb::cast<std::vector<std::string>>(launching.attr("environment")()));
+  const nb::object given = options.attr("get")("operations");
+  if (given.is_none()) return;
+  const nb::object modules = launching.attr("modules")(given);
+  if (c.isolation == isolation::thread) {
+    const nb::object operations = nb::module_::import_("troupe.operations");
+    operations.attr("load")(modules);
+    operations.attr("define_with_functions")();
+    operations.attr("run_started")();
+    c.own_operations = &add_python_operations;
+    return;
+  }
+  fork_server::config how{
+      .command = nb::cast<std::vector<std::string>>(launching.attr("command")(modules)),
+      .environment = *c.worker_environment};
+  c.forked_by = value_of(without_gil([&] { return fork_server::start(std::move(how)); }));
+}
+
 nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs options) {
   system_handle& system = s.get();
+  if (is_fork_server()) {
+    throw std::runtime_error(
+        "this process imports a module with operations, for workers; what makes devices in it "
+        "belongs under `if __name__ == '__main__':`");
+  }
   const auto make = [&](auto&& f) {
     try {
       return without_gil(f);
@@ -144,16 +175,21 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
       return make_device(std::make_shared<device_handle>(s.handle, *there));
     }
   }
-  const device_config config = config_from(options);
+  device_config config = config_from(options);
+  give_operations(config, options);
   for (const std::string& plugin : config.plugins)
     value_of(load_plugin_requests(plugin));
   device made = make([&] { return system.system.device(ordinal, config); });
-  system.keep(ordinal, made);
+  system.keep(ordinal, made, config.forked_by);
   return make_device(std::make_shared<device_handle>(s.handle, made));
 }
 
 void close(const system_ref& handle, double timeout) {
   if (!handle) return;
+  const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (modules.contains("troupe.binding")) {
+    modules["troupe.binding"].attr("forget_system")(reinterpret_cast<std::uintptr_t>(handle.get()));
+  }
   without_gil([&] {
     for (device& one : handle->all())
       one.stop();
@@ -198,7 +234,7 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), libraries, lanes, run_limit and other\n"
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, run_limit and other\n"
           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
       .def(
           "close",

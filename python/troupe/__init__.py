@@ -45,20 +45,28 @@ if TYPE_CHECKING:
 
     from . import elementwise
     from .actors import Actor, ActorRef, Supervision
+    from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
 # What takes long to import, because asyncio does, is imported when it is used.
-_LATER = ("Actor", "ActorRef", "Supervision")
+_LATER = {
+    **dict.fromkeys(("Actor", "ActorRef", "Supervision"), "actors"),
+    **dict.fromkeys(
+        ("Reads", "ReadsMany", "Updates", "Writes", "on_worker_start", "operation"), "operations"
+    ),
+}
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "elementwise":
+    if name in ("elementwise", "torch"):
         import importlib
 
-        return importlib.import_module(".elementwise", __name__)
+        return importlib.import_module("." + name, __name__)
     if name in _LATER:
-        from . import actors
+        import importlib
 
-        return getattr(actors, name)
+        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'troupe' has no attribute '{name}'")
 
 
@@ -72,6 +80,18 @@ def _load(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     from .loading import load
 
     return load(self, *args, **kwargs)
+
+
+def _bind(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    from .binding import bind
+
+    return bind(self, *args, **kwargs)
+
+
+def _unbind(self: Device, name: str) -> None:
+    from .binding import unbind
+
+    unbind(self, name)
 
 
 def _map(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
@@ -130,6 +150,8 @@ for _owner, _name, _function in (
     (Device, "full", _arrays.full),
     (Device, "copy", _arrays.copy),
     (Device, "load", _load),
+    (Device, "bind", _bind),
+    (Device, "unbind", _unbind),
     (Device, "map", _map),
     (Device, "rows", _rows),
     (Device, "reduce", _reduce),
@@ -162,15 +184,21 @@ __all__ = [
     "Library",
     "MappedTensor",
     "Operation",
+    "Reads",
+    "ReadsMany",
     "Supervision",
     "System",
     "Tensor",
     "Timer",
+    "Updates",
+    "Writes",
     "__version__",
     "as_completed",
     "elementwise",
     "gather",
     "libraries",
+    "on_worker_start",
+    "operation",
     "requests",
 ]
 __all__ += _errors.__all__

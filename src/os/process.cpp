@@ -1,17 +1,22 @@
 #include "os/process.hpp"
 
 #include "os/event.hpp"
+#include "os/message_socket.hpp"
 #include "os/refused_call.hpp"
 #include "os/thread.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <string_view>
 #include <system_error>
 
 namespace troupe::os {
@@ -32,6 +37,16 @@ int wait_for(pid_t pid, siginfo_t& info, int how) noexcept {
 int kill_by_pidfd(const unique_fd& pidfd, unsigned whom) noexcept {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, whom) == 0 ? 0 : errno;
 }
+// As `exec` takes them.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (const std::string& text : texts)
+    all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
 constexpr unsigned the_process = 0;
 constexpr unsigned its_group = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
 
@@ -40,7 +55,8 @@ constexpr unsigned its_group = 1U << 2;  // PIDFD_SIGNAL_PROCESS_GROUP, since Li
 child_process::child_process(child_process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       ending_(std::move(other.ending_)),
-      watcher_(std::move(other.watcher_)) {}
+      watcher_(std::move(other.watcher_)),
+      parent_(std::move(other.parent_)) {}
 
 child_process& child_process::operator=(child_process&& other) noexcept {
   if (this != &other) {
@@ -51,6 +67,7 @@ child_process& child_process::operator=(child_process&& other) noexcept {
     pid_ = std::exchange(other.pid_, -1);
     ending_ = std::move(other.ending_);
     watcher_ = std::move(other.watcher_);
+    parent_ = std::move(other.parent_);
   }
   return *this;
 }
@@ -63,12 +80,11 @@ child_process::~child_process() {
 }
 
 result<child_process> child_process::spawn(const std::vector<std::string>& arguments,
-                                           const unique_fd& inherited) {
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments)
-    argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
+                                           const unique_fd& inherited,
+                                           const std::vector<std::string>* environment) {
+  const std::vector<char*> argv = pointers_to(arguments);
+  std::vector<char*> variables;
+  if (environment != nullptr) variables = pointers_to(*environment);
 
   // dup2 onto the same number would keep the close-on-exec flag; every other descriptor of this
   // library is close-on-exec, so moving the source away from 3 is all there is to do.
@@ -93,7 +109,8 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
 
   child_process child;
   const int failed =
-      ::posix_spawn(&child.pid_, argv[0], &actions, &attributes, argv.data(), environ);
+      ::posix_spawn(&child.pid_, argv[0], &actions, &attributes, argv.data(),
+                    environment != nullptr ? variables.data() : environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
@@ -106,6 +123,18 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
     if (auto watched = child.watch_ending(); !watched) return std::move(watched).error();
   }
   return child;
+}
+
+child_process child_process::forked(pid_t pid, unique_fd pidfd, unique_fd parent) noexcept {
+  child_process child;
+  child.pid_ = pid;
+  child.ending_ = std::move(pidfd);
+  child.parent_ = std::move(parent);
+  return child;
+}
+
+void child_process::signal(int number) const noexcept {
+  if (running()) (void)::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
 }
 
 result<void> child_process::watch_ending() {
@@ -136,9 +165,42 @@ void child_process::kill() noexcept {
   ::kill(pid_, SIGKILL);  // for one that has left its group, or without a pidfd
 }
 
+// What it leaves to be read by its parent: "ended", whether by a signal, the code.
+exit_report child_process::reap_by_parent() noexcept {
+  constexpr int longest_ms = 2000;  // a parent that says nothing has ended, or is stopped
+  pollfd end{.fd = ending_.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
+  }
+  kill();
+  exit_report report{.unknown = true};
+  constexpr std::string_view question = "reap";
+  pollfd answer{.fd = parent_.get(), .events = POLLIN, .revents = 0};
+  if (!send_message(parent_, std::as_bytes(std::span(question)))) return report;
+  char text[8192];
+  while (::poll(&answer, 1, longest_ms) == 1) {
+    const ssize_t got = ::recv(parent_.get(), text, sizeof(text), MSG_DONTWAIT);
+    if (got <= 0) break;
+    const std::string_view said(text, static_cast<std::size_t>(got));
+    constexpr std::string_view kind = "ended ";
+    if (!said.starts_with(kind) || said.size() < kind.size() + 3) continue;
+    int code = 0;
+    const char* const from = said.data() + kind.size() + 2;
+    if (std::from_chars(from, said.data() + said.size(), code).ec != std::errc()) break;
+    return {.signalled = said[kind.size()] == '1', .code = code};
+  }
+  return report;
+}
+
 exit_report child_process::reap() noexcept {
   exit_report report;
   if (!running()) return report;
+  if (parent_) {
+    report = reap_by_parent();
+    pid_ = -1;
+    ending_.reset();
+    parent_.reset();
+    return report;
+  }
   siginfo_t info{};
   report.unknown = wait_for(pid_, info, WNOWAIT) != 0;
   // Where somebody else has reaped it, only a pidfd tells it from another of the same number.

@@ -34,8 +34,14 @@ class child_process {
 
   /// Starts `arguments[0]` with `inherited` as its descriptor 3, and nothing else but 0 to 2.
   /// \errors `system_error` of posix_spawn with the path.
-  [[nodiscard]] static result<child_process> spawn(const std::vector<std::string>& arguments,
-                                                   const unique_fd& inherited);
+  /// Its environment is this process's, or that of `environment` ("NAME=value").
+  [[nodiscard]] static result<child_process> spawn(
+      const std::vector<std::string>& arguments, const unique_fd& inherited,
+      const std::vector<std::string>* environment = nullptr);
+  /// Takes over a process that another one has forked, and leads its group already. `parent` is a
+  /// message socket to the one that has: it reaps the process once it is sent "reap", and answers
+  /// "ended", 1 if by a signal, and the code.
+  [[nodiscard]] static child_process forked(pid_t pid, unique_fd pidfd, unique_fd parent) noexcept;
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// A descriptor that is readable once the process has ended.
@@ -43,16 +49,20 @@ class child_process {
   [[nodiscard]] bool running() const noexcept { return pid_ > 0; }
   /// Sends SIGKILL to it and its group; it is gone only once `reap` has returned.
   void kill() noexcept;
+  /// Sends it a signal.
+  void signal(int number) const noexcept;
   /// Waits for the end of the process, and kills what is left of its group. After it no store of
   /// the process can land any more.
   exit_report reap() noexcept;
 
  private:
   [[nodiscard]] result<void> watch_ending();
+  exit_report reap_by_parent() noexcept;
 
   pid_t pid_ = -1;
   unique_fd ending_;     // a pidfd; where there can be none, an event that `watcher_` signals
   std::thread watcher_;  // waits for the end, until `reap`
+  unique_fd parent_;     // of a process that is not this one's child
 };
 
 }  // namespace troupe::os

@@ -179,7 +179,7 @@ struct request_builder::parts {
     fail(fmt::format("it has two fields \"{}\"", field));
     return false;
   }
-  [[nodiscard]] std::vector<std::size_t> offsets(names tensors) {
+  [[nodiscard]] std::vector<std::size_t> offsets(const auto& tensors) {
     std::vector<std::size_t> all;
     for (const std::string_view one : tensors) {
       if (fields.named(one) == nullptr) {
@@ -219,12 +219,20 @@ extent request_builder::sizes(std::string_view name, int least, int most) {
 
 request_builder& request_builder::tensor(std::string_view name, access role, shape s,
                                          std::string_view text) {
+  return tensor(name, role, extents(s.begin(), s.size()), text);
+}
+request_builder& request_builder::tensors(std::string_view name, access role, shape s,
+                                          std::string_view text) {
+  return tensors(name, role, extents(s.begin(), s.size()), text);
+}
+request_builder& request_builder::tensor(std::string_view name, access role, extents s,
+                                         std::string_view text) {
   if (!parts_->add(parts_->fields, name)) return *this;
   const std::size_t offset = parts_->fields.place(field_kind::tensor);
   parts_->fields.builder().add_tensor(field_kind::tensor, name, offset, role, s, text);
   return *this;
 }
-request_builder& request_builder::tensors(std::string_view name, access role, shape s,
+request_builder& request_builder::tensors(std::string_view name, access role, extents s,
                                           std::string_view text) {
   if (!parts_->add(parts_->fields, name)) return *this;
   const std::size_t offset = parts_->fields.place(field_kind::tensors);
@@ -270,6 +278,13 @@ request_builder& request_builder::layouts(layout how, names tensors) {
   return *this;
 }
 request_builder& request_builder::types(names tensors, const type_rows& rows) {
+  if (const auto offsets = parts_->offsets(tensors); !offsets.empty()) {
+    parts_->fields.builder().types(offsets, rows);
+  }
+  return *this;
+}
+request_builder& request_builder::types(std::span<const std::string> tensors,
+                                        const type_rows& rows) {
   if (const auto offsets = parts_->offsets(tensors); !offsets.empty()) {
     parts_->fields.builder().types(offsets, rows);
   }

@@ -252,7 +252,7 @@ struct worker_header {
   crash_report crash;
 };
 
-inline constexpr std::size_t reply_heap_bytes = std::size_t{4} << 20;
+inline constexpr std::size_t reply_heap_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t heap_unit = 64;
 
 /// Where the heap begins: up to there an accelerator writes.

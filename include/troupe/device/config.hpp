@@ -11,6 +11,7 @@
 
 namespace troupe {
 
+class fork_server;
 class operation_table;
 class request_tracer;
 
@@ -105,7 +106,8 @@ struct device_config {
   /// number of losses that counted within the window, and with the number of consecutive losses
   /// since a request last succeeded.
   troupe::backoff backoff{};
-  /// A worker that is not ready after this time counts as a failed start.
+  /// A worker that is not ready after this time counts as a failed start. One that says what it is
+  /// loading has this time for each thing.
   std::chrono::nanoseconds start_timeout = std::chrono::seconds(20);
   /// If a worker with pending work makes no progress, the device sends it a liveness query. A
   /// worker that does not answer within this time is replaced.
@@ -124,6 +126,12 @@ struct device_config {
   std::shared_ptr<request_tracer> tracer{};
   /// Path of the worker executable; if empty, Troupe looks beside its own library.
   std::string worker_path{};
+  /// Starts the workers, instead of a worker executable; null for none. Several devices may have the
+  /// same.
+  std::shared_ptr<fork_server> forked_by{};
+  /// The environment of workers, as "NAME=value"; null for that of the program as it is when a
+  /// worker starts, which must not change at that moment.
+  std::shared_ptr<const std::vector<std::string>> worker_environment{};
   /// Path of the backend plugin; if empty, Troupe looks beside its own library.
   std::string backend_path{};
   /// Paths of plugins with the user's own operations, built by `troupe_add_plugin`. Give the file

@@ -59,6 +59,12 @@ struct operation {
   /// returns at once. `blobs` is that of the request's lane. Null for an operation that needs none.
   bool (*prepared)(const void* request,
                    const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
+  /// For operations that take turns, as those of an interpreter with one lock do. The thread that
+  /// is to run the request takes a turn first, waits for it there, and gives it back afterwards. A
+  /// request that waits for its turn has not begun, so nobody takes it for the cause of what happens
+  /// meanwhile. Null for an operation that takes none.
+  void (*take_turn)(void* executor) = nullptr;
+  void (*end_turn)(void* executor) = nullptr;
 };
 
 /// The operations of a backend, of a plugin, or of a program that is its own worker.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,6 +36,7 @@ class TROUPE_EXPORT request_builder {
                                      std::vector<std::int64_t>, std::vector<scalar>>;
   using names = std::initializer_list<std::string_view>;
   using shape = std::initializer_list<extent>;
+  using extents = std::span<const extent>;
 
   /// `library.operation`.
   explicit request_builder(std::string_view name);
@@ -50,6 +52,9 @@ class TROUPE_EXPORT request_builder {
 
   request_builder& tensor(std::string_view name, access role, shape s, std::string_view text);
   request_builder& tensors(std::string_view name, access role, shape s, std::string_view text);
+  // The same where the number of extents is known at run time only. Without one, any shape.
+  request_builder& tensor(std::string_view name, access role, extents s, std::string_view text);
+  request_builder& tensors(std::string_view name, access role, extents s, std::string_view text);
   request_builder& value(std::string_view name, const default_value& otherwise,
                          std::string_view text);
   /// Its default is the first enumerator; there are at most 24.
@@ -66,6 +71,7 @@ class TROUPE_EXPORT request_builder {
 
   request_builder& layouts(layout how, names tensors);
   request_builder& types(names tensors, const type_rows& rows);
+  request_builder& types(std::span<const std::string> tensors, const type_rows& rows);
   request_builder& same_type(names tensors, std::initializer_list<dtype> types);
 
   /// Adds a field of the reply. Without one there is no reply.

@@ -50,8 +50,10 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
   wakes_ = *std::move(wakes);
   auto pair = os::message_socket_pair();
   if (!pair) return std::move(pair).error();
+  control_ = std::move(pair->first);
+  if (plan_.config->forked_by) return have_forked(pair->second);
   auto process = os::child_process::spawn({plan_.executable, std::string(worker::worker_argument)},
-                                          pair->second);
+                                          pair->second, plan_.config->worker_environment.get());
   if (!process) {
     error failure = std::move(process).error();
     if (failure.vendor_code == ENOENT || failure.vendor_code == EACCES) {
@@ -62,7 +64,6 @@ result<void> incarnation::start_process(const std::vector<frozen_range>& frozen)
     return failure;
   }
   process_ = *std::move(process);
-  control_ = std::move(pair->first);
   return {};
 }
 

@@ -108,6 +108,21 @@ class incarnation {
   /// it, is missing nowhere else.
   [[nodiscard]] const os::unique_fd& wakes() const noexcept { return wakes_; }
 
+  /// Of a worker that a fork server starts: where is said what becomes of it, until it is ready;
+  /// else -1.
+  [[nodiscard]] int news() const noexcept { return news_.get(); }
+  /// Reads what is said there.
+  void on_news();
+  /// When it last said what it is doing while it starts.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_heard() const noexcept {
+    return last_heard_;
+  }
+  /// What it is doing while it starts, for messages; may be empty.
+  [[nodiscard]] const std::string& activity() const noexcept { return activity_; }
+  /// What it has written of its own end: where its program was. May be empty.
+  [[nodiscard]] std::string last_words() const;
+  /// Has a process that hangs write that, and waits a moment for it.
+  [[nodiscard]] std::string ask_where_it_is() const;
   /// Reads what the worker has sent, and sends what it has not had room for.
   virtual void on_control();
   /// True when something waits for room.
@@ -172,6 +187,8 @@ class incarnation {
 
  private:
   [[nodiscard]] result<void> start_process(const std::vector<frozen_range>& frozen);
+  [[nodiscard]] result<void> have_forked(const os::unique_fd& control);
+  void hear_news(std::string_view message, std::vector<os::unique_fd>& descriptors);
   [[nodiscard]] result<void> start_threads(const std::vector<frozen_range>& frozen);
   [[nodiscard]] int lane_threads() const;
   [[nodiscard]] std::string enabled_libraries() const;
@@ -208,6 +225,10 @@ class incarnation {
   os::mapping segment_;
   os::unique_fd wakes_;
   os::unique_fd control_;
+  os::unique_fd news_;
+  os::unique_fd log_;  // a file that the worker writes
+  std::string activity_;
+  std::chrono::steady_clock::time_point last_heard_ = std::chrono::steady_clock::time_point::min();
   os::child_process process_;
   std::unique_ptr<worker::worker_runtime> runtime_;
   struct thread_report {

@@ -32,6 +32,7 @@ error out_of_turn(wire::control kind) {
 // Every message of a worker is one of those that it may send once, or the answer to one of ours, so
 // no worker keeps this busy: the first message too many ends it.
 void incarnation::on_control() {
+  on_news();  // which process it is comes before what that says
   if (auto sent = send_unsent(); !sent) return fail(std::move(sent).error());
   for (;;) {
     wire::any_message message;
@@ -64,6 +65,7 @@ result<void> incarnation::handle(const wire::any_message& message) {
       // The number comes back, so that none is ready that has not been asked to begin.
       if (!configured_ || stage_ != stage::starting || message.plain.id != number_) break;
       stage_ = stage::ready;
+      news_.reset();
       note_debt(true);
       return {};
     case wire::control::warm:

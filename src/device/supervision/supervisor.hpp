@@ -211,6 +211,7 @@ class supervisor final {
   void next_failed(error why);
   void activate_next();
   void lose_active(sign_of_loss sign);
+  void explain_end(const incarnation& worker, const os::exit_report& report, sign_of_loss& sign);
   void reap_lost();
   void note_outcome(settlement::outcome left);
   void note_unexplained(std::optional<error> fault);

@@ -1,6 +1,7 @@
 // What the device thread does between two sleeps, and what it sleeps on.
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 #include "os/event.hpp"
@@ -131,7 +132,8 @@ supervisor::clock::time_point supervisor::next_turn() const {
 
 void supervisor::sleep() {
   clock::time_point until = next_turn();
-  pollfd entries[8] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+  pollfd entries[9] = {{.fd = parts_.wakes, .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
                        {.fd = -1, .events = POLLIN, .revents = 0},
@@ -150,6 +152,7 @@ void supervisor::sleep() {
   add(1, all.active);
   add(4, all.next);
   if (const incarnation* lost = settlement_.worker()) entries[7].fd = lost->ending();
+  if (all.next != nullptr) entries[8].fd = all.next->news();
 
   // The last look before sleeping; whatever comes after it rings the eventfd.
   if (parts_.completions.try_take_role()) {
@@ -173,7 +176,8 @@ void supervisor::sleep() {
   if (entries[3].revents != 0) os::take_event(all.active->wakes());
   if (entries[6].revents != 0) os::take_event(all.next->wakes());
   handle({.ended = entries[1].revents != 0, .has_spoken = entries[2].revents != 0},
-         {.ended = entries[4].revents != 0, .has_spoken = entries[5].revents != 0},
+         {.ended = entries[4].revents != 0,
+          .has_spoken = entries[5].revents != 0 || entries[8].revents != 0},
          entries[7].revents != 0);
 }
 
@@ -215,7 +219,7 @@ void supervisor::hear_active(worker_events what) {
           .ended = what.ended,
           .ask_its_end = !what.ended,
           .at = current_time()};
-      if (what.ended) explain_by_exit(parts_.completions, *worker.segment(), report, sign);
+      if (what.ended) explain_end(worker, report, sign);
       return lose_active(std::move(sign));
     }
   }
@@ -249,7 +253,10 @@ void supervisor::tick() {
   const clock::time_point now = current_time();
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
-  if (auto why = succession_.overdue(now)) next_failed(*std::move(why));
+  if (auto why = succession_.overdue(now)) {
+    if (parts_.config.forked_by && !active_) parts_.config.forked_by->own().give_up_loading();
+    next_failed(*std::move(why));
+  }
   end_debtors(now);
   if (succession_.start_is_due(now)) start_next();
   if (!active_ && succession_.may_serve(now)) activate_next();

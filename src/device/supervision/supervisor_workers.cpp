@@ -67,6 +67,7 @@ void supervisor::lose_active(sign_of_loss sign) {
   if (!active_->is_process()) return condemn(std::move(sign.why));
 
   clear_mapped_culprit(parts_.completions, sign.what);
+  if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
   // What has completed since is answered: whether anything has since the last loss counts.
@@ -82,7 +83,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     // Killed if it still runs, and reaped in any case: after this none of its stores can land.
     const os::exit_report report = active_->end();
     if (std::exchange(sign.ask_its_end, false)) {
-      explain_by_exit(parts_.completions, *active_->segment(), report, sign);
+      explain_end(*active_, report, sign);
     }
     sign.ended = true;
   }
@@ -104,6 +105,20 @@ void supervisor::lose_active(sign_of_loss sign) {
   } else if (succession_.may_serve(now)) {
     activate_next();
   }
+}
+
+// What its process, and what it has left, say of its end.
+void supervisor::explain_end(const incarnation& worker, const os::exit_report& report,
+                             sign_of_loss& sign) {
+  explain_by_exit(parts_.completions, *worker.segment(), report, sign);
+  const std::uint64_t address = worker.segment()->crash.address;
+  const auto base = reinterpret_cast<std::uint64_t>(parts_.device_memory.base());
+  const bool frozen =
+      sign.what.culprit_ticket && std::ranges::any_of(memory_.frozen(), [&](const frozen_range& r) {
+        return address >= base + r.offset && address - base - r.offset < r.bytes;
+      });
+  if (frozen) sign.why.message += ", in a frozen tensor, which nothing may write";
+  sign.why.message += worker.last_words();
 }
 
 void supervisor::reap_lost() {

@@ -5,6 +5,8 @@
 #include "device/submission/mailbox.hpp"
 #include "device/supervision/loss/recovery.hpp"
 
+#include <troupe/device/fork_server.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,12 +61,25 @@ bool worker_succession::start_is_due(clock::time_point now) const noexcept {
 
 std::optional<error> worker_succession::overdue(clock::time_point now) const {
   if (!next_ || next_->where() != incarnation::stage::starting ||
-      now - next_started_at_ < config_.start_timeout) {
+      now - starting_since() < config_.start_timeout) {
     return std::nullopt;
+  }
+  if (config_.forked_by) {
+    std::string activity = next_->activity();
+    if (activity.empty()) activity = config_.forked_by->activity();
+    return error{.code = errc::device_unavailable,
+                 .message = fmt::format("no worker was ready after {} ms{}{}",
+                                        config_.start_timeout / 1ms,
+                                        activity.empty() ? "" : " of ", activity)};
   }
   return error{.code = errc::device_unavailable,
                .message = fmt::format("{} was not ready after {} ms{}", next_->called(),
                                       config_.start_timeout / 1ms, next_->doubts())};
+}
+
+// One that says what it is doing gets time for it.
+worker_succession::clock::time_point worker_succession::starting_since() const noexcept {
+  return std::max(next_started_at_, next_->last_heard());
 }
 
 bool worker_succession::note_failed(errc why, bool serving) {
@@ -154,7 +169,7 @@ worker_succession::clock::duration worker_succession::backoff_after(int failures
 worker_succession::clock::time_point worker_succession::next_turn(bool serving) const {
   clock::time_point until = clock::time_point::max();
   if (next_ && next_->where() == incarnation::stage::starting) {
-    until = detail::deadline_after(next_started_at_, config_.start_timeout);
+    until = detail::deadline_after(starting_since(), config_.start_timeout);
   }
   if (!next_ && next_start_ != clock::time_point::min()) until = std::min(until, next_start_);
   return can_serve() && !serving ? std::min(until, activate_after_) : until;

@@ -89,6 +89,7 @@ class worker_succession {
   }
 
  private:
+  [[nodiscard]] clock::time_point starting_since() const noexcept;
   [[nodiscard]] bool admit_another(clock::time_point at, loss_history::cost of);
   [[nodiscard]] std::int32_t budget() const;
   [[nodiscard]] clock::duration backoff_after(int failures);

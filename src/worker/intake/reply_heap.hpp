@@ -37,6 +37,8 @@ class reply_heap {
   void let_go(std::uint16_t slot) noexcept;
   /// Where there are so many units in a row; with the lock.
   [[nodiscard]] std::optional<std::size_t> gap_of(std::size_t units) const noexcept;
+  /// With the lock, as the next.
+  void free_piece(std::size_t begin) noexcept;
   /// Frees what the program has copied; with the lock.
   void free_copied() noexcept;
 

@@ -13,6 +13,8 @@ constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 // Set once before any handler can run; a handler only reads them.
 wire::crash_report* report_to = nullptr;
 pid_t own_pid = -1;
+// Who would have had each signal. An interpreter's handler says where its program was.
+struct sigaction before[NSIG];
 
 thread_local running_request current;
 
@@ -27,7 +29,8 @@ void on_fatal(int signal, siginfo_t* info, void*) noexcept {
     report_to->ticket = current.ticket;
     report_to->signal.store(static_cast<std::uint32_t>(signal), std::memory_order_release);
   }
-  // SA_RESETHAND has put the default back: the signal ends the process once it is unblocked.
+  // Once this returns the signal is whoever's it was before; by default it ends the process.
+  ::sigaction(signal, &before[signal], nullptr);
   ::raise(signal);
 }
 
@@ -43,7 +46,7 @@ void install(wire::crash_report& report) noexcept {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
-    ::sigaction(signal, &action, nullptr);
+    ::sigaction(signal, &action, &before[signal]);
   }
 }
 

@@ -31,11 +31,14 @@ result<void> lane_queue::submit(job& j, bool alone) {
   if (told_apart || j.waits.read_before > ordered()) {
     if (auto done = mark(); !done) return done;
   }
-  set_unmarked(j.place, false);
-  answers_.started(j);
-  submitted_ = j.place;
-
-  result<void> outcome = enqueue(j);
+  result<void> outcome;
+  {
+    const operation_turn turn(j);
+    set_unmarked(j.place, false);
+    answers_.started(j);
+    submitted_ = j.place;
+    outcome = enqueue(j);
+  }
   j.release_request();
   if (is_loss(outcome)) return outcome;
   if (!outcome) {

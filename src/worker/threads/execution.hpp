@@ -6,6 +6,23 @@
 
 namespace troupe::worker {
 
+/// Has a job's turn, see `operation::take_turn`, from before it counts as begun until it has run.
+class operation_turn {
+ public:
+  explicit operation_turn(const job& j)
+      : of_(!j.refused && j.op != nullptr && j.op->take_turn != nullptr ? j.op : nullptr) {
+    if (of_ != nullptr) of_->take_turn(of_->executor);
+  }
+  operation_turn(const operation_turn&) = delete;
+  operation_turn& operator=(const operation_turn&) = delete;
+  ~operation_turn() {
+    if (of_ != nullptr) of_->end_turn(of_->executor);
+  }
+
+ private:
+  const operation* of_;
+};
+
 /// Whether a job whose turn has come is to run. \errors what its decoding found; `cancelled`, when
 /// the program no longer wants it; `deadline_exceeded`
 [[nodiscard]] result<void> may_run(job& j, const inbox& requests);

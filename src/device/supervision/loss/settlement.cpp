@@ -48,6 +48,7 @@ settlement::outcome settlement::reap() {
   outcome left;
   if (std::exchange(sign.ask_its_end, false)) {
     explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
+    sign.why.message += draining_->worker->last_words();
     left.fault = sign.why;
   }
   if (holds_back()) {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <troupe/base/export.hpp>
+#include <troupe/base/result.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// A process that loads once what takes long to load, such as an interpreter and its modules, and
+/// forks the workers of a device: `device_config::forked_by`. A worker then starts within
+/// milliseconds, whatever it has loaded.
+///
+/// Its command is a program that speaks the protocol of docs/guide/protocol.md#fork-server; Troupe's
+/// Python package has one. It is started at once, started again when it has ended and a worker is
+/// needed, and ends with this object, and with it the workers that it has forked.
+class TROUPE_EXPORT fork_server {
+ public:
+  struct config {
+    std::vector<std::string> command{};      ///< the program's path and its arguments
+    std::vector<std::string> environment{};  ///< "NAME=value"
+  };
+
+  /// \errors `system_error` where there are no more threads
+  [[nodiscard]] static result<std::shared_ptr<fork_server>> start(config c);
+  ~fork_server();
+  fork_server(const fork_server&) = delete;
+  fork_server& operator=(const fork_server&) = delete;
+
+  /// What it says that its workers can do, once it has loaded all; in words of its own.
+  /// \errors what it failed with; `timed_out`, with what it was doing
+  [[nodiscard]] result<std::string> description(std::chrono::nanoseconds timeout);
+  /// What it is doing while it loads, such as "importing numpy"; else empty.
+  [[nodiscard]] std::string activity() const;
+
+  struct parts;
+  /// For the supervisor.
+  [[nodiscard]] parts& own() const noexcept { return *parts_; }
+
+ private:
+  explicit fork_server(std::unique_ptr<parts> p);
+  std::unique_ptr<parts> parts_;
+};
+
+}  // namespace troupe

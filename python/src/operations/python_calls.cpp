@@ -1,0 +1,256 @@
+// Functions of Python as executors, in a worker.
+#include "operations/array_view.hpp"
+#include "binding.hpp"
+#include "operations/bound_set.hpp"
+#include "operations/python_operation.hpp"
+#include "reply.hpp"
+
+#include <troupe/plugin/cuda.hpp>
+#include <troupe/plugin/worker_entry.hpp>
+
+#include <dlfcn.h>
+#include <nanobind/stl/string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct CUstream_st;
+
+namespace troupe::python {
+namespace {
+
+// Set before any thread of a worker runs.
+bool in_worker = false;
+bool in_fork_server = false;
+PyInterpreterState* interpreter = nullptr;
+PyObject* call_when_started = nullptr;
+
+// One operation at a time. Python's own lock would let another begin whenever one lets go of it, and
+// then both had begun when one ends their worker.
+std::mutex& turns() {
+  static std::mutex& one = *new std::mutex;
+  return one;
+}
+
+// Of this thread. In a worker it is kept: to make one for each call takes longer than the call.
+thread_local PyThreadState* kept_state = nullptr;
+thread_local PyGILState_STATE borrowed_state{};
+
+struct gpu_place {
+  int ordinal = -1;
+  std::uintptr_t stream = 0;
+};
+
+// The driver's number of the device of the context that is current here.
+int current_gpu() {
+  static const auto get = [] {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return driver == nullptr
+               ? nullptr
+               : reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuCtxGetDevice"));
+  }();
+  int ordinal = 0;
+  return get != nullptr && get(&ordinal) == 0 ? ordinal : 0;
+}
+
+gpu_place place_of(lane_context& where) {
+  auto* const gpu = dynamic_cast<cuda::lane*>(&where);
+  if (gpu == nullptr) return {};
+  CUstream_st* const stream = gpu->stream();
+  return {current_gpu(), reinterpret_cast<std::uintptr_t>(stream)};
+}
+
+/// Makes what the function gets.
+class argument_maker {
+ public:
+  argument_maker(const python_operation& op, gpu_place where) : op_(op), where_(where) {}
+
+  nb::object of_view(array_view view, bool on_host = false) const {
+    if (where_.ordinal >= 0 && !on_host) {
+      view.ordinal = where_.ordinal;
+      view.stream = where_.stream;
+    }
+    if (op_.convert != nullptr) {
+      return nb::steal(PyObject_CallOneArg(op_.convert, object_of(view).ptr()));
+    }
+    return view.ordinal >= 0 ? object_of(view) : numpy_of(view);
+  }
+  nb::object of_tensor(const any_tensor& t, bool writes) const {
+    if (t.null()) return nb::none();
+    return of_view(array_view(t, t.address(), !writes), t.space() == memory_space::host);
+  }
+  nb::object of(const python_operation::argument& a, const void* request) const {
+    const field_view& f = a.field;
+    if (f.kind == field_kind::tensor) return of_tensor(f.in<any_tensor>(request), a.writes);
+    if (f.kind != field_kind::tensors) return object_of_value(f, request);
+    const auto& bound = *reinterpret_cast<const any_tensor*>(
+        static_cast<const std::byte*>(request) + a.bound.value());
+    if (!bound.null()) {
+      return bound_views(bound, op_.convert,
+                         [this](const array_view& view) { return of_view(view); });
+    }
+    nb::list all;
+    for (const any_tensor& t : f.in<std::vector<any_tensor>>(request))
+      all.append(of_tensor(t, false));
+    return all;
+  }
+
+ private:
+  const python_operation& op_;
+  gpu_place where_;
+};
+
+void flush(const char* stream) {
+  static PyObject* const name = PyUnicode_InternFromString("flush");
+  PyObject* const to = PySys_GetObject(stream);
+  if (to == nullptr || to == Py_None) return;
+  const nb::object done = nb::steal(PyObject_CallMethodNoArgs(to, name));
+  if (!done.is_valid()) PyErr_Clear();
+}
+
+void check(const nb::object& o) {
+  if (!o.is_valid()) throw nb::python_error();
+}
+
+nb::object call(const python_operation& op, const void* request, lane_context& where) {
+  const gpu_place place = place_of(where);
+  const argument_maker make(op, place);
+  // One in front, which Python may use, and two for the function and its stream.
+  constexpr std::size_t before = 3;
+  std::vector<nb::object> held;
+  held.reserve(op.arguments.size() + 1);
+  std::vector<PyObject*> values(op.arguments.size() + before);
+  for (const python_operation::argument& a : op.arguments) {
+    held.push_back(make.of(a, request));
+    check(held.back());
+    values[before + held.size() - 1] = held.back().ptr();
+  }
+  nb::object answer;
+  if (place.ordinal < 0 || op.on_stream == nullptr) {
+    answer = nb::steal(PyObject_Vectorcall(op.function, values.data() + before,
+                                           PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
+  } else {
+    held.push_back(nb::int_(place.stream));
+    values[before - 2] = op.function;
+    values[before - 1] = held.back().ptr();
+    answer = nb::steal(PyObject_Vectorcall(op.on_stream, values.data() + 1,
+                                           2 | PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
+  }
+  check(answer);
+  return answer;
+}
+
+void put_answer(const python_operation& op, nb::handle answer, std::byte* reply) {
+  if (answer.is_none() || op.type->described_reply == nullptr) return;
+  static PyObject* const dumps =
+      nb::object(nb::module_::import_("pickle").attr("dumps")).release().ptr();
+  const nb::object pickled = nb::steal(PyObject_CallOneArg(dumps, answer.ptr()));
+  check(pickled);
+  static const std::size_t offset = fields_of(*op.type->described_reply).front().offset;
+  reinterpret_cast<std::string*>(reply + offset)
+      ->assign(PyBytes_AS_STRING(pickled.ptr()),
+               static_cast<std::size_t>(PyBytes_GET_SIZE(pickled.ptr())));
+}
+
+}  // namespace
+
+void take_python_turn(void*) {
+  turns().lock();
+  if (!in_worker) {
+    borrowed_state = PyGILState_Ensure();
+    return;
+  }
+  if (kept_state == nullptr) kept_state = PyThreadState_New(interpreter);
+  PyEval_RestoreThread(kept_state);
+}
+
+void end_python_turn(void*) {
+  if (in_worker) {
+    (void)PyEval_SaveThread();
+  } else {
+    PyGILState_Release(borrowed_state);
+  }
+  turns().unlock();
+}
+
+error take_python_error() {
+  error why{.code = errc::handler_failed, .message = "a Python exception"};
+  if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) why.code = errc::out_of_memory;
+  nb::python_error caught;
+  try {
+    why.message = nb::cast<std::string>(
+        nb::module_::import_("troupe.operations").attr("told")(caught.value()));
+  } catch (const std::exception&) {
+    PyErr_Clear();
+  }
+  return why;
+}
+
+result<void> run_python(void* executor, const void* request, lane_context& where,
+                        std::byte* reply) {
+  const auto& op = *static_cast<const python_operation*>(executor);
+  result<void> outcome;
+  try {
+    put_answer(op, call(op, request, where), reply);
+  } catch (nb::python_error& raised) {
+    raised.restore();
+    outcome = take_python_error();
+  } catch (const nb::builtin_exception& thrown) {
+    outcome = error{.code = errc::handler_failed, .message = thrown.what()};
+  }
+  // What it has printed is there before its answer is.
+  flush("stdout");
+  flush("stderr");
+  return outcome;
+}
+
+namespace {
+
+void add_in_worker(operation_table& table) {
+  add_python_operations(table);
+  if (call_when_started == nullptr) return;
+  std::string why;
+  {
+    const nb::gil_scoped_acquire gil;
+    why = nb::cast<std::string>(nb::steal(PyObject_CallNoArgs(call_when_started)));
+  }
+  if (!why.empty()) {
+    throw failure({.code = errc::library_missing, .message = why});
+  }
+}
+
+}  // namespace
+
+bool is_fork_server() noexcept { return in_fork_server; }
+
+void add_python_calls(nb::module_& m) {
+  m.def("_begin_fork_server", [] {
+    in_fork_server = true;
+    // As with a worker, whoever has started it has its thread for as long as it is wanted.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::prctl(PR_SET_NAME, "troupe-forks");
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+    // It is in a group of its own, and nothing that is meant for the program's concerns it.
+    ::signal(SIGPIPE, SIG_IGN);
+  });
+  m.def("_end_with_parent", [](int parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+  });
+  m.def("_run_worker", [](nb::object when_started) {
+    in_worker = true;
+    interpreter = PyInterpreterState_Get();
+    call_when_started = when_started.release().ptr();
+    const char* arguments[] = {"python", "--troupe-worker", nullptr};
+    const gil_released released;
+    (void)worker_entry(2, const_cast<char**>(arguments), &add_in_worker);
+  });
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,378 @@
+"""Operations of Python in workers: arguments, checks, answers, modules, and how workers start."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import troupe
+from troupe.operations import Reads, Writes, operation
+
+HERE = os.path.dirname(__file__)
+MODULE = os.path.join(HERE, "python_operations.py")
+
+
+@pytest.fixture(scope="module")
+def service(system):
+    device = system.device(20, backend="cpu", operations=[MODULE], restarts=1000)
+    yield device
+    device.stop()
+
+
+def test_a_call_runs_in_a_worker(service, rng):
+    a = rng.standard_normal(1000).astype("f4")
+    y = service.empty(1000)
+    service.py.scale(x=service.tensor(a), y=y, factor=3.0).result()
+    np.testing.assert_array_equal(y.numpy(), a * np.float32(3))
+    about = service.py.about().result()
+    assert about["pid"] == service.worker_pid != os.getpid()
+    assert about["started"] == [about["pid"]] and about["parent"] != os.getpid()
+
+
+def test_results_left_out_are_allocated(service, rng):
+    for dtype in ("f4", "f8"):
+        a = rng.standard_normal((3, 4, 10)).astype(dtype)
+        np.testing.assert_array_equal(
+            service.py.halves(x=service.tensor(a)).result().numpy(), a[..., ::2]
+        )
+        y = service.py.scale(x=service.tensor(a.reshape(-1))).result()
+        assert y.dtype == ("f32" if dtype == "f4" else "f64")
+        np.testing.assert_array_equal(y.numpy(), a.reshape(-1) * 2)
+
+
+def test_an_update_keeps_what_was_there(service):
+    y = service.tensor(np.arange(5.0))
+    for _ in range(3):
+        service.py.add(x=service.tensor(np.ones(5)), y=y)
+    np.testing.assert_array_equal(y.numpy(), np.arange(5.0) + 3)
+
+
+def test_strided_views_are_seen_as_they_are(service):
+    a = np.arange(24.0, dtype="f8").reshape(4, 6)
+    x, y = service.tensor(a), service.zeros((4, 3), "f64")
+    service.py.add(x=x.T[1:4].T, y=y).result()
+    np.testing.assert_array_equal(y.numpy(), a[:, 1:4])
+
+
+def test_declarations_are_checked_in_the_program(service):
+    x = service.zeros(4)
+    with pytest.raises(troupe.ShapeMismatch, match="y"):
+        service.py.scale(x=x, y=service.zeros(5))
+    with pytest.raises(troupe.TypeMismatch):
+        service.py.scale(x=x, y=service.zeros(4, "f64"))
+    with pytest.raises(troupe.TypeMismatch):
+        service.py.scale(x=service.zeros(4, "i32"), y=service.zeros(4, "i32"))
+    with pytest.raises(TypeError, match="no argument z"):
+        service.py.scale(x=x, z=1)
+    with pytest.raises(TypeError, match="factor must be a real number; it is 'much'"):
+        service.py.scale(x=x, factor="much")
+    with pytest.raises(TypeError, match="missing the argument i"):
+        service.py.values(x=service.zeros(1, "f64"))
+    with pytest.raises(AttributeError, match="py has no request 'scales'; it has about"):
+        service.py.scales()
+    with pytest.raises(AttributeError, match="a device has no 'pie'"):
+        service.pie
+
+
+def test_values_arrive_as_they_are(service):
+    x = service.tensor(np.ones(3))
+    got = service.py.values(i=-5, x=x).result()
+    assert got == {
+        "i": -5, "f": 0.5, "flag": False, "name": "a", "numbers": [1, 2], "reals": [],
+        "mode": "exact", "z": 1 + 2j, "sum": 3.0,
+    }  # fmt: skip
+    got = service.py.values(
+        i=1 << 40, x=x, f=1, flag=True, name="ü☃", numbers=[], reals=[0.5], mode="fast", z=2
+    ).result()
+    assert (got["i"], got["f"], got["flag"], got["name"]) == (1 << 40, 1.0, True, "ü☃")
+    assert (got["numbers"], got["reals"], got["mode"], got["z"]) == ([], [0.5], "fast", 2)
+    with pytest.raises(TypeError, match="one of 'exact', 'fast'"):
+        service.py.values(i=1, x=x, mode="best")
+
+
+def test_answers_of_any_size_are_pickled(service):
+    for size in (0, 1, 400, 5000, 1 << 20, 40 << 20):
+        assert service.py.big(n=size).result() == b"\x5a" * size
+    with pytest.raises(troupe.HandlerFailed, match="pickle"):
+        service.py.unpicklable().result()
+
+
+def test_signature_and_help(service):
+    import inspect
+
+    assert list(inspect.signature(service.py.scale).parameters)[:3] == ["x", "y", "factor"]
+    assert "Multiplies by a factor." in service.py.scale.__doc__
+
+
+def test_asyncio(service):
+    async def run():
+        x = service.tensor(np.arange(8, dtype="f4"))
+        ys = await asyncio.gather(*(service.py.scale(x=x, factor=float(i)) for i in range(100)))
+        return [y.numpy() for y in ys]
+
+    for i, y in enumerate(asyncio.run(run())):
+        np.testing.assert_array_equal(y, np.arange(8, dtype="f4") * i)
+
+
+def test_bound_sets(service):
+    arrays = {f"w{i}": np.full(100, i, "f8") for i in range(10)}
+    weights = service.bind("model", arrays)
+    for given in (weights, "model", list(weights.tensors.values())):
+        assert service.py.total(weights=given).result().numpy()[0] == 4500
+    first = service.py.identities(weights=weights).result()
+    assert first == service.py.identities(weights="model").result()
+    assert first[1:] == ("dict", sorted(arrays))
+    with pytest.raises(ValueError, match="no set is bound as 'other' on this device; there are"):
+        service.py.total(weights="other")
+    # The set survives the worker, and a new one of the name takes its place.
+    with pytest.raises(troupe.DeviceFault):
+        service.py.goes_wrong(x=service.zeros(8), how="segfault").result()
+    assert service.py.total(weights="model").result().numpy()[0] == 4500
+    service.bind("model", [np.ones(7)])
+    assert service.py.total(weights="model").result().numpy()[0] == 7
+    assert service.py.identities(weights="model").result()[1] == "list"
+    assert service.py.total(weights=weights).result().numpy()[0] == 4500
+    service.forgive_all()
+
+
+def test_a_dropped_set_stays_for_calls_in_flight(service):
+    for i in range(20):
+        weights = service.bind("passing", [np.full(100_000, i, "f8")])
+        future = service.py.total(weights=weights)
+        del weights
+        service.unbind("passing")
+        noise = [service.tensor(np.full(100_000, -1.0), own=True) for _ in range(3)]
+        assert future.result().numpy()[0] == 100_000 * i
+        del noise
+
+
+def test_the_environment_is_a_copy(system, monkeypatch):
+    monkeypatch.setenv("TROUPE_TEST_VARIABLE", "then")
+    device = system.device(21, backend="cpu", operations=MODULE)
+    monkeypatch.setenv("TROUPE_TEST_VARIABLE", "now")
+    about = device.py.about().result()
+    assert about["home"] == "then" and about["path"][0] == HERE
+    assert int(about["oom"]) >= 500
+    device.stop()
+
+
+def test_a_module_that_cannot_be_imported_says_why(system, tmp_path):
+    (tmp_path / "broken.py").write_text("import numpy\n\ndef f():\n    import nowhere\nf()\n")
+    device = system.device(22, backend="cpu", operations=[tmp_path / "broken.py"])
+    for ask in (device.wait_until_ready, lambda: device.py2.f):
+        with pytest.raises(troupe.LibraryMissing) as caught:
+            ask()
+        text = str(caught.value)
+        assert (
+            "broken.py" in text and "No module named 'nowhere'" in text and "line 4, in f" in text
+        )
+    with pytest.raises(troupe.LibraryMissing, match="No module named 'nowhere'"):
+        device.lane.marker().result()
+    # Repaired, it can be restarted.
+    (tmp_path / "broken.py").write_text("import troupe\n")
+    device.restart()
+    device.wait_until_ready()
+    device.stop()
+
+
+def test_threads_and_devices_at_import_are_refused(system, tmp_path):
+    (tmp_path / "threads.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), name='mine').start()\n"
+    )
+    device = system.device(22, backend="cpu", operations=[tmp_path / "threads.py"])
+    with pytest.raises(troupe.LibraryMissing, match=r"starts threads .*mine.*on_worker_start"):
+        device.wait_until_ready()
+    device.stop()
+    (tmp_path / "devices.py").write_text("import troupe\ntroupe.System().device(0)\n")
+    device = system.device(23, backend="cpu", operations=[tmp_path / "devices.py"])
+    with pytest.raises(troupe.LibraryMissing, match="__name__ == '__main__'"):
+        device.wait_until_ready()
+    device.stop()
+
+
+def test_a_failing_start_says_why(system, tmp_path):
+    (tmp_path / "start.py").write_text(
+        "import troupe\n@troupe.on_worker_start\ndef begin():\n    raise OSError('no licence')\n"
+    )
+    device = system.device(24, backend="cpu", operations=[tmp_path / "start.py"])
+    with pytest.raises(troupe.LibraryMissing, match="on_worker_start failed: OSError: no licence"):
+        device.wait_until_ready()
+    device.stop()
+
+
+def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
+    for i in range(4):
+        (tmp_path / f"slow{i}.py").write_text("import time\ntime.sleep(0.6)\n")
+    (tmp_path / "patient.py").write_text("import slow0, slow1, slow2, slow3\n")
+    device = system.device(
+        25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=1.5
+    )
+    device.wait_until_ready()
+    device.stop()
+    (tmp_path / "endless.py").write_text("import forever\n")
+    (tmp_path / "forever.py").write_text("while True: pass\n")
+    device = system.device(
+        26, backend="cpu", operations=[tmp_path / "endless.py"], start_timeout=0.3
+    )
+    with pytest.raises(troupe.DeviceFailure, match="importing forever"):
+        device.wait_until_ready()
+    device.stop()
+
+
+def test_an_edited_module_is_imported_anew(system, tmp_path):
+    file = tmp_path / "edited.py"
+    text = "import troupe\n@troupe.operation('edited.version')\ndef version():\n    return {}\n"
+    file.write_text(text.format(1))
+    device = system.device(27, backend="cpu", operations=[file])
+    assert device.edited.version().result() == 1
+    pid = device.worker_pid
+    while not device.health.standby_ready:
+        time.sleep(0.01)
+    file.write_text(text.format(22))
+    os.kill(pid, 9)  # the standby has the old one, and the one after it the new
+    while device.worker_pid in (None, pid) or not device.health.standby_ready:
+        time.sleep(0.01)
+    os.kill(device.worker_pid, 9)
+    deadline = time.monotonic() + 20
+    while device.edited.version().result() != 22:
+        assert time.monotonic() < deadline
+    device.stop()
+
+
+def test_nothing_is_left_of_a_device(system):
+    device = system.device(28, backend="cpu", operations=[MODULE])
+    about = device.py.about().result()
+    device.stop()
+    del device
+    # The system keeps its devices; another in its place lets go of the server.
+    system.device(28, backend="cpu", standby=False).stop()
+    deadline = time.monotonic() + 10
+    while any(_runs(about[one]) for one in ("pid", "parent")):
+        assert time.monotonic() < deadline, "the worker or its server still runs"
+        time.sleep(0.01)
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def test_workers_end_with_their_program(tmp_path):
+    program = f"""
+        import sys, time, troupe
+        system = troupe.System()
+        device = system.device(0, backend="cpu", operations=[{MODULE!r}])
+        about = device.py.about().result()
+        print(about["pid"], about["parent"], flush=True)
+        time.sleep(100)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
+    )
+    pids = [int(one) for one in child.stdout.readline().split()]
+    assert all(map(_runs, pids))
+    child.kill()
+    child.wait()
+    deadline = time.monotonic() + 10
+    while any(map(_runs, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_lost_server_is_replaced(service):
+    before = service.py.about().result()
+    os.kill(before["parent"], 9)
+    deadline = time.monotonic() + 20
+    while True:
+        assert time.monotonic() < deadline
+        after = service.py.about().result()
+        if after["parent"] != before["parent"]:
+            break
+        time.sleep(0.01)
+    assert after["pid"] != before["pid"]
+
+
+def test_in_this_program_for_a_debugger(system, rng):
+    device = system.device(29, backend="cpu", isolation="thread", operations=[MODULE])
+    a = rng.standard_normal(10).astype("f4")
+    np.testing.assert_array_equal(device.py.scale(x=device.tensor(a)).result().numpy(), a * 2)
+    about = device.py.about().result()
+    assert about["pid"] == os.getpid()
+    with pytest.raises(troupe.HandlerFailed, match="bad model input"):
+        device.py.goes_wrong(x=device.zeros(8), how="raise").result()
+    device.stop()
+
+
+def test_what_is_printed_arrives_before_the_answer(tmp_path):
+    program = f"""
+        import sys, troupe
+        with troupe.System() as system:
+            device = system.device(0, backend="cpu", operations=[{MODULE!r}])
+            for i in range(50):
+                device.py.says(text=f"worker {{i}}" + "\\n" * (i % 2)).result()
+                print(f"program {{i}}", flush=True)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    expected = "".join(f"worker {i}" + "\n" * (i % 2) + f"program {i}\n" for i in range(50))
+    assert done.stdout == expected
+
+
+def test_declarations_that_say_nothing_are_refused():
+    def untyped(x): ...
+    def tensor_with_default(x: Reads = None): ...
+    def any_number(*x: Reads): ...
+    def unknown(x: dict): ...
+    def wrong_default(x: int = "a"): ...
+    async def coroutine(): ...
+
+    for function, text in (
+        (untyped, "x must be annotated with a role .*not annotated"),
+        (tensor_with_default, "x is a tensor, which has no default"),
+        (any_number, "given by name"),
+        (unknown, "it is <class 'dict'>"),
+        (wrong_default, "default must be of its type; it is 'a'"),
+        (coroutine, "no coroutine"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            operation("refused.one")(function)
+    with pytest.raises(ValueError, match="a library of Troupe's own"):
+        operation("blas.mine")
+    with pytest.raises(ValueError, match="such as 'vision.embed'"):
+        operation("mine")
+    with pytest.raises(TypeError, match="dtype of its own"):
+        Writes("n", dtype="f32", like="x")
+    with pytest.raises(TypeError, match="an extent is a number"):
+        Reads("n*n")
+    with pytest.raises(TypeError, match="no element type is called"):
+        Reads("n", dtype="f3")
+    with pytest.raises(ValueError, match="__main__"):
+        troupe.System().device(0, operations=["__main__"])
+
+
+def test_several_threads_ask(service):
+    x = service.tensor(np.arange(64, dtype="f4"))
+    wrong = []
+
+    def ask(k):
+        for i in range(50):
+            y = service.py.scale(x=x, factor=float(k * 100 + i)).result().numpy()
+            if not np.array_equal(y, np.arange(64, dtype="f4") * (k * 100 + i)):
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong

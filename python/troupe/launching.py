@@ -1,0 +1,54 @@
+"""How a device's fork server is started: a command and an environment. Imports little."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# `python -m troupe.worker`, where the program's own path finds Troupe.
+_PROGRAM = (
+    "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['path']; "
+    "from troupe.worker import main; main(settings)"
+)
+
+
+def modules(operations: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The modules that a device is to have, as names or absolute paths of files."""
+    given = [operations] if isinstance(operations, (str, os.PathLike)) else list(operations)
+    names = []
+    for one in given:
+        name = os.fspath(one)
+        if name == "__main__":
+            raise ValueError(
+                "operations: workers import modules, and __main__ is none: a script gives its "
+                "__file__ and makes devices under `if __name__ == '__main__':`; functions of a "
+                "notebook are written to a file first (%%writefile model.py)"
+            )
+        if name.endswith(".py"):
+            name = os.path.abspath(name)
+            if not os.path.exists(name):
+                raise FileNotFoundError(f"operations: there is no file {name}")
+        names.append(name)
+    if not names:
+        raise ValueError("operations: no module is named")
+    return names
+
+
+def command(names: list[str]) -> list[str]:
+    import json
+    import subprocess
+
+    # Flags such as -O, -X or -W, as multiprocessing passes them on.
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    path = [os.path.abspath(one) for one in sys.path]
+    settings = json.dumps({"path": path, "modules": names})
+    return [sys.executable, *flags, "-c", _PROGRAM, settings]
+
+
+def environment() -> list[str]:
+    """A copy, because the program may change its own while a worker starts."""
+    return [f"{name}={value}" for name, value in os.environ.items()]

@@ -1,0 +1,110 @@
+// A worker that a fork server starts, and what a worker writes of its own end.
+#include "device/supervision/fork_requests.hpp"
+#include "device/supervision/incarnation.hpp"
+#include "os/message_socket.hpp"
+#include "worker/process/worker_argument.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t longest_news = std::size_t{64} * 1024;
+constexpr std::size_t most_descriptors = 2;
+// Of what a worker has written, whatever it is.
+constexpr std::size_t most_words = std::size_t{16} * 1024;
+constexpr auto longest_answer = 20ms;
+constexpr auto between_looks = 200us;
+
+std::size_t size_of_file(const os::unique_fd& file) noexcept {
+  struct stat about{};
+  return ::fstat(file.get(), &about) == 0 ? static_cast<std::size_t>(about.st_size) : 0;
+}
+
+}  // namespace
+
+result<void> incarnation::have_forked(const os::unique_fd& control) {
+  auto pair = os::message_socket_pair();
+  if (!pair) return std::move(pair).error();
+  news_ = std::move(pair->first);
+  last_heard_ = std::chrono::steady_clock::now();
+  return plan_.config->forked_by->own().fork(control, pair->second);
+}
+
+void incarnation::on_news() {
+  std::array<std::byte, longest_news> room;
+  while (news_) {
+    auto received =
+        os::receive_message(news_, room, os::wait_mode::non_blocking, most_descriptors);
+    if (!received && received.error().vendor_code == EAGAIN) return;
+    if (!received || received->bytes == 0) {
+      news_.reset();
+      if (process_.running() || stage_ == stage::failed) return;
+      return fail({.code = errc::device_unavailable,
+                   .message = activity_.empty() ? "the fork server ended before it had forked a worker"
+                                                : "the fork server ended while " + activity_});
+    }
+    last_heard_ = std::chrono::steady_clock::now();
+    hear_news({reinterpret_cast<const char*>(room.data()), received->bytes}, received->descriptors);
+  }
+}
+
+// With the process's number come its pidfd and the file that it writes.
+void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>& descriptors) {
+  constexpr std::string_view forked = "forked ";
+  if (auto why = failure_in(message)) return fail(*std::move(why));
+  if (!message.starts_with(forked)) {
+    activity_ = message.substr(0, most_words);
+    return;
+  }
+  pid_t pid = -1;
+  const char* const from = message.data() + forked.size();
+  const bool is_number =
+      std::from_chars(from, message.data() + message.size(), pid).ec == std::errc();
+  if (!is_number || pid <= 1 || process_.running() || descriptors.empty()) {
+    return fail({.code = errc::protocol_violation,
+                 .message = "the fork server says that it has forked a worker, and not which"});
+  }
+  if (descriptors.size() > 1) log_ = std::move(descriptors[1]);
+  process_ = os::child_process::forked(
+      pid, std::move(descriptors[0]), os::unique_fd(::fcntl(news_.get(), F_DUPFD_CLOEXEC, 0)));
+  activity_.clear();
+}
+
+std::string incarnation::last_words() const {
+  if (!log_) return {};
+  std::string text(std::min(size_of_file(log_), most_words), ' ');
+  const ssize_t got = ::pread(log_.get(), text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  // Whatever it wrote, this is a text.
+  std::erase_if(text, [](char c) { return c >= 0 && c < ' ' && c != '\n' && c != '\t'; });
+  while (text.ends_with('\n'))
+    text.pop_back();
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string incarnation::ask_where_it_is() const {
+  if (!log_ || !process_.running()) return {};
+  const std::size_t before = size_of_file(log_);
+  process_.signal(worker::where_signal());
+  const auto until = std::chrono::steady_clock::now() + longest_answer;
+  for (std::size_t last = before; std::chrono::steady_clock::now() < until;) {
+    std::this_thread::sleep_for(between_looks);
+    const std::size_t now = size_of_file(log_);
+    if (now == last && now != before) break;
+    last = now;
+  }
+  return last_words();
+}
+
+}  // namespace troupe
