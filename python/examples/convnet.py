@@ -3,8 +3,10 @@
 import os
 import pathlib
 import signal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import troupe
 
 BATCH, STEPS, EPOCHS, RATE = 96, 15, 4, 0.1
@@ -14,7 +16,7 @@ images = (rows[:, :64] / 8 - 1).astype("f4").reshape(STEPS, BATCH, 1, 8, 8)
 labels = rows[:, 64].astype("i4").reshape(STEPS, BATCH)
 
 
-def train(gpu, *, kill):
+def train(gpu: troupe.Device, *, kill: bool) -> npt.NDArray[np.float32]:
     rng, ew = np.random.default_rng(1), gpu.elementwise
     shapes = {"w": (16, 1, 3, 3), "b": (16,), "m": (16 * 36, 10)}
     # Each step writes new parameters beside the old ones: whatever is lost can be done again.
@@ -23,10 +25,9 @@ def train(gpu, *, kill):
     grad = {k: gpu.empty(s) for k, s in shapes.items()}
     y, dy, dx = (gpu.empty((BATCH, 16, 6, 6)) for _ in range(3))
     z, dz, dloss = gpu.empty((BATCH, 10)), gpu.empty((BATCH, 10)), gpu.full(BATCH, 1 / BATCH)
-    losses = gpu.empty((EPOCHS * STEPS, BATCH))
-    x, t = gpu.tensor(images), gpu.tensor(labels)
+    x, t, losses = gpu.tensor(images), gpu.tensor(labels), gpu.empty((EPOCHS * STEPS, BATCH))
     features, dfeatures = y.reshape((BATCH, -1)), dy.reshape((BATCH, -1))
-    asked = []
+    asked: list[troupe.Future[Any]] = []
     for step in range(EPOCHS * STEPS):
         x_now, t_now = x[step % STEPS], t[step % STEPS]
         asked += [
@@ -47,7 +48,7 @@ def train(gpu, *, kill):
             os.kill(gpu.worker_pid, signal.SIGKILL)
     for one in asked:
         one.result()
-    return losses.numpy()
+    return np.asarray(losses, np.float32)
 
 
 with troupe.System() as system:
