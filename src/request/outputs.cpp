@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace troupe {
 namespace {
@@ -116,8 +117,8 @@ class output_allocator {
     std::vector<int> outermost_first(extents.size());
     std::iota(outermost_first.begin(), outermost_first.end(), 0);
     // A dimension of one index lies within the one that has the same stride.
-    const auto place_of = [&](int d) { return std::pair(-as->stride(d), as->extent(d) == 1); };
-    std::ranges::stable_sort(outermost_first, {}, place_of);
+    const auto place_of = [&](int d) { return std::tuple(-as->stride(d), as->extent(d) == 1, d); };
+    std::ranges::sort(outermost_first, {}, place_of);
     numbers sorted;
     std::vector<int> back(extents.size());
     for (std::size_t place = 0; place < extents.size(); ++place) {

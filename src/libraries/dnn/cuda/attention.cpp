@@ -25,7 +25,7 @@ std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
 }
 
 bool is_result(std::size_t operand, bool backward) noexcept {
-  if (!backward) return operand == number::o_at;
+  if (!backward) return operand == number::o_at || operand == number::statistics_at;
   return (operand >= number::d_q_at && operand <= number::d_v_at) || operand == number::d_bias_at;
 }
 
@@ -135,7 +135,9 @@ class attention_run {
     }
     auto part = staged(operand);
     if (!part) return std::move(part).error();
-    if (operand == number::statistics_at) return enqueue_finite(t, *part, where_);
+    if (operand == number::statistics_at && what_.patches_statistics()) {
+      return enqueue_finite(t, *part, where_);
+    }
     return enqueue_copied(t, *part, where_);
   }
 

@@ -350,12 +350,13 @@ result<std::vector<plan_image>> build_plans(cudnnHandle_t library, const descrip
     unwanted.insert(unwanted.end(), {TENSOR_CORE, DOWN_CONVERT_INPUTS, REDUCED_PRECISION_REDUCTION,
                                      FFT, WINOGRAD_TILE_6x6, WINOGRAD_TILE_13x13});
   }
-  if (!unwanted.empty()) graph->deselect_numeric_notes(unwanted);
   if (auto done = graph->create_execution_plans(
           {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK});
       done.is_bad()) {
     return refusal(done, "create_execution_plans");
   }
+  // It strikes out engines that have been proposed, so not before.
+  if (!unwanted.empty()) graph->deselect_numeric_notes(unwanted);
   if (auto done = graph->check_support(library); done.is_bad()) {
     return refusal(done, "check_support");
   }
@@ -390,11 +391,10 @@ result<std::vector<plan_image>> build(cudnnHandle_t library, const description& 
   } catch (const std::bad_alloc& none) {
     return error{.code = errc::out_of_memory, .message = none.what(), .library = "cudnn"};
   } catch (const std::exception& thrown) {
-    return error{
-        .code = errc::unsupported,
-        .message = thrown.what(),
-        .library = "cudnn",
-        .call = "cudnn_frontend"};
+    return error{.code = errc::unsupported,
+                 .message = thrown.what(),
+                 .library = "cudnn",
+                 .call = "cudnn_frontend"};
   }
 }
 

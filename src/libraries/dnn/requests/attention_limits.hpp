@@ -126,6 +126,11 @@ inline constexpr std::array attention_limits = {
         "gradients of attention need d and d_v of at most 256",
         [](const attention_facts& f) noexcept { return f.backward && detail::beyond(f, 256); },
         detail::head_sizes},
+    attention_limit{"gradients of attention with bias need s_kv to be a multiple of 8",
+                    [](const attention_facts& f) noexcept {
+                      return f.backward && f.bias && f.sizes.s_kv % 8 != 0;
+                    },
+                    detail::lengths},
     attention_limit{"gradients of attention need more than one query or key",
                     [](const attention_facts& f) noexcept {
                       return f.backward && f.sizes.s_q == 1 && f.sizes.s_kv == 1;

@@ -104,7 +104,8 @@ attention_case::attention_case(const dnn::attention_backward& r)
 bool attention_case::is_staged(std::size_t number) const noexcept {
   const any_tensor& t = operands_[number];
   if (t.null() || number == amax_s_at || number == amax_o_at) return false;
-  if (number == statistics_at) return patches_statistics();
+  // Of packed queries cuDNN wrote them as if their batches had no gaps.
+  if (number == statistics_at) return !t.packed() || patches_statistics();
   if (number >= lengths_q_at && number <= table_v_at) return !t.packed();
   if (number == bias_at || number == d_bias_at) return t.stride(3) != 1 && t.extent(3) != 1;
   if (!has_rows(number)) return false;
@@ -126,7 +127,7 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 3;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_tensor(key, operands_[number]);
