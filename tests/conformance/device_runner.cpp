@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace troupe::conformance {
 namespace {
@@ -61,6 +62,8 @@ one_device* const shared = [] {
 
 class device_runner final : public runner {
  public:
+  explicit device_runner(device on) : device_(std::move(on)) {}
+
   any_tensor allocate(dtype type, std::int64_t count) override {
     return device_.allocate(type, shape{count}).value();
   }
@@ -105,7 +108,7 @@ class device_runner final : public runner {
   }
   static void fail(const error& why) { ADD_FAILURE() << "the runner's copy: " << why.to_string(); }
 
-  device device_ = shared->get();
+  device device_;
   library_actor memory_ = device_.library("memory").on_new_lane();
   std::map<std::string_view, library_actor> others_;  // the lanes of other libraries, by name
   std::vector<future<void>> uploads_;
@@ -113,6 +116,9 @@ class device_runner final : public runner {
 
 }  // namespace
 
-std::unique_ptr<runner> make_runner() { return std::make_unique<device_runner>(); }
+std::unique_ptr<runner> make_runner() { return std::make_unique<device_runner>(shared->get()); }
+std::unique_ptr<runner> make_runner_on(const device& own) {
+  return std::make_unique<device_runner>(own);
+}
 
 }  // namespace troupe::conformance

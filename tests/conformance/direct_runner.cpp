@@ -62,5 +62,6 @@ class direct_runner final : public runner {
 }  // namespace
 
 std::unique_ptr<runner> make_runner() { return std::make_unique<direct_runner>(); }
+std::unique_ptr<runner> make_runner_on(const device&) { return nullptr; }
 
 }  // namespace troupe::conformance

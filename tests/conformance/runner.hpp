@@ -55,6 +55,8 @@ class runner {
 /// The runner that this program is linked with, in a lane of its own: direct_runner.cpp calls the
 /// executors of the CPU backend in this thread, device_runner.cpp sends to a device.
 [[nodiscard]] std::unique_ptr<runner> make_runner();
+/// The same, but for a device of the test's own; null where requests go to no device.
+[[nodiscard]] std::unique_ptr<runner> make_runner_on(const device& own);
 
 /// Every operation of the CPU backend, from its plugins.
 [[nodiscard]] const operation_table& backend_operations();

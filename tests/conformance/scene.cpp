@@ -54,7 +54,8 @@ std::uint64_t test_seed() {
   return value;
 }
 
-scene::scene() : runner_(the_runner()), generator_(test_seed()) { runner_.release(); }
+scene::scene() : scene(the_runner()) {}
+scene::scene(runner& on) : runner_(on), generator_(test_seed()) { runner_.release(); }
 
 std::string scene::note() const {
   std::ostringstream text;

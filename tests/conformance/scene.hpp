@@ -54,6 +54,8 @@ struct operand_field;
 class scene {
  public:
   scene();
+  /// On another runner than the program's own.
+  explicit scene(runner& on);
 
   using extents = std::vector<std::int64_t>;
   /// Random content in [-1, 1], or for integers in [-100, 100].

@@ -1,14 +1,17 @@
 // The CUDA C++ that elementwise functions become: it compiles, whatever the layout.
-#include "libraries/elementwise/cuda/device_text.hpp"
+#include "libraries/elementwise/cuda/compiled/callback_source.hpp"
+#include "libraries/elementwise/cuda/compiled/device_text.hpp"
+#include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
-#include "libraries/elementwise/cuda/source.hpp"
 
 #include <troupe/elementwise.hpp>
 #include <troupe/jit/compiler.hpp>
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::cuda {
@@ -129,6 +132,111 @@ TEST(ElementwiseSource, OfRowsWithPlacesIndicesAndStatistics) {
                   at(1 << 26, dtype::f64, {64, 1}), at(1 << 27, dtype::u8, {64, 1000}),
                   at(1 << 28, dtype::c64, {64, 1000})},
       .what = f});
+}
+
+/// Compiles a map as a callback and links it with a kernel that calls it as cuFFT does. Gives the
+/// program, whose request is gone.
+std::optional<callback_program> linked(const elementwise::map& what, bool loads) {
+  auto program = callback_program::of(what, loads);
+  if (!program) return program;
+  const dtype numbers = loads ? what.outputs[0].type() : what.inputs[0].type();
+  const std::string type = numbers == dtype::c64    ? "float2"
+                           : numbers == dtype::c128 ? "double2"
+                           : numbers == dtype::f32  ? "float"
+                                                    : "double";
+  const std::string declared =
+      loads ? "__device__ " + type + " callback(void*, unsigned long long, void*, void*);"
+            : "__device__ void callback(void*, unsigned long long, " + type + ", void*, void*);";
+  const std::string called = loads ? "x[threadIdx.x] = callback(x, threadIdx.x, info, x);"
+                                   : "callback(x, threadIdx.x, x[threadIdx.x], info, x);";
+  const std::string text = callback_source(*program, "callback");
+  jit::compiler compiler({.disk_cache = false});
+  const auto made = [&](const std::string& source) {
+    return compiler
+        .compile({.text = source,
+                  .headers = device_headers(),
+                  .options = {"--std=c++20", "--fmad=false"},
+                  .architecture = "sm_90",
+                  .output = jit::image_kind::lto_ir})
+        .get_result();
+  };
+  const auto callback = made(text);
+  if (!callback && callback.error().code == errc::library_missing) return program;
+  EXPECT_TRUE(callback) << (callback ? "" : callback.error().message) << text;
+  const auto caller = made(declared + " extern \"C\" __global__ void k(" + type +
+                           "* x, void* info) {" + called + "}");
+  EXPECT_TRUE(caller) << (caller ? "" : caller.error().message);
+  if (!callback || !caller) return program;
+  const auto image =
+      compiler.link({.pieces = {*caller, *callback}, .architecture = "sm_90"}).get_result();
+  EXPECT_TRUE(image) << (image ? "" : image.error().message) << text;
+  return program;
+}
+
+TEST(CallbackSource, IsLinkedByItsNameAndParameters) {
+  const auto times = function::of(2, [](auto x) { return x[0] * x[1]; });
+  const auto as_complex = function::of(
+      2, [](auto x) { return elementwise::complex(x[0]) * elementwise::complex(x[1]); });
+  for (const auto& [real, complex] :
+       {std::pair(dtype::f32, dtype::c64), std::pair(dtype::f64, dtype::c128)}) {
+    const auto load = linked({.inputs = {at(64, dtype::i16, {4, 32}), at(64, real, {32})},
+                              .outputs = {at(0, complex, {4, 32})},
+                              .what = times},
+                             true);
+    ASSERT_TRUE(load);
+    EXPECT_EQ(load->span, 128);
+    EXPECT_TRUE(linked({.inputs = {at(64, dtype::f16, {4, 32}), at(64, real, {32})},
+                        .outputs = {at(0, real, {4, 32})},
+                        .what = times},
+                       true));
+    EXPECT_TRUE(linked({.inputs = {at(0, complex, {4, 32}), at(64, complex, {4, 1})},
+                        .outputs = {at(64, complex, {4, 32})},
+                        .what = as_complex},
+                       false));
+    EXPECT_TRUE(linked({.inputs = {at(0, real, {4, 32}), at(64, dtype::e4m3, {4, 32})},
+                        .outputs = {at(64, dtype::boolean, {4, 32})},
+                        .what = times},
+                       false));
+  }
+}
+
+TEST(CallbackSource, TellsWhichNumberAnOffsetMeans) {
+  const auto scaled = function::of(1, [](auto x) { return x[0] * elementwise::index(0) * 0.5; });
+  // Rows of 7 real numbers on 4 complex ones: one number behind each row.
+  const auto rows = linked({.inputs = {at(0, dtype::f32, {3, 7}, {8, 1})},
+                            .outputs = {at(0, dtype::f32, {3, 7}, {8, 1})},
+                            .what = scaled},
+                           false);
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->span, 24);
+  ASSERT_EQ(rows->loops.size(), 2u);
+  EXPECT_EQ(rows->loops[0].step, 8);
+  EXPECT_EQ(rows->loops[1].extent, 7);
+  const auto text = callback_source(*rows, "callback");
+  EXPECT_NE(text.find("if (at >= 7) return;"), std::string::npos) << text;
+  // One number: no loop.
+  EXPECT_TRUE(linked({.inputs = {at(0, dtype::c64, {1, 1})},
+                      .outputs = {at(64, dtype::c64, {1, 1})},
+                      .what = scaled},
+                     false));
+}
+
+TEST(CallbackSource, IsNotForWhatOffsetsDoNotTell) {
+  const auto same = function::of(1, [](auto x) { return x[0]; });
+  // Every row is the first one.
+  EXPECT_FALSE(callback_program::of({.inputs = {at(0, dtype::c64, {3, 8}, {0, 1})},
+                                     .outputs = {at(64, dtype::c64, {3, 8})},
+                                     .what = same},
+                                    false));
+  EXPECT_FALSE(callback_program::of({.inputs = {at(0, dtype::c64, {0, 8})},
+                                     .outputs = {at(64, dtype::c64, {0, 8})},
+                                     .what = same},
+                                    false));
+  // A transposed result is written in tiles.
+  EXPECT_FALSE(callback_program::of({.inputs = {at(0, dtype::c64, {512, 512})},
+                                     .outputs = {at(64, dtype::c64, {512, 512}, {1, 512})},
+                                     .what = same},
+                                    false));
 }
 
 }  // namespace

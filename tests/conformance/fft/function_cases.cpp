@@ -161,8 +161,9 @@ std::string functional_case::text() const {
          (in_place ? " in place" : "");
 }
 
-void check(functional_case f) {
-  scene s;
+namespace {
+
+void check_in(scene& s, functional_case f) {
   s.name(f.text());
   if (f.what == sort::c2r) f.c.direction = fft::direction::inverse;
   const bool shares = f.in_place && f.what == sort::r2c;
@@ -226,6 +227,17 @@ void check(functional_case f) {
                   "number " + std::to_string(i));
     if (testing::Test::HasFailure()) return;  // the first wrong number says enough
   }
+}
+
+}  // namespace
+
+void check(const functional_case& f) {
+  scene s;
+  check_in(s, f);
+}
+void check(const functional_case& f, runner& on) {
+  scene s(on);
+  check_in(s, f);
 }
 
 }  // namespace troupe::conformance

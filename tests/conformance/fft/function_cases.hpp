@@ -62,6 +62,8 @@ struct functional_case {
 
 /// Runs the request and expects of each number: |error| ≤ slope · 4 (log₂ N + 8) ε ‖x‖₂ · factor,
 /// and what rounding in the function itself may add.
-void check(functional_case f);
+void check(const functional_case& f);
+/// The same on another runner than the program's own.
+void check(const functional_case& f, runner& on);
 
 }  // namespace troupe::conformance

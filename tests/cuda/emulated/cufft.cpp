@@ -6,6 +6,7 @@
 
 #include "conformance/element.hpp"
 #include "conformance/fft/fourier_reference.hpp"
+#include "libraries/fft/cuda/callbacks.hpp"
 #include "libraries/fft/cuda/scale.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 
@@ -191,7 +192,7 @@ void for_each_place(const strided_map& map, const std::byte* from, std::byte* to
 }  // namespace
 
 result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layout& as,
-                                    cudaStream_t stream) {
+                                    cudaStream_t stream, std::span<const cufft_callback>) {
   cufft_plan made(all_planned().add({t, as}), stream);
   made.work_bytes_ = work_area;
   return made;
@@ -231,6 +232,12 @@ result<const cufft_plan*> plan_for(lane& where, const fft::transform& t,
   auto made = cufft_plan::make(t, as, where.stream());
   last.emplace(*std::move(made));
   return &*last;
+}
+
+// Callbacks are code for a GPU.
+result<void> run_with_functions(const fft::transform& t, const fft::request_fields& r, lane& where,
+                                transform_executor in_passes) {
+  return in_passes(t, r, where);
 }
 
 result<void> enqueue_copy(const strided_map& map, unit moved, const std::byte* from, std::byte* to,

@@ -54,5 +54,6 @@ class emulated_runner final : public runner {
 }  // namespace
 
 std::unique_ptr<runner> make_runner() { return std::make_unique<emulated_runner>(); }
+std::unique_ptr<runner> make_runner_on(const device&) { return nullptr; }
 
 }  // namespace troupe::conformance

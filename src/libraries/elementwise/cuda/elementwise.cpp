@@ -1,9 +1,10 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 
 #include "backend/cuda/context/executor.hpp"
-#include "libraries/elementwise/cuda/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/compilation.hpp"
+#include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
+#include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
-#include "libraries/elementwise/cuda/source.hpp"
 
 #include <fmt/format.h>
 
@@ -66,6 +67,10 @@ struct lane_state {
   key_words key;  // of the request at hand
 };
 constexpr char attachment_key = 0;
+
+bool waits_for_kernels() noexcept {
+  return policy() == kernel_policy::compiled || policy() == kernel_policy::callbacks;
+}
 
 /// What a kernel is written from, for a thread that does it later. Tensors are there for their
 /// types.
@@ -185,7 +190,7 @@ result<void> run(const R& r, lane& where) {
     known.kernel = *std::move(ordered);
     return {};
   };
-  if (policy() == kernel_policy::compiled || !known.interpreted) {
+  if (waits_for_kernels() || !known.interpreted) {
     if (auto ordered = order_kernel(); !ordered) return ordered;
     known.kernel->wait();
   }

@@ -109,8 +109,14 @@ OPERATION i64 op_subtract(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }
 OPERATION float op_subtract(float a, float b) { return a - b; }
 OPERATION double op_subtract(double a, double b) { return a - b; }
 OPERATION i64 op_multiply(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
+#ifdef __CUDACC__
+// A linker of intermediate code that contracts products and sums leaves these apart.
+OPERATION float op_multiply(float a, float b) { return __fmul_rn(a, b); }
+OPERATION double op_multiply(double a, double b) { return __dmul_rn(a, b); }
+#else
 OPERATION float op_multiply(float a, float b) { return a * b; }
 OPERATION double op_multiply(double a, double b) { return a * b; }
+#endif
 OPERATION float op_divide(float a, float b) { return a / b; }
 OPERATION double op_divide(double a, double b) { return a / b; }
 

@@ -63,7 +63,8 @@ result<void> check(cufftResult status, std::string_view call, cudaStream_t strea
 }
 
 result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layout& as,
-                                    cudaStream_t stream) {
+                                    cudaStream_t stream,
+                                    std::span<const cufft_callback> callbacks) {
   cufftHandle handle = CUFFT_PLAN_NULL;
   if (auto done = check(cufftCreate(&handle), "cufftCreate", stream); !done) {
     return std::move(done).error();
@@ -73,6 +74,15 @@ result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layo
   if (auto done = check(cufftSetAutoAllocation(handle, 0), "cufftSetAutoAllocation", stream);
       !done) {
     return std::move(done).error();
+  }
+  for (const cufft_callback& one : callbacks) {
+    void* info = one.info;
+    if (auto done = check(cufftXtSetJITCallback(handle, one.name.c_str(), one.code.data(),
+                                                one.code.size(), one.type, &info),
+                          "cufftXtSetJITCallback", stream);
+        !done) {
+      return std::move(done).error();
+    }
   }
   long_array lengths{};
   for (std::size_t d = 0; d < lengths.size(); ++d)
@@ -88,10 +98,13 @@ result<cufft_plan> cufft_plan::make(const fft::transform& t, const advanced_layo
       !done) {
     return std::move(done).error();
   }
-  if (auto done = check(cufftSetStream(handle, stream), "cufftSetStream", stream); !done) {
-    return std::move(done).error();
-  }
+  if (auto done = made.set_stream(stream); !done) return std::move(done).error();
   return made;
+}
+
+result<void> cufft_plan::set_stream(cudaStream_t stream) {
+  stream_ = stream;
+  return check(cufftSetStream(handle_, stream), "cufftSetStream", stream);
 }
 
 cufft_plan::~cufft_plan() {

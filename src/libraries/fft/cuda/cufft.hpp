@@ -10,9 +10,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace troupe::cuda {
 
@@ -22,13 +25,24 @@ namespace troupe::cuda {
 /// `unsupported`; what is left, `library_error`.
 [[nodiscard]] result<void> check(cufftResult status, std::string_view call, cudaStream_t stream);
 
+/// A device function that cuFFT calls for each number that it loads or stores.
+struct cufft_callback {
+  std::string name;
+  std::vector<std::byte> code;  ///< LTO-IR
+  cufftXtCallbackType type = CUFFT_CB_UNDEFINED;
+  void* info = nullptr;  ///< in device memory; for as long as the plan lives
+};
+
 /// A plan of cuFFT on a lane's stream, which has no memory of its own to work in: each call brings
 /// it.
 class cufft_plan {
  public:
+  /// With callbacks it links kernels, which takes up to a second, and may be called by another
+  /// thread than the lane's, without its stream.
   /// \errors `out_of_memory`; `unsupported`
   [[nodiscard]] static result<cufft_plan> make(const fft::transform& t, const advanced_layout& as,
-                                               cudaStream_t stream);
+                                               cudaStream_t stream,
+                                               std::span<const cufft_callback> callbacks = {});
 
   cufft_plan(cufft_plan&& other) noexcept
       : handle_(std::exchange(other.handle_, CUFFT_PLAN_NULL)),
@@ -37,6 +51,8 @@ class cufft_plan {
   cufft_plan& operator=(cufft_plan&&) = delete;
   ~cufft_plan();
 
+  /// Sets the stream that `run` enqueues on.
+  [[nodiscard]] result<void> set_stream(cudaStream_t stream);
   /// Bytes that `run` needs at `work`.
   [[nodiscard]] std::size_t work_bytes() const noexcept { return work_bytes_; }
   [[nodiscard]] result<void> run(std::byte* in, std::byte* out, fft::direction direction,

@@ -1,12 +1,10 @@
 #include "libraries/fft/cuda/transforms.hpp"
 
-#include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
-#include "backend/operation_of.hpp"
 #include "libraries/fft/cuda/advanced_layout.hpp"
+#include "libraries/fft/cuda/callbacks.hpp"
 #include "libraries/fft/cuda/cufft.hpp"
-#include "libraries/fft/cuda/scale.hpp"
-#include "libraries/memory/cuda/kernels.hpp"
+#include "libraries/fft/cuda/operand_moves.hpp"
 
 #include <array>
 #include <cstddef>
@@ -16,29 +14,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-// What runs functions. Set once, while the plugin is loaded.
-operation_of<elementwise::map> run_map;
-const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
-
-/// cuFFT loads real numbers two at a time, as it does complex ones. Source: cuFFT documentation,
-/// cufftExecR2C.
-bool aligned(const fft::transform& t, const any_tensor& view) noexcept {
-  const auto wanted = static_cast<std::uintptr_t>(fft::number_bytes(t.precision, true));
-  return reinterpret_cast<std::uintptr_t>(view.address()) % wanted == 0;
-}
-
-/// An operand's elements side by side, row-major.
-any_tensor packed_like(const any_tensor& t, std::byte* at) noexcept {
-  return any_tensor::unowned(at, t.type(), shape(t.extents()));
-}
-std::int64_t bytes_of(const any_tensor& t) noexcept { return t.count() * size_of(t.type()); }
-
-result<void> enqueue_copy(const any_tensor& from, const any_tensor& to, cudaStream_t stream) {
-  elementwise::strided_loops loops(from, to);
-  const unit moved = choose_unit(loops, size_of(to.type()), from.address(), to.address());
-  return enqueue_copy(strided_map(loops, true), moved, from.address(), to.address(), stream);
-}
 
 /// A transform as cuFFT will do it: which operands it finds in workspace, and how they lie.
 struct preparation {
@@ -117,28 +92,8 @@ result<void> run_all(const cufft_plan& plan, const preparation& as, std::byte* i
   }
 }
 
-/// Scales the sums, has store compute of them, and moves them to `out`.
-result<void> enqueue_finish(const fft::transform& t, const fft::request_fields& r,
-                            const any_tensor& target, bool copies, lane& where) {
-  std::optional<elementwise::function> scaled;
-  if (t.factor != 1) {
-    if (r.stores()) scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
-    if (!scaled) {
-      if (auto done = enqueue_scale(target, t.factor, where.stream()); !done) return done;
-    }
-  }
-  if (r.stores()) {
-    elementwise::map last = fft::store_map(r, target);
-    if (scaled) last.what = *std::move(scaled);
-    return run_map(last, where);
-  }
-  return copies ? enqueue_copy(target, r.out, where.stream()) : result<void>();
-}
-
-}  // namespace
-
-result<void> transform_all(const fft::transform& t, const fft::request_fields& r, lane& where) {
-  if (t.empty) return {};
+/// Functions run before and after the transform.
+result<void> run_in_passes(const fft::transform& t, const fft::request_fields& r, lane& where) {
   const preparation as(t, r);
   auto plan = plan_for(where, as.what, as.layout);
   if (!plan) return std::move(plan).error();
@@ -160,7 +115,7 @@ result<void> transform_all(const fft::transform& t, const fft::request_fields& r
                             : own_in     ? packed_like(as.in, room + in_at)
                                          : r.in;
   if (r.loads()) {
-    if (auto done = run_map(fft::load_map(r, source), where); !done) return done;
+    if (auto done = enqueue_map(fft::load_map(r, source), where); !done) return done;
   } else if (own_in) {
     if (auto done = enqueue_copy(r.in, source, where.stream()); !done) return done;
   }
@@ -168,6 +123,14 @@ result<void> transform_all(const fft::transform& t, const fft::request_fields& r
     return done;
   }
   return enqueue_finish(t, r, target, as.copy_out, where);
+}
+
+}  // namespace
+
+result<void> transform_all(const fft::transform& t, const fft::request_fields& r, lane& where) {
+  if (t.empty) return {};
+  if (!r.loads() && !r.stores()) return run_in_passes(t, r, where);
+  return run_with_functions(t, r, where, run_in_passes);
 }
 
 }  // namespace troupe::cuda

@@ -2,6 +2,7 @@
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/fft/cuda/advanced_layout.hpp"
+#include "libraries/fft/cuda/caller_info.hpp"
 #include "libraries/fft/cuda/cufft.hpp"
 #include "libraries/fft/cuda/scale.hpp"
 #include "libraries/fft/cuda/transforms.hpp"
@@ -35,6 +36,7 @@ result<void> warm_up(lane& where, fft::transform like, std::int64_t n) {
 result<void> warm_up(lane& where) {
   if (auto loaded = load_copy_kernels(); !loaded) return loaded;
   if (auto loaded = load_scale_kernels(); !loaded) return loaded;
+  if (auto loaded = load_caller_info_kernel(); !loaded) return loaded;
   constexpr std::int64_t n = 1024;
   for (const dtype precision : {dtype::f32, dtype::f64}) {
     if (auto done = warm_up(where, {.precision = precision}, n); !done) return done;

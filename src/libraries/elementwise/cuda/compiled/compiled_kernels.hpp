@@ -31,9 +31,4 @@ struct compiled_kernel {
     const driver& d, key_words key, std::vector<std::string> names,
     std::function<std::string()> source);
 
-/// How kernels are run, by the environment variable TROUPE_ELEMENTWISE, for tests: `interpreted`,
-/// `compiled`, or anything else for compiled ones as soon as there are any.
-enum class kernel_policy : std::uint8_t { automatic, interpreted, compiled };
-[[nodiscard]] kernel_policy policy() noexcept;
-
 }  // namespace troupe::cuda

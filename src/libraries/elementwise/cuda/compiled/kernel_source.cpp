@@ -1,4 +1,6 @@
-#include "libraries/elementwise/cuda/source.hpp"
+#include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
+
+#include "libraries/elementwise/cuda/compiled/program_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -10,46 +12,18 @@
 namespace troupe::cuda {
 namespace {
 
-using elementwise::number;
 using elementwise::opcode;
 using elementwise::typed_instruction;
 
-std::string_view name_of(number type) {
-  constexpr std::string_view names[] = {"bool", "i64", "float", "double"};
-  return names[static_cast<int>(type)];
-}
-std::string_view element_name(dtype type) {
-  constexpr std::string_view names[dtype_count] = {
-      "double", "float",    "f16",         "bf16",          "e4m3",  "e5m2",
-      "c64",    "c128",     "signed char", "unsigned char", "short", "unsigned short",
-      "int",    "unsigned", "i64",         "u64",           "bool"};
-  return names[static_cast<int>(type)];
-}
-
-/// Which opcodes have a version to 22 bits.
-bool has_fast(opcode op) {
-  switch (op) {
-    case opcode::divide:
-    case opcode::exp:
-    case opcode::exp2:
-    case opcode::rsqrt:
-    case opcode::sqrt:
-    case opcode::tanh:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Writes the kernels of one request.
-class writer {
+class kernel_writer : program_writer {
  public:
-  writer(const elementwise::bound_request& r, const elementwise::loops& over, const kernel_plan& p)
-      : r_(r), over_(over), p_(p), code_(r.program.code) {}
+  kernel_writer(const elementwise::bound_request& r, const elementwise::loops& over,
+                const kernel_plan& p)
+      : program_writer(r, over, p) {}
 
   [[nodiscard]] std::string run() {
-    line("#include \"libraries/elementwise/cuda/device_code.cuh\"");
-    line("using namespace troupe::elementwise::gpu;");
+    begin_text();
     line(fmt::format("using step_number = {};", p_.wide ? "u64" : "unsigned"));
     if (p_.is_map) {
       map_kernel();
@@ -63,191 +37,34 @@ class writer {
   }
 
  private:
-  using numbers = std::vector<std::uint16_t>;
-
-  void line(std::string_view text) {
-    text_ += text;
-    text_ += '\n';
-  }
-  [[nodiscard]] std::size_t operand_of(const typed_instruction& one) const {
-    return over_.operand_of(one, r_.inputs.size(), r_.outputs.size());
-  }
-  [[nodiscard]] dtype type_of(std::size_t operand) const {
-    return operand < r_.inputs.size() ? r_.inputs[operand].type()
-                                      : r_.outputs[operand - r_.inputs.size()].type();
-  }
-  [[nodiscard]] bool in_memory(std::size_t operand) const {
-    return operand < r_.inputs.size() + r_.outputs.size();
-  }
-  /// Elements of an operand that a step moves.
-  [[nodiscard]] int width(std::size_t operand) const {
-    return p_.steps[operand] != 0 ? p_.vector : 1;
-  }
   [[nodiscard]] std::vector<std::size_t> all_operands() const {
     std::vector<std::size_t> all(r_.inputs.size() + r_.outputs.size() + over_.indices.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     return all;
   }
-  /// The operands that some instructions move or count, each once.
-  [[nodiscard]] std::vector<std::size_t> operands_of(const numbers& list) const {
-    std::vector<std::size_t> found;
-    for (const std::uint16_t n : list) {
-      const opcode op = code_[n].op;
-      if (op != opcode::input && op != opcode::output && op != opcode::index &&
-          op != opcode::position)
-        continue;
-      const std::size_t k = operand_of(code_[n]);
-      if (std::ranges::find(found, k) == found.end()) found.push_back(k);
-    }
-    return found;
-  }
-  [[nodiscard]] std::string value(std::uint16_t n) const {
-    if (code_[n].op == opcode::constant) {
-      std::size_t place = 0;
-      for (std::size_t i = 0; i < n; ++i)
-        place += code_[i].op == opcode::constant ? std::size_t{1} : 0;
-      return fmt::format("cell_as<{}>(p.constants[{}])", name_of(code_[n].type), place);
-    }
-    return fmt::format("{}{}", is_element_[n] ? "v" : "u", n);
-  }
-  [[nodiscard]] std::string expression(const typed_instruction& one) const;
   void begin_kernel(std::string_view name, unsigned threads) {
     line(
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
                     "parameters p) {{",
                     threads, name));
   }
-  void offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
-               int loops, std::string_view from, std::string_view to);
-  void loads(const std::vector<std::size_t>& operands);
   void elements(const numbers& list, const numbers& rows);
   void accumulators(const numbers& rows);
   void join(const numbers& rows, std::string_view threads);
   void uniform(const numbers& list);
   void pass_over(const elementwise::pass& pass, std::string_view begin, std::string_view end);
-  /// What follows an operand's names where it is kept from pass to pass.
-  [[nodiscard]] std::string_view suffix(std::size_t operand) const {
-    return p_.held > 0 && p_.keeps(operand) ? "_k" : "";
-  }
   void hold();
-  void mark_elements(const numbers& list) {
-    is_element_.assign(code_.size(), false);
-    for (const std::uint16_t n : list)
-      is_element_[n] = true;
-  }
   void map_kernel();
   void rows_kernel();
   void split_kernels(std::size_t pass);
   [[nodiscard]] numbers known_before(std::size_t pass) const;
-
-  const elementwise::bound_request& r_;
-  const elementwise::loops& over_;
-  const kernel_plan& p_;
-  const std::vector<typed_instruction>& code_;
-  std::vector<bool> is_element_;
-  std::string text_;
 };
 
-std::string writer::expression(const typed_instruction& one) const {
-  if (one.op == elementwise::convert) {
-    constexpr std::string_view names[] = {"to_boolean", "to_i64", "to_f32", "to_f64"};
-    return fmt::format("{}({})", names[static_cast<int>(one.result)], value(one.a));
-  }
-  if (one.op == elementwise::round_to_odd) return fmt::format("rounded_to_odd({})", value(one.a));
-  const auto type = static_cast<dtype>(one.b);
-  if (one.op == elementwise::to_integer) {
-    const bool is_signed =
-        type == dtype::i8 || type == dtype::i16 || type == dtype::i32 || type == dtype::i64;
-    return fmt::format("to_integer({}, {}, {})", value(one.a), 8 * size_of(type), is_signed);
-  }
-  if (one.op == opcode::cast) {
-    return fmt::format("loaded(stored<{}>({}))", element_name(type), value(one.a));
-  }
-  if (one.op == opcode::row_length) return "(i64)p.row_length";
-  const auto traits = elementwise::traits_of(one.op);
-  const bool fast = one.fast && one.type == number::f32 && has_fast(one.op);
-  std::string text = fmt::format("op_{}{}(", traits.name, fast ? "_fast" : "");
-  const std::uint16_t operands[] = {one.a, one.b, one.c};
-  for (int k = 0; k < traits.operands; ++k)
-    text += (k == 0 ? "" : ", ") + value(operands[k]);
-  return text + ")";
-}
-
-/// Declares, for each operand, where step number `count` of some loops is, from where `from` is.
-void writer::offsets(const std::vector<std::size_t>& operands, std::string_view count, int first,
-                     int loops, std::string_view from, std::string_view to) {
-  for (const std::size_t k : operands) {
-    line(from.empty() ? fmt::format("long {}{} = (long)p.operands[{}].address;", to, k, k)
-                      : fmt::format("long {}{} = {}{};", to, k, from, k));
-  }
-  if (loops == 0 || operands.empty()) return;
-  line(fmt::format("{{ step_number rest = {};", count));
-  for (int d = first + loops - 1; d >= first; --d) {
-    if (d > first) {
-      line(fmt::format(
-          "{{ const step_number q = divided(rest, p.loops[{0}]); const long at = rest - q * "
-          "(step_number)p.loops[{0}].extent; rest = q;",
-          d));
-    } else {
-      line("{ const long at = rest;");
-    }
-    for (const std::size_t k : operands)
-      line(fmt::format("{}{} += at * p.operands[{}].strides[{}];", to, k, k, d));
-    line("}");
-  }
-  line("}");
-}
-
-void writer::loads(const std::vector<std::size_t>& operands) {
-  for (const std::size_t k : operands) {
-    if (k >= r_.inputs.size()) continue;
-    line(fmt::format("const vector<{0}, {1}> x{2} = load_vector<{0}, {1}>((const char*)o{2});",
-                     element_name(type_of(k)), width(k), k));
-  }
-}
-
 /// For each element of a step: computes, takes what row operations take, and stores.
-void writer::elements(const numbers& list, const numbers& rows) {
-  std::vector<std::size_t> stores;
-  for (const std::uint16_t n : list) {
-    const std::size_t k = code_[n].op == opcode::output ? operand_of(code_[n]) : SIZE_MAX;
-    if (k == SIZE_MAX || std::ranges::find(stores, k) != stores.end()) continue;
-    stores.push_back(k);
-    line(fmt::format("vector<{}, {}> y{};", element_name(type_of(k)), width(k), k));
-  }
+void kernel_writer::elements(const numbers& list, const numbers& rows) {
+  const std::vector<std::size_t> stores = declare_stores(list);
   line(fmt::format("\n#pragma unroll\nfor (int j = 0; j < {}; ++j) {{", p_.vector));
-  for (const std::uint16_t n : list) {
-    const typed_instruction& one = code_[n];
-    switch (one.op) {
-      case opcode::constant:
-        break;
-      case opcode::input: {
-        const std::string part = is_complex(type_of(one.a)) ? fmt::format(".part[{}]", one.b) : "";
-        line(fmt::format("const {} v{} = loaded(x{}{}.at[{}]{});", name_of(one.result), n, one.a,
-                         suffix(one.a), width(one.a) > 1 ? "j" : "0", part));
-        break;
-      }
-      case opcode::index:
-      case opcode::position: {
-        const std::size_t k = operand_of(one);
-        line(fmt::format("const i64 v{} = o{}{} + j * {};", n, k, suffix(k),
-                         p_.vector > 1 ? p_.steps[k] : 0));
-        break;
-      }
-      case opcode::output: {
-        const std::size_t k = operand_of(one);
-        const bool pair = is_complex(type_of(k));
-        const std::string_view stored =
-            pair ? (type_of(k) == dtype::c64 ? "float" : "double") : element_name(type_of(k));
-        line(fmt::format("y{}.at[{}]{} = stored<{}>({});", k, width(k) > 1 ? "j" : "0",
-                         pair ? fmt::format(".part[{}]", one.c) : "", stored, value(one.a)));
-        break;
-      }
-      default:
-        line(fmt::format("const {} v{} = {};", name_of(one.result), n, expression(one)));
-        break;
-    }
-  }
+  compute(list);
   for (const std::uint16_t n : rows) {
     const typed_instruction& one = code_[n];
     const std::string_view name = elementwise::traits_of(one.op).name;
@@ -263,14 +80,14 @@ void writer::elements(const numbers& list, const numbers& rows) {
     line(fmt::format("store_vector((char*)o{0}, y{0});", k));
 }
 
-void writer::accumulators(const numbers& rows) {
+void kernel_writer::accumulators(const numbers& rows) {
   for (const std::uint16_t n : rows) {
     line(fmt::format("auto a{} = {}::start<{}>();", n, elementwise::traits_of(code_[n].op).name,
                      name_of(code_[n].type)));
   }
 }
 
-void writer::join(const numbers& rows, std::string_view threads) {
+void kernel_writer::join(const numbers& rows, std::string_view threads) {
   for (const std::uint16_t n : rows) {
     line(fmt::format("a{0} = joined<{1}>(a{0}, {2}, room);", n,
                      elementwise::traits_of(code_[n].op).name, threads));
@@ -278,7 +95,7 @@ void writer::join(const numbers& rows, std::string_view threads) {
 }
 
 /// What is the same for a whole row, once it is known; by every thread, but stores by the first.
-void writer::uniform(const numbers& list) {
+void kernel_writer::uniform(const numbers& list) {
   is_element_.assign(code_.size(), false);
   const auto operands = operands_of(list);
   for (const std::uint16_t n : list) {
@@ -309,8 +126,8 @@ void writer::uniform(const numbers& list) {
 }
 
 /// A pass over the steps of a thread, from memory and from what it holds.
-void writer::pass_over(const elementwise::pass& pass, std::string_view begin,
-                       std::string_view end) {
+void kernel_writer::pass_over(const elementwise::pass& pass, std::string_view begin,
+                              std::string_view end) {
   mark_elements(pass.elements);
   accumulators(pass.rows);
   std::vector<std::size_t> moved;
@@ -332,7 +149,7 @@ void writer::pass_over(const elementwise::pass& pass, std::string_view begin,
 }
 
 /// Loads what stays in registers from pass to pass.
-void writer::hold() {
+void kernel_writer::hold() {
   std::vector<std::size_t> held;
   for (std::size_t k = 0; k < p_.uses.size(); ++k) {
     if (!suffix(k).empty()) held.push_back(k);
@@ -362,7 +179,7 @@ void writer::hold() {
   line("} }");
 }
 
-void writer::map_kernel() {
+void kernel_writer::map_kernel() {
   const elementwise::pass& pass = r_.program.passes[0];
   mark_elements(pass.elements);
   const auto operands = operands_of(pass.elements);
@@ -410,7 +227,7 @@ void writer::map_kernel() {
   line("}");
 }
 
-void writer::rows_kernel() {
+void kernel_writer::rows_kernel() {
   begin_kernel("elementwise", p_.threads);
   line("__shared__ alignas(16) char room[512];");
   line(fmt::format("const step_number row = (step_number)blockIdx.x * {} + threadIdx.x / {};",
@@ -434,7 +251,7 @@ void writer::rows_kernel() {
 }
 
 /// The uniform values of earlier passes, row operations included.
-writer::numbers writer::known_before(std::size_t pass) const {
+kernel_writer::numbers kernel_writer::known_before(std::size_t pass) const {
   numbers known;
   for (std::size_t i = 0; i < pass; ++i) {
     const elementwise::pass& one = r_.program.passes[i];
@@ -446,7 +263,7 @@ writer::numbers writer::known_before(std::size_t pass) const {
   return known;
 }
 
-void writer::split_kernels(std::size_t number_of_pass) {
+void kernel_writer::split_kernels(std::size_t number_of_pass) {
   const elementwise::pass& pass = r_.program.passes[number_of_pass];
   const std::vector<std::size_t> all = all_operands();
   const auto cells = [&] {
@@ -519,7 +336,7 @@ void writer::split_kernels(std::size_t number_of_pass) {
 
 std::string source_of(const elementwise::bound_request& r, const elementwise::loops& over,
                       const kernel_plan& p) {
-  return writer(r, over, p).run();
+  return kernel_writer(r, over, p).run();
 }
 
 }  // namespace troupe::cuda

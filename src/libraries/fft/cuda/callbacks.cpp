@@ -1,0 +1,184 @@
+#include "libraries/fft/cuda/callbacks.hpp"
+
+#include "backend/lru_cache.hpp"
+#include "libraries/elementwise/cuda/compiled/compilation.hpp"
+#include "libraries/elementwise/cuda/kernel_plan.hpp"
+#include "libraries/fft/cuda/callback_plan.hpp"
+#include "libraries/fft/cuda/turn_timer.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+void add(key_words& key, const any_tensor& t) {
+  constexpr std::uintptr_t widest = 16;  // alignment beyond that of a c128 decides nothing
+  key.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |
+                static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(t.address()) % widest)
+                    << 16);
+  key.insert(key.end(), t.extents().begin(), t.extents().end());
+  key.insert(key.end(), t.strides().begin(), t.strides().end());
+}
+
+void add(key_words& key, const elementwise::function& f, const std::vector<any_tensor>& operands) {
+  key.push_back(static_cast<std::int64_t>(f.size()));
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    const elementwise::instruction one = f.at(i);
+    key.push_back(static_cast<std::int64_t>(one.op) | std::int64_t{one.a} << 8 |
+                  std::int64_t{one.b} << 24 | std::int64_t{one.c} << 40);
+  }
+  // Their values are found in memory; which are real decides types.
+  for (const scalar& one : f.constants())
+    key.push_back(static_cast<std::int64_t>(one.what()));
+  for (const any_tensor& t : operands)
+    add(key, t);
+}
+
+/// All that decides which plan and which callbacks a request has.
+void make_key(key_words& key, const fft::transform& t, const fft::request_fields& r,
+              const elementwise::function& store) {
+  key.clear();
+  key.push_back(static_cast<std::int64_t>(t.kind) | static_cast<std::int64_t>(t.precision) << 8 |
+                static_cast<std::int64_t>(t.direction) << 16 | std::int64_t{t.rank} << 24 |
+                std::int64_t{fft::in_place(r.in, r.out)} << 32);
+  add(key, r.in);
+  add(key, r.out);
+  add(key, r.load, r.load_operands);
+  add(key, store, r.store_operands);
+}
+
+/// What has been found to be faster in passes, for the lanes that have not tried it.
+class faster_in_passes {
+ public:
+  [[nodiscard]] static bool holds(const key_words& key) {
+    faster_in_passes& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    return all.keys_.contains(key);
+  }
+  static void add(const key_words& key) {
+    constexpr std::size_t most = 4096;
+    faster_in_passes& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    if (all.keys_.size() == most) all.keys_.clear();
+    all.keys_.insert(key);
+  }
+
+ private:
+  static faster_in_passes& instance() {
+    static faster_in_passes one;
+    return one;
+  }
+
+  std::mutex mutex_;
+  std::unordered_set<key_words, key_hash> keys_;
+};
+
+/// Requests that are alike, on one lane.
+struct known_request {
+  bool seen = false;    ///< once before
+  bool passes = false;  ///< the last word: run in passes
+  std::string why;      ///< that is so
+  std::optional<callback_run> callbacks;
+  turn_timer turns;  ///< which way is faster
+};
+
+struct lane_state {
+  // As many as there are places for what their callbacks find.
+  lru_cache<key_words, known_request, key_hash> known{caller_info::most_places / 2};
+  std::shared_ptr<caller_info> places;
+  key_words key;  // of the request at hand
+};
+constexpr char attachment_key = 0;
+
+void order(known_request& known, lane_state& state, const fft::transform& t,
+           const fft::request_fields& r, const elementwise::function& store) {
+  const auto made = [&]() -> result<callback_run> {
+    if (!state.places) {
+      auto places = caller_info::make();
+      if (!places) return std::move(places).error();
+      state.places = *std::move(places);
+    }
+    return callback_run::order(t, r, store, state.places);
+  };
+  if (auto run = made()) {
+    known.callbacks.emplace(*std::move(run));
+  } else {
+    known.passes = true;
+    known.why = run.error().message;
+  }
+}
+
+}  // namespace
+
+result<void> run_with_functions(const fft::transform& t, const fft::request_fields& r, lane& where,
+                                transform_executor in_passes) {
+  const bool must_call = policy() == kernel_policy::callbacks;
+  if (policy() != kernel_policy::automatic && !must_call) return in_passes(t, r, where);
+  // With callbacks, scaling is part of store; without room in it they are not used.
+  std::optional<elementwise::function> scaled;
+  if (r.stores() && t.factor != 1) {
+    scaled = fft::scaled_store(r, t.factor, t.out_is_complex());
+    if (!scaled) return in_passes(t, r, where);
+  }
+  const elementwise::function& store = scaled ? *scaled : r.store;
+
+  std::shared_ptr<void>& attached = where.attachment(&attachment_key);
+  if (!attached) attached = std::make_shared<lane_state>();
+  auto& state = *static_cast<lane_state*>(attached.get());
+  make_key(state.key, t, r, store);
+  known_request* found = state.known.find(state.key);
+  if (found == nullptr) {
+    found = &state.known.add(state.key, {});
+    found->passes = !must_call && faster_in_passes::holds(state.key);
+  }
+  known_request& known = *found;
+  // What comes once is not worth a plan of its own, which keeps a processor busy for up to a
+  // second.
+  if (!known.callbacks && !known.passes && (known.seen || must_call))
+    order(known, state, t, r, store);
+  known.seen = true;
+
+  if (must_call) {
+    if (known.passes) {
+      return error{.code = errc::unsupported, .message = "no callbacks: " + known.why};
+    }
+    known.callbacks->plan().wait();
+  }
+  if (known.passes || !known.callbacks) return in_passes(t, r, where);
+  using enum callback_plan::state;
+  const callback_plan::state now = known.callbacks->plan().now.load(std::memory_order_acquire);
+  if (now == making) return in_passes(t, r, where);
+  if (now == failed) {
+    known.passes = true;
+    known.why = known.callbacks->plan().failure;
+    known.callbacks.reset();
+    if (must_call) {
+      return error{.code = errc::library_error, .message = "no callbacks: " + known.why};
+    }
+    return in_passes(t, r, where);
+  }
+  if (must_call) return known.callbacks->run(t, r, store, where);
+
+  const auto run = [&](turn_timer::way one) {
+    return one == turn_timer::way::first ? in_passes(t, r, where)
+                                         : known.callbacks->run(t, r, store, where);
+  };
+  auto outcome = known.turns.run(where.stream(), run);
+  if (known.turns.decided() == turn_timer::way::first) {
+    faster_in_passes::add(state.key);
+    known.passes = true;
+    known.why = "passes are faster";
+    // Freeing a plan may wait for the device, which a lane does not.
+    run_in_background([dropped = known.callbacks->release()]() mutable { dropped.reset(); });
+    known.callbacks.reset();
+  }
+  return outcome;
+}
+
+}  // namespace troupe::cuda
