@@ -136,8 +136,13 @@ device_config config_from(nb::kwargs options) {
 void give_operations(device_config& c, nb::handle options) {
   const nb::object launching = nb::module_::import_("troupe.launching");
   // A copy: the program may change its own while a worker starts.
-  c.worker_environment = std::make_shared<const std::vector<std::string>>(
-      nb::cast<std::vector<std::string>>(launching.attr("environment")()));
+  std::vector<std::string> environment;
+  for (const nb::handle one : launching.attr("environment")()) {
+    const nb::bytes variable = nb::borrow<nb::bytes>(one);
+    environment.emplace_back(variable.c_str(), variable.size());
+  }
+  c.worker_environment =
+      std::make_shared<const std::vector<std::string>>(std::move(environment));
   const nb::object given = options.attr("get")("operations");
   if (given.is_none()) return;
   const nb::object modules = launching.attr("modules")(given);

@@ -49,6 +49,6 @@ def command(names: list[str]) -> list[str]:
     return [sys.executable, *flags, "-c", _PROGRAM, settings]
 
 
-def environment() -> list[str]:
+def environment() -> list[bytes]:
     """A copy, because the program may change its own while a worker starts."""
-    return [f"{name}={value}" for name, value in os.environ.items()]
+    return [name + b"=" + value for name, value in os.environb.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -32,20 +33,25 @@ _torch_streams: dict[int, Any] = {}
 _cupy_streams: dict[int, Any] = {}
 
 
-def on_stream(function: Callable[..., Any], stream: int, /, **arguments: Any) -> Any:
+def on_stream(function: Callable[..., Any], stream: int, ordinal: int, /, **arguments: Any) -> Any:
     """Calls a function with the lane's stream as the current one of what it may use."""
     torch = sys.modules.get("torch")
     cupy = sys.modules.get("cupy")
-    if torch is not None:
-        current = _torch_streams.get(stream)
-        if current is None:
-            current = _torch_streams[stream] = torch.cuda.ExternalStream(stream)
-        with torch.cuda.stream(current):
-            return function(**arguments)
-    if cupy is not None:
-        current = _cupy_streams.get(stream)
-        if current is None:
-            current = _cupy_streams[stream] = cupy.cuda.ExternalStream(stream)
-        with current:
-            return function(**arguments)
-    return function(**arguments)
+    with contextlib.ExitStack() as current:
+        if torch is not None:
+            if stream not in _torch_streams:
+                _torch_streams[stream] = torch.cuda.ExternalStream(stream, device=ordinal)
+            current.enter_context(torch.cuda.stream(_torch_streams[stream]))
+        if cupy is not None:
+            if stream not in _cupy_streams:
+                _cupy_streams[stream] = cupy.cuda.ExternalStream(stream, ordinal)
+            current.enter_context(cupy.cuda.Device(ordinal))
+            current.enter_context(_cupy_streams[stream])
+        return function(**arguments)
+
+
+def choose_gpu(ordinal: int) -> None:
+    """Has torch use the device's GPU for what says nothing else."""
+    torch = sys.modules.get("torch")
+    if torch is not None and ordinal >= 0:
+        torch.cuda.set_device(ordinal)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
-from . import _core, operations
+from . import _core, operations, streams
 
 _CONTROL = 3  # where the program's socket is, and where a worker looks for its own
 _WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
@@ -307,7 +307,7 @@ class Server:
             self.program.detach()
             os.close(worker.control)
             _prepare(log)
-            _core._run_worker(lambda: _started(news))
+            _core._run_worker(lambda ordinal: _started(news, ordinal))
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
             os._exit(1)
@@ -331,9 +331,10 @@ def _prepare(log: int) -> None:
         pass
 
 
-def _started(news: socket.socket) -> str:
-    """Called once the worker's device is up. \\returns why it cannot serve"""
+def _started(news: socket.socket, ordinal: int) -> str:
+    """Called once the worker's device is up: a GPU, or -1. The answer is why it cannot serve."""
     try:
+        streams.choose_gpu(ordinal)
         _send(news, "running what @troupe.on_worker_start names")
         operations.run_started()
     except BaseException as error:

@@ -56,7 +56,7 @@ TEST_P(Reply, LeavesItsRoomToOtherSlots) {
   shared_flag go(gpu);
   std::vector<future<void>> held;
   for (int i = 0; i < 20; ++i) {
-    ASSERT_EQ(gpu.ask(say{.letters = 400'000}).get().text.size(), 400'000u) << i;
+    ASSERT_EQ(gpu.ask(say{.letters = 6'400'000}).get().text.size(), 6'400'000u) << i;
     if (i % 2 == 0 && held.size() < 6) {
       held.push_back(gpu.library("test").on_new_lane().ask(hold{.flag = go.tensor()}));
     }
@@ -64,7 +64,7 @@ TEST_P(Reply, LeavesItsRoomToOtherSlots) {
   std::vector<future<saying>> short_ones;
   for (int i = 0; i < 40; ++i)
     short_ones.push_back(gpu.ask(say{.letters = 1}));
-  EXPECT_EQ(gpu.ask(say{.letters = 3'900'000}).get().text.size(), 3'900'000u);
+  EXPECT_EQ(gpu.ask(say{.letters = 62'400'000}).get().text.size(), 62'400'000u);
   go.set();
   for (auto& one : held)
     one.get();
@@ -76,19 +76,19 @@ TEST_P(Reply, LeavesItsRoomToLaterOnes) {
   for (int round = 0; round < 30; ++round) {
     std::vector<future<saying>> asked;
     for (int i = 0; i < 8; ++i)
-      asked.push_back(lane.ask(say{.letters = 400'000}));
+      asked.push_back(lane.ask(say{.letters = 3'200'000}));
     for (auto& one : asked)
-      ASSERT_EQ(one.get().text.size(), 400'000u);
+      ASSERT_EQ(one.get().text.size(), 3'200'000u);
   }
   // Of what their slots have, all but one was copied and is not used again yet.
-  EXPECT_EQ(lane.ask(say{.letters = 3'900'000}).get().text.size(), 3'900'000u);
+  EXPECT_EQ(lane.ask(say{.letters = 62'400'000}).get().text.size(), 62'400'000u);
 }
 
 TEST_P(Reply, ThatIsLongerThanTheHeapIsATypedError) {
-  const auto outcome = gpu_.ask(say{.letters = 5 << 20}).get_result();
+  const auto outcome = gpu_.ask(say{.letters = 65 << 20}).get_result();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::size_overflow);
-  EXPECT_NE(outcome.error().message.find("4194304"), std::string::npos) << outcome.error().message;
+  EXPECT_NE(outcome.error().message.find("67108864"), std::string::npos) << outcome.error().message;
   expect_usable();
 }
 

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <mutex>
@@ -46,7 +47,7 @@ struct gpu_place {
   std::uintptr_t stream = 0;
 };
 
-// The driver's number of the device of the context that is current here.
+// The driver's number of the device of the context that is current here; -1 where there is none.
 int current_gpu() {
   static const auto get = [] {
     void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -54,15 +55,15 @@ int current_gpu() {
                ? nullptr
                : reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuCtxGetDevice"));
   }();
-  int ordinal = 0;
-  return get != nullptr && get(&ordinal) == 0 ? ordinal : 0;
+  int ordinal = -1;
+  return get != nullptr && get(&ordinal) == 0 ? ordinal : -1;
 }
 
 gpu_place place_of(lane_context& where) {
   auto* const gpu = dynamic_cast<cuda::lane*>(&where);
   if (gpu == nullptr) return {};
   CUstream_st* const stream = gpu->stream();
-  return {current_gpu(), reinterpret_cast<std::uintptr_t>(stream)};
+  return {std::max(current_gpu(), 0), reinterpret_cast<std::uintptr_t>(stream)};
 }
 
 /// Makes what the function gets.
@@ -120,10 +121,10 @@ void check(const nb::object& o) {
 nb::object call(const python_operation& op, const void* request, lane_context& where) {
   const gpu_place place = place_of(where);
   const argument_maker make(op, place);
-  // One in front, which Python may use, and two for the function and its stream.
-  constexpr std::size_t before = 3;
+  // One in front, which Python may use, and three for the function, its stream and its GPU.
+  constexpr std::size_t before = 4;
   std::vector<nb::object> held;
-  held.reserve(op.arguments.size() + 1);
+  held.reserve(op.arguments.size() + 2);
   std::vector<PyObject*> values(op.arguments.size() + before);
   for (const python_operation::argument& a : op.arguments) {
     held.push_back(make.of(a, request));
@@ -135,11 +136,13 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
     answer = nb::steal(PyObject_Vectorcall(op.function, values.data() + before,
                                            PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
   } else {
+    values[1] = op.function;
     held.push_back(nb::int_(place.stream));
-    values[before - 2] = op.function;
-    values[before - 1] = held.back().ptr();
+    values[2] = held.back().ptr();
+    held.push_back(nb::int_(place.ordinal));
+    values[3] = held.back().ptr();
     answer = nb::steal(PyObject_Vectorcall(op.on_stream, values.data() + 1,
-                                           2 | PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
+                                           3 | PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
   }
   check(answer);
   return answer;
@@ -217,7 +220,7 @@ void add_in_worker(operation_table& table) {
   std::string why;
   {
     const nb::gil_scoped_acquire gil;
-    why = nb::cast<std::string>(nb::steal(PyObject_CallNoArgs(call_when_started)));
+    why = nb::cast<std::string>(nb::handle(call_when_started)(current_gpu()));
   }
   if (!why.empty()) {
     throw failure({.code = errc::library_missing, .message = why});
