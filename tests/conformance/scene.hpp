@@ -141,8 +141,6 @@ class scene {
   /// Expects exactly these values.
   void expect_exactly(const test_tensor& t, const matrix& expected);
 
-  /// True where requests run on a GPU, whose library may compute in other steps.
-  [[nodiscard]] bool on_gpu() const;
   [[nodiscard]] number random(dtype type);
   [[nodiscard]] std::mt19937_64& generator() { return generator_; }
   /// What failures print: the case, and the seed that replays it.
