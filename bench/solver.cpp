@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <random>
 #include <span>
@@ -38,23 +39,26 @@ std::vector<double> definite(std::int64_t n) {
   return a;
 }
 
-/// Both in turn, on other processors each time; the rates of the middle half.
+/// Both in turn, on other processors each time; the rates of the middle half. A turn takes more
+/// than 100 ms: whoever's it is finds its processor slow and its caches cold.
 template <class Theirs, class Ours>
 void measure(report& out, const std::string& name, Theirs&& theirs, Ours&& ours) {
-  constexpr int turns = 16;
+  constexpr int turns = 20;
+  samples first;
+  first.take(3, theirs);
+  const auto loop = std::max<std::size_t>(1, static_cast<std::size_t>(1e5 / first.median()));
   samples direct;
   samples own;
   samples quotients;
   bench::placement processors;
-  theirs();
   ours();
   for (int turn = 0; turn < turns; ++turn) {
     processors.trade();
     samples calls;
     samples asks;
-    if (turn % 4 < 2) calls.take(2, theirs);
-    asks.take(2, ours);
-    if (turn % 4 >= 2) calls.take(2, theirs);
+    if (turn % 4 < 2) calls.take(loop, theirs);
+    asks.take(loop, ours);
+    if (turn % 4 >= 2) calls.take(loop, theirs);
     quotients.add(calls.median() / asks.median());
     direct.add(calls);
     own.add(asks);
@@ -165,6 +169,9 @@ class bench_of_size {
 
 int main() {
   report out("solver: factorisations on the CPU backend, beside LAPACK called directly");
+  // One thread on either side, which lie on a processor each. The worker reads it when it starts.
+  ::openblas_set_num_threads(1);
+  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   troupe::system system;
   const device cpu = system.device(0, {.backend = backend_kind::cpu});
   cpu.wait_until_ready().value();

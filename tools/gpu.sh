@@ -131,6 +131,7 @@ gpu_missing_for_build() {
   compgen -G '/usr/lib/*/libopenblas64.a' >/dev/null ||
     compgen -G '/usr/lib/*/openblas64-pthread/libopenblas64.a' >/dev/null ||
     printf 'libopenblas64.a (OpenBLAS with 64-bit integers)\n'
+  [[ -e /usr/include/eigen3/Eigen/SparseCore ]] || printf 'Eigen 3.4 (libeigen3-dev)\n'
   compgen -G '/usr/lib/*/libfftw3f.a' >/dev/null || printf 'libfftw3.a and libfftw3f.a (FFTW 3)\n'
   compgen -G '/usr/lib/*/libdnnl.so' >/dev/null || printf 'libdnnl.so (oneDNN)\n'
 }

@@ -130,7 +130,7 @@ struct bench_run {
     const auto values = gpu.tensor<float>({n}).value();
     measure("eigh, f32 2048", data, routine::syevd, n,
             solver::eigh{.a = data.a, .w = values, .v = data.out});
-    measure("singular values, f32 2048", data, routine::gesvdp, n,
+    measure("singular values, f32 2048", data, routine::gesvdj, n,
             solver::svd{.a = data.a, .s = values, .vectors = solver::singular_vectors::none});
   }
 

@@ -112,18 +112,21 @@ void solver::run(what routine, std::int64_t n, void* a) {
                                     CUBLAS_FILL_MODE_LOWER, n, f32, a, n, f32, values, f32,
                                     s.device->address(), device, s.host.data(), host, s.its_info()),
                    "Xsyevd");
-    case what::gesvdp: {
-      double perturbation = 0;
-      check(cusolverDnXgesvdp_bufferSize(s.handle, s.parameters, CUSOLVER_EIG_MODE_NOVECTOR, 1, n,
-                                         n, f32, a, n, f32, values, f32, a, n, f32, a, n, f32,
-                                         &device, &host),
-            "Xgesvdp_bufferSize");
-      room();
-      return check(
-          cusolverDnXgesvdp(s.handle, s.parameters, CUSOLVER_EIG_MODE_NOVECTOR, 1, n, n, f32, a, n,
-                            f32, values, f32, a, n, f32, a, n, f32, s.device->address(), device,
-                            s.host.data(), host, s.its_info(), &perturbation),
-          "Xgesvdp");
+    case what::gesvdj: {
+      const int side = static_cast<int>(n);
+      auto* const matrix = static_cast<float*>(a);
+      auto* const found = static_cast<float*>(values);
+      int elements = 0;
+      check(cusolverDnSgesvdj_bufferSize(s.handle, CUSOLVER_EIG_MODE_NOVECTOR, 1, side, side,
+                                         matrix, side, found, nullptr, side, nullptr, side,
+                                         &elements, s.jacobi),
+            "Sgesvdj_bufferSize");
+      s.reserve(static_cast<std::size_t>(elements) * sizeof(float), 0);
+      return check(cusolverDnSgesvdj(s.handle, CUSOLVER_EIG_MODE_NOVECTOR, 1, side, side, matrix,
+                                     side, found, nullptr, side, nullptr, side,
+                                     static_cast<float*>(s.device->address()), elements,
+                                     s.its_info(), s.jacobi),
+                   "Sgesvdj");
     }
   }
 }

@@ -21,7 +21,7 @@ class solver {
     potrf,
     geqrf,
     syevd,   ///< with vectors
-    gesvdp,  ///< values alone
+    gesvdj,  ///< values alone
   };
   /// Of an n × n matrix.
   void run(what routine, std::int64_t n, void* a);

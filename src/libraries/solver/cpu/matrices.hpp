@@ -112,8 +112,13 @@ struct row_range {
 /// Copies one triangle of a square matrix, with its diagonal.
 template <class T>
 void copy_triangle(blas::uplo uplo, const matrix_view<T>& from, const matrix_view<T>& to) {
+  const bool by_columns = from.row_stride == 1 && to.row_stride == 1;
   for (std::int64_t j = 0; j < to.columns; ++j) {
     const row_range rows = rows_in(uplo, to.rows, j);
+    if (by_columns) {
+      std::copy_n(&from(rows.first, j), rows.last - rows.first, &to(rows.first, j));
+      continue;
+    }
     for (std::int64_t i = rows.first; i < rows.last; ++i)
       to(i, j) = from(i, j);
   }
@@ -124,6 +129,11 @@ template <class T>
 void clear_beside(blas::uplo uplo, const matrix_view<T>& a) {
   for (std::int64_t j = 0; j < a.columns; ++j) {
     const row_range rows = rows_in(uplo, a.rows, j);
+    if (a.row_stride == 1) {
+      std::fill_n(a.at + j * a.column_stride, rows.first, T{});
+      std::fill_n(a.at + j * a.column_stride + rows.last, a.rows - rows.last, T{});
+      continue;
+    }
     for (std::int64_t i = 0; i < rows.first; ++i)
       a(i, j) = T{};
     for (std::int64_t i = rows.last; i < a.rows; ++i)

@@ -53,7 +53,6 @@ struct solver_routines;
   TROUPE_CUSOLVER_SIZED(syevj, p##sy##evj);                        \
   TROUPE_CUSOLVER_SIZED(gesvdj, p##gesvdj);                        \
   TROUPE_CUSOLVER_SIZED(gesvdj_batched, p##gesvdjBatched);         \
-  TROUPE_CUSOLVER_SIZED(gesvda, p##gesvdaStridedBatched);          \
   TROUPE_CUSOLVER(potrf_batched, p##potrfBatched)
 // clang-format on
 

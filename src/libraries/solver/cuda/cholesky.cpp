@@ -61,7 +61,9 @@ result<void> run_potrf(const solver::potrf& r, lane& where, late_failure failure
   staged factor(r.factor, place::either, room.parts());
   const bool upper = is_upper(*factor, r.uplo);
   const std::int64_t count = factor->count;
-  const bool at_once = is_batch_of_small(count, factor->rows);
+  // In place the other triangle stays; cuSOLVER's routine for many matrices at once writes there.
+  const bool in_place = r.a.same_view(r.factor);
+  const bool at_once = !in_place && is_batch_of_small(count, factor->rows);
   const std::size_t info_at = room.add(count * i32_bytes);
   const std::size_t list_at = at_once ? room.add(list_bytes(count)) : 0;
   if (!at_once) {
@@ -76,7 +78,7 @@ result<void> run_potrf(const solver::potrf& r, lane& where, late_failure failure
   const factoring work{**solver, room, *factor,
                        upper,    info, at_once ? room.at<void*>(list_at) : nullptr};
   if (auto done = work.run(where); !done) return done;
-  if (!r.a.same_view(r.factor)) {
+  if (!in_place) {
     auto done = shape_triangle(*factor, {.upper = upper, .zero_other = true}, where);
     if (!done) return done;
   }

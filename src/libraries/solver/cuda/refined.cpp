@@ -8,6 +8,7 @@
 #include <troupe/solver/refined.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace troupe::cuda {
 namespace {
@@ -21,6 +22,15 @@ result<void> for_refined_type(dtype type, F f) {
   return type == dtype::f64 ? f(double{}) : f(c128{});
 }
 
+/// Whether the routine has said that refinement does not lead anywhere.
+bool is_about_the_matrix(const error& why) noexcept {
+  return why.code == errc::library_error &&
+         (why.vendor_code == CUSOLVER_STATUS_IRS_MATRIX_SINGULAR ||
+          why.vendor_code == CUSOLVER_STATUS_IRS_OUT_OF_RANGE);
+}
+
+// Where refinement does not converge the matrix is factored here: cuSOLVER does it too, but says
+// nothing of a zero pivot.
 result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_failure failure) {
   const std::int64_t count = cuda::batch_of(r.a);
   const std::int64_t n = columns_of(r.a);
@@ -35,8 +45,8 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
   const std::int64_t side_bytes = n * sides * count * size_of(r.a.type());
   const std::size_t b_at = room.add(side_bytes);
   const std::size_t x_at = room.add(side_bytes);
-  const std::size_t pivots_at = room.add(n * i32_bytes);
-  const std::size_t info_at = room.add(count * i32_bytes);
+  const std::size_t pivots_at = room.add(n * size_of(dtype::i64));
+  const std::size_t info_at = room.add((count + 1) * i32_bytes);
   const bool solves = n > 0;
   if (solves) {
     auto sized = for_refined_type(r.a.type(), [&]<class T>(T) {
@@ -49,6 +59,9 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
       return asked;
     });
     if (!sized) return sized;
+    auto bytes = getrf_bytes(**solver, *a, r.a.address());
+    if (!bytes) return std::move(bytes).error();
+    room.add_routine(*bytes);
   }
   if (auto taken = room.take(where); !taken) return taken;
   a.place_in(room.base());
@@ -56,12 +69,12 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
   const matrices b = packed(room.at<std::byte>(b_at), a->type, n, sides, count);
   const matrices x = packed(room.at<std::byte>(x_at), a->type, n, sides, count);
   if (auto done = clear(info, count * i32_bytes, where); !done) return done;
-  if (auto done = a.load(r.a, where); !done) return done;
-  if (nrhs == 0) {
-    if (auto done = clear(b.first, side_bytes, where); !done) return done;
-  } else {
-    if (auto done = copy(r.b, as_tensor(b, r.b), where); !done) return done;
-  }
+  const auto load = [&]() -> result<void> {
+    if (auto done = a.load(r.a, where); !done) return done;
+    return nrhs == 0 ? clear(b.first, side_bytes, where) : copy(r.b, as_tensor(b, r.b), where);
+  };
+  if (auto done = load(); !done) return done;
+  std::vector<std::int64_t> left;
   auto done = for_refined_type(a->type, [&]<class T>(T) {
     return for_each_matrix(count, [&](std::int64_t matrix) -> result<void> {
       int iterations = 0;
@@ -70,7 +83,9 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
             **solver, narrow(n), narrow(sides), a->template at<T>(matrix), narrow(a->ld),
             room.at<int>(pivots_at), b.at<T>(matrix), narrow(b.ld), x.at<T>(matrix), narrow(x.ld),
             room.device(), room.routine().device, &iterations, info + matrix);
-        if (!called) return called;
+        if (!called && !is_about_the_matrix(called.error())) return called;
+        if (!called) iterations = std::min(iterations, -1);
+        if (iterations < 0) left.push_back(matrix);
       }
       if (r.iterations.null()) return {};
       // From memory that is not the device's own: read before the call returns.
@@ -80,6 +95,23 @@ result<void> run_gesv_refined(const solver::gesv_refined& r, lane& where, late_f
     });
   });
   if (!done) return done;
+  if (!left.empty()) {
+    if (auto loaded = load(); !loaded) return loaded;
+  }
+  for (const std::int64_t matrix : left) {
+    auto* const pivots = room.at<std::int64_t>(pivots_at);
+    const on_matrix on{**solver, room, *a, matrix, info + matrix};
+    if (auto factored = getrf(on, pivots); !factored) return factored;
+    const on_matrix solving{**solver, room, *a, matrix, info + count};
+    if (auto solved = getrs(solving, CUBLAS_OP_N, pivots, b); !solved) return solved;
+    if (auto moved = check(cudaMemcpyAsync(x.at(matrix), b.at(matrix),
+                                           static_cast<std::size_t>(n * sides * size_of(a->type)),
+                                           cudaMemcpyDeviceToDevice, where.stream()),
+                           "cudaMemcpyAsync");
+        !moved) {
+      return moved;
+    }
+  }
   if (nrhs > 0) {
     if (auto copied = copy(as_tensor(x, r.x), r.x, where); !copied) return copied;
   }

@@ -51,9 +51,8 @@ result<void> run_whole(const solver::svd& r, lane& where, late_failure failure) 
   workroom room;
   const std::size_t info_at = room.add(count * i32_bytes);
   const std::size_t flags_at = room.add(count * i32_bytes);
-  auto parts = decomposition::make(
-      **solver, {.driver = r.driver, .vectors = r.vectors, .values = r.s.extent(r.s.rank() - 1)},
-      r.a.type(), rows_of(r.a), columns_of(r.a), count, r.a.address(), room);
+  auto parts = decomposition::make(**solver, {.driver = r.driver, .vectors = r.vectors}, r.a.type(),
+                                   rows_of(r.a), columns_of(r.a), count, r.a.address(), room);
   if (!parts) return std::move(parts).error();
   if (auto taken = room.take(where); !taken) return taken;
   parts->place_in(room.base());

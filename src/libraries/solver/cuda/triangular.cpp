@@ -40,7 +40,11 @@ result<void> run_trtri(const solver::trtri& r, lane& where, late_failure failure
     return trtri({**solver, room, *inverse, matrix, info + count}, upper, unit);
   });
   if (!inverted) return inverted;
-  if (!r.a.same_view(r.inverse)) {
+  if (r.a.same_view(r.inverse)) {
+    // What is not read stays; cuSOLVER writes there.
+    const triangle_shape as{.upper = upper, .unit_diagonal = unit};
+    if (auto done = restore_beside(*inverse, r.inverse, as, where); !done) return done;
+  } else {
     auto done = shape_triangle(*inverse,
                                {.upper = upper, .zero_other = true, .unit_diagonal = unit}, where);
     if (!done) return done;

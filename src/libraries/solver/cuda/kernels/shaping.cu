@@ -102,6 +102,19 @@ __global__ void __launch_bounds__(threads_per_block)
 
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
+    restore_others(matrix_list<D> m, const __grid_constant__ spread_matrices<D> old,
+                   triangle_shape as) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    const bool beside = i.row == i.column ? as.unit_diagonal
+                        : as.upper        ? i.row > i.column
+                                          : i.row < i.column;
+    if (beside) m.at(i) = old.at(i.matrix, i.row, i.column);
+  }
+}
+
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
     flag_not_finite(matrix_list<D> m, part looked_at, std::uint32_t* flags) {
   for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
     const auto i = m.index_of(flat);
@@ -170,6 +183,14 @@ result<void> restore_where_failed(const matrices& m, const any_tensor& old,
   return on_list(m, [&]<class D>(matrix_list<D> list) {
     return launch(where, "restore", restore<D>, blocks_for(where, m.elements()), list,
                   spread_matrices<D>(old), info);
+  });
+}
+
+result<void> restore_beside(const matrices& m, const any_tensor& old, const triangle_shape& as,
+                            lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "restore_others", restore_others<D>, blocks_for(where, m.elements()), list,
+                  spread_matrices<D>(old), as);
   });
 }
 

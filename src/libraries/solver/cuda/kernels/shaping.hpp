@@ -32,6 +32,10 @@ struct triangle_shape {
 [[nodiscard]] result<void> restore_where_failed(const matrices& m, const any_tensor& old,
                                                 const std::int32_t* info, lane& where);
 
+/// What is beside the triangle, and with `unit_diagonal` the diagonal, becomes what lies in `old`.
+[[nodiscard]] result<void> restore_beside(const matrices& m, const any_tensor& old,
+                                          const triangle_shape& as, lane& where);
+
 /// Which elements of a matrix are looked at.
 enum class part : std::uint8_t { all, upper, lower };
 /// Adds 1 to flags[b], which must be clear, where a matrix has infinities or NaNs there, and makes

@@ -19,7 +19,6 @@ class decomposition {
   struct wanted {
     solver::svd_driver driver = solver::svd_driver::automatic;
     solver::singular_vectors vectors = solver::singular_vectors::thin;
-    std::int64_t values = 0;  ///< of the approximate driver; else all
   };
 
   /// Adds what it needs. Neither extent is 0. `like`: any address of device memory.
@@ -29,9 +28,8 @@ class decomposition {
                                                   workroom& room);
   void place_in(std::byte* base) noexcept;
 
-  /// Enqueues copying `a` there, infinities and NaNs set aside: see `set_aside_not_finite`. `a`
-  /// and the flags outlive `run`.
-  [[nodiscard]] result<void> load(const any_tensor& a, std::uint32_t* flags, lane& where);
+  /// Enqueues copying `a` there, infinities and NaNs set aside: see `set_aside_not_finite`.
+  [[nodiscard]] result<void> load(const any_tensor& a, std::uint32_t* flags, lane& where) const;
   /// May wait for the lane.
   [[nodiscard]] result<void> run(const workroom& room, std::int32_t* info, lane& where) const;
 
@@ -45,35 +43,32 @@ class decomposition {
   [[nodiscard]] bool wide() const noexcept { return wide_; }
 
  private:
-  enum class method : std::uint8_t { qr, jacobi, jacobi_at_once, polar, approximate };
+  enum class method : std::uint8_t { qr, jacobi, jacobi_at_once, polar };
 
   explicit decomposition(const cusolver_lane& solver) noexcept : solver_(solver) {}
   [[nodiscard]] method choose(const wanted& what) const noexcept;
-  [[nodiscard]] result<routine_bytes> bytes(method by, const void* like) const;
-  [[nodiscard]] result<void> load_again(lane& where) const;
-  [[nodiscard]] result<void> run_one(method by, const workroom& room, std::int64_t b,
-                                     std::int32_t* info, double* perturbation) const;
-  [[nodiscard]] result<void> run_exactly(const workroom& room, std::int32_t* info,
-                                         lane& where) const;
-  [[nodiscard]] result<bool> is_exact(std::int64_t b, double perturbation, lane& where) const;
+  [[nodiscard]] result<routine_bytes> bytes(const void* like) const;
+  [[nodiscard]] result<void> run_one(const workroom& room, std::int64_t b,
+                                     std::int32_t* info) const;
   [[nodiscard]] result<void> run_all(const workroom& room, std::int32_t* info) const;
   [[nodiscard]] bool has_vectors() const noexcept {
     return vectors_ != solver::singular_vectors::none;
+  }
+  /// Without vectors, gesvdjBatched and Xgesvdp (cuSOLVER 12.0) fault or give wrong values.
+  [[nodiscard]] bool writes_vectors() const noexcept {
+    return has_vectors() || method_ == method::jacobi_at_once || method_ == method::polar;
   }
   [[nodiscard]] bool full() const noexcept { return vectors_ == solver::singular_vectors::full; }
 
   const cusolver_lane& solver_;
   solver::singular_vectors vectors_ = solver::singular_vectors::none;
   method method_ = method::jacobi;
-  bool must_be_exact_ = false;  // what a polar decomposition has perturbed is done again by Jacobi
   bool wide_ = false;
   std::int64_t values_ = 0;
   matrices a_;
   matrices first_;   // of the tall matrix
   matrices second_;  // of the tall matrix; xGESVD writes its adjoint, which is turned afterwards
   matrices turned_;
-  any_tensor source_;
-  std::uint32_t* flags_ = nullptr;
   std::byte* s_ = nullptr;
   std::size_t a_at_ = 0;
   std::size_t first_at_ = 0;

@@ -9,6 +9,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cusolverSp.h>
 
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -173,10 +174,32 @@ result<int> sparse_lu(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
   return bad;
 }
 
+namespace {
+
+/// Of a single column, with which cuSOLVER's routine on the host crashes.
+template <class T>
+int project(const sparse_matrix<T>& a, const T* b, T* x, T tolerance) {
+  double squares = 0;
+  double product = 0;
+  for (int i = 0; i < a.rows; ++i) {
+    for (int k = a.offsets[i]; k < a.offsets[i + 1]; ++k) {
+      const auto v = static_cast<double>(a.values[k]);
+      squares += v * v;
+      product += v * static_cast<double>(b[i]);
+    }
+  }
+  if (std::sqrt(squares) <= static_cast<double>(tolerance)) return 0;
+  *x = static_cast<T>(product / squares);
+  return 1;
+}
+
+}  // namespace
+
 template <class T>
 result<int> sparse_least_squares(const sparse_matrix<T>& a, const T* b, T* x, T tolerance,
                                  lane& where) {
   using functions = sparse_functions<T>;
+  if (a.columns == 1) return project(a, b, x, tolerance);
   if (a.rows == a.columns) {
     auto bad = solve_there(functions::qr, functions::qr_name, a, b, x, tolerance,
                            as_cusolver(solver::ordering::automatic), where);
