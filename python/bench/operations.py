@@ -1,6 +1,6 @@
 """Operations of Python: what a call costs beside calling the function, and what faults cost.
 
-    python operations.py [SECONDS_PER_FIGURE]
+    ./dev bench python, or python operations.py [SECONDS_PER_FIGURE]
 
 The last line is JSON. With TROUPE_BENCH_JSON it goes to that file, too.
 """
@@ -70,14 +70,15 @@ def timed(call: Callable[[], Any], seconds: float) -> list[float]:
 
 
 def pipelined(call: Callable[[], Any], seconds: float, depth: int = 1000) -> float:
-    best = 0.0
+    """The median of rounds of as many requests in flight."""
+    rates = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
         last = [call() for _ in range(depth)][-1]
         last.result()
-        best = max(best, depth / (time.perf_counter() - begin))
-    return best
+        rates.append(depth / (time.perf_counter() - begin))
+    return statistics.median(rates)
 
 
 def faults(gpu: Any, x: Any, y: Any, count: int, standby: bool) -> list[float]:

@@ -46,8 +46,8 @@ nb::object kept_as_attribute(nb::handle self, const std::string& name, nb::objec
   return made;
 }
 
-// Makes the requests of operations that the device's workers have, once these say which. Waits while
-// their modules are imported.
+// Makes the requests of operations that the device's workers have, once these say which. Waits
+// while their modules are imported.
 void learn_operations(const device_ref& handle) {
   const auto forks = handle->system->forks_of(handle->device.ordinal());
   if (!forks) return;

@@ -132,7 +132,8 @@ device_config config_from(nb::kwargs options) {
   return c;
 }
 
-// Has the device run operations of Python: in workers that a fork server starts, or in this program.
+// Has the device run operations of Python: in workers that a fork server starts, or in this
+// program.
 void give_operations(device_config& c, nb::handle options) {
   const nb::object launching = nb::module_::import_("troupe.launching");
   // A copy: the program may change its own while a worker starts.
@@ -141,8 +142,7 @@ void give_operations(device_config& c, nb::handle options) {
     const nb::bytes variable = nb::borrow<nb::bytes>(one);
     environment.emplace_back(variable.c_str(), variable.size());
   }
-  c.worker_environment =
-      std::make_shared<const std::vector<std::string>>(std::move(environment));
+  c.worker_environment = std::make_shared<const std::vector<std::string>>(std::move(environment));
   const nb::object given = options.attr("get")("operations");
   if (given.is_none()) return;
   const nb::object modules = launching.attr("modules")(given);
@@ -239,7 +239,8 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, run_limit and other\n"
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, "
+          "run_limit and other\n"
           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
       .def(
           "close",

@@ -304,10 +304,9 @@ void add_tensor(nb::module_& m) {
              py_tensor& t = *nb::inst_ptr<py_tensor>(self);
              return numpy_in_place(self, t.view, t.view.address());
            })
-      .def_prop_ro("_address",
-                   [](const py_tensor& t) {
-                     return reinterpret_cast<std::uintptr_t>(t.view.address());
-                   })
+      .def_prop_ro(
+          "_address",
+          [](const py_tensor& t) { return reinterpret_cast<std::uintptr_t>(t.view.address()); })
       .def_prop_ro("_device_type",
                    [](const py_tensor& t) {
                      return t.device->device.description().architecture.empty() ? "cpu" : "cuda";

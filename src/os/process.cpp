@@ -108,9 +108,8 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
       &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   child_process child;
-  const int failed =
-      ::posix_spawn(&child.pid_, argv[0], &actions, &attributes, argv.data(),
-                    environment != nullptr ? variables.data() : environ);
+  const int failed = ::posix_spawn(&child.pid_, argv[0], &actions, &attributes, argv.data(),
+                                   environment != nullptr ? variables.data() : environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) {

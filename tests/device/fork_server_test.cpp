@@ -1,8 +1,9 @@
 // Workers that a process forks: they are as good as those that are started, and what becomes of the
 // process is told.
 
-#include "device/fixtures/device_under_fault.hpp"
 #include "device/fixtures/fork_server.hpp"
+
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/fault/inject.hpp>
 #include <troupe/lane/marker.hpp>
@@ -170,9 +171,8 @@ TEST_P(Turns, WhoWaitsForOneHasNotBegunAndIsNotNamed) {
     auto culprit = lanes[0].ask(
         take_turn{.flag = first.tensor(), .begun = first_begun.tensor(), .exits = true});
     ASSERT_TRUE(eventually([&] { return first_begun.is_set(); }));
-    auto innocent =
-        lanes[1].ask(take_turn{.flag = second.tensor(), .begun = second_begun.tensor()},
-                     {.run_limit = 10s});
+    auto innocent = lanes[1].ask(take_turn{.flag = second.tensor(), .begun = second_begun.tensor()},
+                                 {.run_limit = 10s});
     EXPECT_TRUE(ended(lanes[2].ask(lane::marker{})));
     EXPECT_FALSE(second_begun.is_set());
     second.set();

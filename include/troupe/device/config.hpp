@@ -126,8 +126,8 @@ struct device_config {
   std::shared_ptr<request_tracer> tracer{};
   /// Path of the worker executable; if empty, Troupe looks beside its own library.
   std::string worker_path{};
-  /// Starts the workers, instead of a worker executable; null for none. Several devices may have the
-  /// same.
+  /// Starts the workers, instead of a worker executable; null for none. Several devices may have
+  /// the same.
   std::shared_ptr<fork_server> forked_by{};
   /// The environment of workers, as "NAME=value"; null for that of the program as it is when a
   /// worker starts, which must not change at that moment.

@@ -14,9 +14,9 @@ namespace troupe {
 /// forks the workers of a device: `device_config::forked_by`. A worker then starts within
 /// milliseconds, whatever it has loaded.
 ///
-/// Its command is a program that speaks the protocol of docs/guide/protocol.md#fork-server; Troupe's
-/// Python package has one. It is started at once, started again when it has ended and a worker is
-/// needed, and ends with this object, and with it the workers that it has forked.
+/// Its command is a program that speaks the protocol of docs/guide/protocol.md#fork-server;
+/// Troupe's Python package has one. It is started at once, started again when it has ended and a
+/// worker is needed, and ends with this object, and with it the workers that it has forked.
 class TROUPE_EXPORT fork_server {
  public:
   struct config {

@@ -61,8 +61,8 @@ struct operation {
                    const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
   /// For operations that take turns, as those of an interpreter with one lock do. The thread that
   /// is to run the request takes a turn first, waits for it there, and gives it back afterwards. A
-  /// request that waits for its turn has not begun, so nobody takes it for the cause of what happens
-  /// meanwhile. Null for an operation that takes none.
+  /// request that waits for its turn has not begun, so nobody takes it for the cause of what
+  /// happens meanwhile. Null for an operation that takes none.
   void (*take_turn)(void* executor) = nullptr;
   void (*end_turn)(void* executor) = nullptr;
 };

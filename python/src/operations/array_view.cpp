@@ -32,10 +32,10 @@ nb::object dlpack_capsule(nb::handle self) {
   const auto& v = *nb::inst_ptr<array_view>(self);
   const extents_array sizes = sizes_of(v);
   const bool on_gpu = v.ordinal >= 0;
-  return nb::cast(nb::ndarray<>(
-      v.address, static_cast<std::size_t>(v.rank), sizes.data(), self, v.strides.data(),
-      dlpack_of(v.type), on_gpu ? nb::device::cuda::value : nb::device::cpu::value,
-      on_gpu ? v.ordinal : 0));
+  return nb::cast(nb::ndarray<>(v.address, static_cast<std::size_t>(v.rank), sizes.data(), self,
+                                v.strides.data(), dlpack_of(v.type),
+                                on_gpu ? nb::device::cuda::value : nb::device::cpu::value,
+                                on_gpu ? v.ordinal : 0));
 }
 
 nb::dict interface_of(const array_view& v) {
@@ -49,8 +49,8 @@ nb::dict interface_of(const array_view& v) {
       bytes.push_back(stride * size_of(v.type));
     made["strides"] = tuple_of(bytes);
   }
-  made["typestr"] = nb::module_::import_("troupe.arrays")
-                        .attr("typestr")(nb::str(numpy_name(v.type).data()));
+  made["typestr"] =
+      nb::module_::import_("troupe.arrays").attr("typestr")(nb::str(numpy_name(v.type).data()));
   made["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(v.address), v.read_only);
   made["version"] = 3;
   if (v.stream != 0) made["stream"] = v.stream;
@@ -65,9 +65,8 @@ bool needs_ml_dtypes(dtype type) noexcept {
 template <class... Flags>
 nb::object numpy_by_nanobind(const array_view& v) {
   const extents_array sizes = sizes_of(v);
-  nb::ndarray<nb::numpy, Flags...> made(v.address, static_cast<std::size_t>(v.rank),
-                                        sizes.data(), nb::handle(), v.strides.data(),
-                                        dlpack_of(v.type));
+  nb::ndarray<nb::numpy, Flags...> made(v.address, static_cast<std::size_t>(v.rank), sizes.data(),
+                                        nb::handle(), v.strides.data(), dlpack_of(v.type));
   return made.cast(nb::rv_policy::reference);
 }
 
@@ -102,10 +101,11 @@ nb::object numpy_of(const array_view& view) {
 nb::object object_of(const array_view& view) { return nb::cast(view); }
 
 void add_array_view(nb::module_& m) {
-  nb::class_<array_view>(m, "ArrayView",
-                         "A tensor in a worker, during one call of an operation:\n"
-                         "torch.from_dlpack(view), cupy.asarray(view) and numpy.asarray(view) show\n"
-                         "its elements in place.")
+  nb::class_<array_view>(
+      m, "ArrayView",
+      "A tensor in a worker, during one call of an operation:\n"
+      "torch.from_dlpack(view), cupy.asarray(view) and numpy.asarray(view) show\n"
+      "its elements in place.")
       .def_prop_ro("shape", [](const array_view& v) { return tuple_of(of(v, v.extents)); })
       .def_prop_ro(
           "strides", [](const array_view& v) { return tuple_of(of(v, v.strides)); }, "In elements.")

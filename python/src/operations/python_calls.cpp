@@ -1,6 +1,6 @@
 // Functions of Python as executors, in a worker.
-#include "operations/array_view.hpp"
 #include "binding.hpp"
+#include "operations/array_view.hpp"
 #include "operations/bound_set.hpp"
 #include "operations/python_operation.hpp"
 #include "reply.hpp"
@@ -31,8 +31,8 @@ bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
 
-// One operation at a time. Python's own lock would let another begin whenever one lets go of it, and
-// then both had begun when one ends their worker.
+// One operation at a time. Python's own lock would let another begin whenever one lets go of it,
+// and then both had begun when one ends their worker.
 std::mutex& turns() {
   static std::mutex& one = *new std::mutex;
   return one;
@@ -51,9 +51,8 @@ struct gpu_place {
 int current_gpu() {
   static const auto get = [] {
     void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    return driver == nullptr
-               ? nullptr
-               : reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuCtxGetDevice"));
+    return driver == nullptr ? nullptr
+                             : reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuCtxGetDevice"));
   }();
   int ordinal = -1;
   return get != nullptr && get(&ordinal) == 0 ? ordinal : -1;

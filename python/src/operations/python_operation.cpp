@@ -176,7 +176,8 @@ void define(nb::handle spec, nb::handle function, nb::handle convert, nb::handle
   all.libraries.emplace(type.library());
   auto& place = all.by_name[std::string(type.name)];
   // A request in flight may use the one before: that is left alone.
-  if (place) [[maybe_unused]] const auto* const before = place.release();
+  if (place) [[maybe_unused]]
+    const auto* const before = place.release();
   place = std::move(made);
   all.by_type[&type] = place.get();
 }

@@ -27,8 +27,8 @@ struct fork_server::parts {
   /// ended when it is asked there. Never waits. \errors `system_error` of `dup`
   [[nodiscard]] result<void> fork(const os::unique_fd& control, const os::unique_fd& news);
 
-  /// A worker has been waited for in vain. Where it still loads it is ended, so that the next worker
-  /// finds another. Precondition: none of its workers runs.
+  /// A worker has been waited for in vain. Where it still loads it is ended, so that the next
+  /// worker finds another. Precondition: none of its workers runs.
   void give_up_loading();
 
   void run();
@@ -47,10 +47,11 @@ struct fork_server::parts {
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
   bool stopping = false;
-  bool wanted = true;       // that it runs
-  os::unique_fd socket;     // while it runs
+  bool wanted = true;         // that it runs
+  os::unique_fd socket;       // while it runs
   os::child_process process;  // the thread's own
   bool loading = false;       // it has not loaded all
+  bool given_up = false;      // it is ending
   std::deque<request> waiting;
   std::optional<std::string> description;
   std::optional<error> failed;

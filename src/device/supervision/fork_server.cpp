@@ -69,8 +69,7 @@ result<std::string> fork_server::description(std::chrono::nanoseconds timeout) {
   parts& p = *parts_;
   std::unique_lock lock(p.mutex);
   if (!p.description && p.failed && !p.wanted && !p.socket) return *p.failed;
-  p.changed.wait_for(lock, timeout,
-                     [&] { return p.description || p.failed || p.stopping; });
+  p.changed.wait_for(lock, timeout, [&] { return p.description || p.failed || p.stopping; });
   if (p.description) return *p.description;
   if (p.failed) return *p.failed;
   return error{.code = errc::timed_out,
@@ -112,7 +111,7 @@ result<void> fork_server::parts::fork(const os::unique_fd& control, const os::un
   if (!one.control || !one.news) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
   {
     const std::lock_guard lock(mutex);
-    if (socket && send(socket, one)) return {};
+    if (socket && !given_up && send(socket, one)) return {};
     waiting.push_back(std::move(one));
     wanted = true;
   }
@@ -122,7 +121,9 @@ result<void> fork_server::parts::fork(const os::unique_fd& control, const os::un
 
 void fork_server::parts::give_up_loading() {
   const std::lock_guard lock(mutex);
-  if (socket && loading) process.kill();
+  if (!socket || !loading) return;
+  given_up = true;
+  process.kill();
 }
 
 void fork_server::parts::run() {
@@ -171,6 +172,7 @@ void fork_server::parts::refuse_waiting(const error& why) {
 // With the lock.
 void fork_server::parts::end_process() {
   socket.reset();
+  given_up = false;
   // Its socket is gone a moment before it is; how it has ended is worth that moment.
   constexpr int moment_ms = 200;
   pollfd end{.fd = process.ending(), .events = POLLIN, .revents = 0};
@@ -178,10 +180,11 @@ void fork_server::parts::end_process() {
   process.kill();
   const os::exit_report report = process.reap();
   if (!failed) {
-    failed = error{.code = errc::device_unavailable,
-                   .message = fmt::format("the fork server ended {} {}{}{}",
-                                          report.signalled ? "by signal" : "with status",
-                                          report.code, activity.empty() ? "" : " while ", activity)};
+    failed =
+        error{.code = errc::device_unavailable,
+              .message = fmt::format("the fork server ended {} {}{}{}",
+                                     report.signalled ? "by signal" : "with status", report.code,
+                                     activity.empty() ? "" : " while ", activity)};
   }
   activity.clear();
   changed.notify_all();

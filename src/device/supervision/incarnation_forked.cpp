@@ -44,15 +44,15 @@ result<void> incarnation::have_forked(const os::unique_fd& control) {
 void incarnation::on_news() {
   std::array<std::byte, longest_news> room;
   while (news_) {
-    auto received =
-        os::receive_message(news_, room, os::wait_mode::non_blocking, most_descriptors);
+    auto received = os::receive_message(news_, room, os::wait_mode::non_blocking, most_descriptors);
     if (!received && received.error().vendor_code == EAGAIN) return;
     if (!received || received->bytes == 0) {
       news_.reset();
       if (process_.running() || stage_ == stage::failed) return;
       return fail({.code = errc::device_unavailable,
-                   .message = activity_.empty() ? "the fork server ended before it had forked a worker"
-                                                : "the fork server ended while " + activity_});
+                   .message = activity_.empty()
+                                  ? "the fork server ended before it had forked a worker"
+                                  : "the fork server ended while " + activity_});
     }
     last_heard_ = std::chrono::steady_clock::now();
     hear_news({reinterpret_cast<const char*>(room.data()), received->bytes}, received->descriptors);
@@ -76,8 +76,8 @@ void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>
                  .message = "the fork server says that it has forked a worker, and not which"});
   }
   if (descriptors.size() > 1) log_ = std::move(descriptors[1]);
-  process_ = os::child_process::forked(
-      pid, std::move(descriptors[0]), os::unique_fd(::fcntl(news_.get(), F_DUPFD_CLOEXEC, 0)));
+  process_ = os::child_process::forked(pid, std::move(descriptors[0]),
+                                       os::unique_fd(::fcntl(news_.get(), F_DUPFD_CLOEXEC, 0)));
   activity_.clear();
 }
 

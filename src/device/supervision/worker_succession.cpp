@@ -67,10 +67,10 @@ std::optional<error> worker_succession::overdue(clock::time_point now) const {
   if (config_.forked_by) {
     std::string activity = next_->activity();
     if (activity.empty()) activity = config_.forked_by->activity();
-    return error{.code = errc::device_unavailable,
-                 .message = fmt::format("no worker was ready after {} ms{}{}",
-                                        config_.start_timeout / 1ms,
-                                        activity.empty() ? "" : " of ", activity)};
+    return error{
+        .code = errc::device_unavailable,
+        .message = fmt::format("no worker was ready after {} ms{}{}", config_.start_timeout / 1ms,
+                               activity.empty() ? "" : " of ", activity)};
   }
   return error{.code = errc::device_unavailable,
                .message = fmt::format("{} was not ready after {} ms{}", next_->called(),

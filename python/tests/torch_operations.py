@@ -1,0 +1,80 @@
+"""Operations of torch and CuPy, for tests where these are installed."""
+
+import ctypes
+import os
+import time
+
+import torch
+import troupe
+
+
+def make():
+    return torch.nn.Sequential(
+        torch.nn.Linear(256, 512),
+        torch.nn.ReLU(),
+        torch.nn.BatchNorm1d(512),
+        torch.nn.Linear(512, 64),
+    )
+
+
+model = troupe.torch.skeleton(make)
+
+
+@troupe.operation("net.forward", arrays="torch")
+def forward(
+    x: troupe.Reads("batch", 256, dtype="f32"),
+    weights: troupe.ReadsMany,
+    y: troupe.Writes("batch", 64, dtype="f32"),
+    *,
+    scale: float = 1.0,
+) -> None:
+    y.copy_(troupe.torch.call(model, weights, x) * scale)
+
+
+@troupe.operation("net.doubles")
+def doubles(x: troupe.Reads("n"), y: troupe.Writes("n", like="x")) -> None:
+    torch.from_dlpack(y).copy_(torch.from_dlpack(x) * 2)
+
+
+@troupe.operation("net.doubles_by_cupy", arrays="cupy")
+def doubles_by_cupy(x: troupe.Reads("n"), y: troupe.Writes("n", like="x")) -> None:
+    y[...] = x * 2
+
+
+@troupe.operation("net.where")
+def where(x: troupe.Reads("n")):
+    return {
+        "stream": torch.cuda.current_stream().cuda_stream,
+        "lane": x.stream,
+        "device": str(torch.from_dlpack(x).device),
+        "pid": os.getpid(),
+    }
+
+
+@troupe.operation("net.sleeps")
+def sleeps(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+@troupe.operation("net.goes_wrong", arrays="torch")
+def goes_wrong(
+    x: troupe.Reads(1 << 20, dtype="f32"), y: troupe.Writes(1 << 20, like="x"), *, how: str
+) -> None:
+    if how == "raise":
+        raise ValueError("bad model input")
+    if how == "out of memory":
+        torch.empty(1 << 50, dtype=torch.uint8, device=x.device)
+    if how == "assert":
+        x = x[torch.tensor([1 << 30], device=x.device)]
+    if how == "write what is frozen":
+        x.fill_(1)
+    if how == "segfault":
+        ctypes.string_at(0)
+    if how == "exit":
+        os._exit(1)
+    if how == "loop":
+        while True:
+            pass
+    if how == "kernel loop":
+        torch.cuda._sleep(1 << 50)
+    y.copy_(x)
