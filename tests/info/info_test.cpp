@@ -134,7 +134,7 @@ TEST(Info, IsJsonForPrograms) {
       file.string());
   fs::remove(file);
   EXPECT_EQ(read.status, 0) << read.text << got.text;
-  EXPECT_TRUE(has(read, " True ['OpenBLAS', 'FFTW'] a\"b\\c True")) << read.text;
+  EXPECT_TRUE(has(read, " True ['OpenBLAS', 'oneDNN', 'FFTW'] a\"b\\c True")) << read.text;
 }
 
 TEST(Info, EndsWhereALibraryHangsOrCrashes) {

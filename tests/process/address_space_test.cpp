@@ -24,8 +24,9 @@ constexpr rlim_t mib = 1 << 20;
   // Of which an eighth is the host memory that workers map.
   const rlimit limit{4096 * mib, 4096 * mib};
   ::setrlimit(RLIMIT_AS, &limit);
-  // Enough for a worker of two threads, and not for a buffer of OpenBLAS's, of 128 MiB.
-  ::setenv("TROUPE_TEST_ADDRESS_ROOM", std::to_string((512 + 175) * mib).c_str(), 1);
+  // Enough for a worker of two threads, its replies and what the program keeps for it, 64 MiB each,
+  // and not for a buffer of OpenBLAS's, of 128 MiB.
+  ::setenv("TROUPE_TEST_ADDRESS_ROOM", std::to_string((512 + 64 + 64 + 171) * mib).c_str(), 1);
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   ::setenv("MALLOC_ARENA_MAX", "1", 1);  // each takes 64 MiB of addresses
   device_config config = with_operations();

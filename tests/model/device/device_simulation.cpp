@@ -4,9 +4,11 @@
 #include "memory/memory_pool.hpp"
 #include "wire/reply.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace troupe::model {
 namespace {
@@ -20,22 +22,25 @@ const operation_table& operations() {
   return table;
 }
 
-std::byte* fresh_pages(std::uint32_t capacity) {
-  const std::size_t bytes = (wire::worker_segment_bytes(capacity) + 4095) / 4096 * 4096;
-  auto* pages = static_cast<std::byte*>(std::aligned_alloc(4096, bytes));
-  std::memset(pages, 0, bytes);
+// Zeros that cost nothing before they are touched: most of a segment never is.
+void* fresh_pages(std::size_t bytes) {
+  void* const pages =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
   return pages;
 }
 
 }  // namespace
 
-void simulated_worker::aligned_free::operator()(std::byte* p) const noexcept { std::free(p); }
+void simulated_worker::unmapped::operator()(std::byte* p) const noexcept { ::munmap(p, bytes); }
 
 simulated_worker::simulated_worker(const worker_plan& plan, std::uint64_t number,
                                    simulated_environment& around)
     : incarnation(plan, number),
       around_(around),
-      pages_(fresh_pages(plan.requests->capacity())),
+      pages_(static_cast<std::byte*>(
+                 fresh_pages(wire::worker_segment_bytes(plan.requests->capacity()))),
+             unmapped{wire::worker_segment_bytes(plan.requests->capacity())}),
       segment_(reinterpret_cast<wire::worker_header*>(pages_.get())),
       replies_(reinterpret_cast<wire::reply_slot*>(segment_ + 1), plan.requests->capacity()),
       requests_(worker::inbox::open(plan.requests->shared(), plan.requests->total_bytes()).value()),

@@ -82,7 +82,8 @@ class simulated_worker final : public incarnation {
     std::uint64_t admitted = 0;
     std::uint64_t last_given = 0;
   };
-  struct aligned_free {
+  struct unmapped {
+    std::size_t bytes;
     void operator()(std::byte* p) const noexcept;
   };
 
@@ -92,7 +93,7 @@ class simulated_worker final : public incarnation {
   [[nodiscard]] device_model::sign sign() const;
 
   simulated_environment& around_;
-  std::unique_ptr<std::byte, aligned_free> pages_;
+  std::unique_ptr<std::byte, unmapped> pages_;
   wire::worker_header* segment_;
   std::span<wire::reply_slot> replies_;
   worker::inbox requests_;
