@@ -7,6 +7,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <string>
 
@@ -62,13 +63,30 @@ bool needs_ml_dtypes(dtype type) noexcept {
   return type == dtype::bf16 || type == dtype::e4m3 || type == dtype::e5m2;
 }
 
-template <class... Flags>
-nb::object numpy_by_nanobind(const array_view& v) {
-  const extents_array sizes = sizes_of(v);
-  nb::ndarray<nb::numpy, Flags...> made(v.address, static_cast<std::size_t>(v.rank), sizes.data(),
-                                        nb::handle(), v.strides.data(), dlpack_of(v.type));
-  return made.cast(nb::rv_policy::reference);
+// Where the last element ends.
+std::int64_t reach_in_bytes(const array_view& v) {
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(v.rank); ++i) {
+    if (v.extents[i] == 0) return 0;
+    elements += (v.extents[i] - 1) * v.strides[i];
+  }
+  return elements * size_of(v.type);
 }
+
+// `numpy.ndarray` and its types, kept: what is called for each argument of each call.
+struct numpy_types {
+  PyObject* array = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  std::array<PyObject*, static_cast<std::size_t>(dtype_count)> of{};
+
+  PyObject* for_type(dtype type) {
+    PyObject*& one = of[static_cast<std::size_t>(type)];
+    if (one == nullptr) {
+      one =
+          nb::object(nb::module_::import_("numpy").attr("dtype")(numpy_name(type))).release().ptr();
+    }
+    return one;
+  }
+};
 
 }  // namespace
 
@@ -95,7 +113,24 @@ nb::object numpy_of(const array_view& view) {
         .attr("array_in_place")(object_of(view), interface_of(view),
                                 nb::str(numpy_name(view.type).data()));
   }
-  return view.read_only ? numpy_by_nanobind<nb::ro>(view) : numpy_by_nanobind<>(view);
+  static numpy_types& numpy = *new numpy_types;
+  static char nothing = 0;
+  const std::int64_t bytes = reach_in_bytes(view);
+  char* const address = bytes == 0 ? &nothing : static_cast<char*>(view.address);
+  const nb::object memory =
+      nb::steal(PyMemoryView_FromMemory(address, bytes, view.read_only ? PyBUF_READ : PyBUF_WRITE));
+  const nb::object shape = tuple_of(of(view, view.extents));
+  nb::object strides = nb::none();
+  if (!view.packed()) {
+    std::array<std::int64_t, max_rank> in_bytes{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i)
+      in_bytes[i] = view.strides[i] * size_of(view.type);
+    strides = tuple_of(of(view, in_bytes));
+  }
+  static PyObject* const zero = PyLong_FromLong(0);
+  PyObject* const arguments[] = {shape.ptr(), numpy.for_type(view.type), memory.ptr(), zero,
+                                 strides.ptr()};
+  return nb::steal(PyObject_Vectorcall(numpy.array, arguments, strides.is_none() ? 3 : 5, nullptr));
 }
 
 nb::object object_of(const array_view& view) { return nb::cast(view); }
