@@ -981,6 +981,7 @@ class Dnn(Library):
         groups: int = ...,
         math: Literal['strict', 'tf32'] = ...,
         deterministic: bool = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1001,6 +1002,7 @@ class Dnn(Library):
         groups: int = ...,
         math: Literal['strict', 'tf32'] = ...,
         deterministic: bool = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1027,6 +1029,7 @@ class Dnn(Library):
         groups: int = ...,
         math: Literal['strict', 'tf32'] = ...,
         deterministic: bool = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1054,6 +1057,7 @@ class Dnn(Library):
         groups: int = ...,
         math: Literal['strict', 'tf32'] = ...,
         deterministic: bool = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
         deadline: float | None = ...,
         run_limit: float | None = ...,
         quarantine: bool = ...,
@@ -1071,6 +1075,14 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[None]:
         """Copies keys and values of new tokens into rows of pages."""
+    def plans(
+        self,
+        *,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Asks how the worker in service came by its compiled plans; on the CPU it has none."""
 
 class Elementwise(Library):
     def activation(
