@@ -186,10 +186,9 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
       last = needed;
       continue;
     }
-    why.message +=
-        vendor.refused().empty()
-            ? fmt::format("; it is in none of {}", listed(folders))
-            : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
+    why.message += vendor.refused().empty() ? fmt::format("; it is in none of {}", listed(folders))
+                                            : fmt::format("; what was found is of no use: {}",
+                                                          fmt::join(vendor.refused(), "; "));
     return opened;
   }
 }

@@ -16,7 +16,8 @@ TEST(AttentionLimits, NameTheRuleAndTheValues) {
   attention_facts f = good;
   f.type = dtype::f64;
   EXPECT_EQ(message(f),
-            "not offered: attention is computed in f16, bf16 and e4m3: cuDNN has no f64, and its f32 gave "
+            "not offered: attention is computed in f16, bf16 and e4m3: cuDNN has no f64, and its "
+            "f32 gave "
             "faults and wrong results; q is f64");
   f = good;
   f.alibi = true;

@@ -68,8 +68,7 @@ cudaError_t enqueue_word(std::uint32_t word, std::int64_t count, std::byte* to,
   if (count <= 0) return cudaSuccess;
   constexpr unsigned threads = 256;
   constexpr std::int64_t most_blocks = 1024;
-  const auto blocks =
-      static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
+  const auto blocks = static_cast<unsigned>(std::min((count + threads - 1) / threads, most_blocks));
   store_word<<<blocks, threads, 0, stream>>>(word, reinterpret_cast<std::uint32_t*>(to), count);
   return cudaGetLastError();
 }
