@@ -5,6 +5,7 @@
 #include "libraries/elementwise/cuda/compiled/compiled_kernels.hpp"
 #include "libraries/elementwise/cuda/compiled/kernel_source.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
+#include "libraries/elementwise/cuda/key_words.hpp"
 
 #include <fmt/format.h>
 
@@ -18,16 +19,6 @@
 namespace troupe::cuda {
 namespace {
 
-void add_tensors(key_words& key, const std::vector<any_tensor>& list) {
-  for (const any_tensor& t : list) {
-    constexpr std::uintptr_t vector_bytes = 16;
-    const auto alignment = reinterpret_cast<std::uintptr_t>(t.address()) % vector_bytes;
-    key.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |
-                  static_cast<std::int64_t>(alignment) << 16);
-    key.insert(key.end(), t.extents().begin(), t.extents().end());
-    key.insert(key.end(), t.strides().begin(), t.strides().end());
-  }
-}
 void add_axes(key_words&, const elementwise::map&) {}
 void add_axes(key_words& key, const elementwise::rows& r) {
   key.insert(key.end(), r.axes.begin(), r.axes.end());
@@ -36,17 +27,12 @@ template <class R>
 void make_key(key_words& key, const R& r) {
   key.clear();
   key.push_back(std::is_same_v<R, elementwise::map>);
-  for (std::size_t i = 0; i < r.what.size(); ++i) {
-    const elementwise::instruction one = r.what.at(i);
-    key.push_back(static_cast<std::int64_t>(one.op) | std::int64_t{one.a} << 8 |
-                  std::int64_t{one.b} << 24 | std::int64_t{one.c} << 40);
-  }
-  // Their values are parameters; which are real decides types.
-  for (const scalar& one : r.what.constants())
-    key.push_back(static_cast<std::int64_t>(one.what()));
+  add_to_key(key, r.what);
   add_axes(key, r);
-  add_tensors(key, r.inputs);
-  add_tensors(key, r.outputs);
+  for (const auto* const list : {&r.inputs, &r.outputs}) {
+    for (const any_tensor& t : *list)
+      add_to_key(key, t);
+  }
 }
 
 /// A request that a lane has run before.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "libraries/elementwise/cuda/key_words.hpp"
 #include "libraries/elementwise/cuda/parameters.hpp"
 #include "libraries/elementwise/requests/space.hpp"
 
@@ -7,19 +8,6 @@
 #include <vector>
 
 namespace troupe::cuda {
-
-/// A key of any length.
-using key_words = std::vector<std::int64_t>;
-struct key_hash {
-  [[nodiscard]] std::size_t operator()(const key_words& key) const noexcept {
-    std::uint64_t mixed = key.size();
-    for (const std::int64_t n : key) {
-      mixed = (mixed ^ static_cast<std::uint64_t>(n)) * 0x9E3779B97F4A7C15u;
-      mixed ^= mixed >> 32;
-    }
-    return mixed;
-  }
-};
 
 /// How a request is laid out over threads: what a kernel is compiled for, and what it is launched
 /// with.

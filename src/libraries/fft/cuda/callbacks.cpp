@@ -2,7 +2,7 @@
 
 #include "backend/lru_cache.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
-#include "libraries/elementwise/cuda/kernel_plan.hpp"
+#include "libraries/elementwise/cuda/key_words.hpp"
 #include "libraries/fft/cuda/callback_plan.hpp"
 #include "libraries/fft/cuda/turn_timer.hpp"
 
@@ -17,27 +17,11 @@
 namespace troupe::cuda {
 namespace {
 
-void add(key_words& key, const any_tensor& t) {
-  constexpr std::uintptr_t widest = 16;  // alignment beyond that of a c128 decides nothing
-  key.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |
-                static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(t.address()) % widest)
-                    << 16);
-  key.insert(key.end(), t.extents().begin(), t.extents().end());
-  key.insert(key.end(), t.strides().begin(), t.strides().end());
-}
-
-void add(key_words& key, const elementwise::function& f, const std::vector<any_tensor>& operands) {
-  key.push_back(static_cast<std::int64_t>(f.size()));
-  for (std::size_t i = 0; i < f.size(); ++i) {
-    const elementwise::instruction one = f.at(i);
-    key.push_back(static_cast<std::int64_t>(one.op) | std::int64_t{one.a} << 8 |
-                  std::int64_t{one.b} << 24 | std::int64_t{one.c} << 40);
-  }
-  // Their values are found in memory; which are real decides types.
-  for (const scalar& one : f.constants())
-    key.push_back(static_cast<std::int64_t>(one.what()));
+void add_with_operands(key_words& key, const elementwise::function& f,
+                       const std::vector<any_tensor>& operands) {
+  add_to_key(key, f);
   for (const any_tensor& t : operands)
-    add(key, t);
+    add_to_key(key, t);
 }
 
 /// All that decides which plan and which callbacks a request has.
@@ -47,10 +31,10 @@ void make_key(key_words& key, const fft::transform& t, const fft::request_fields
   key.push_back(static_cast<std::int64_t>(t.kind) | static_cast<std::int64_t>(t.precision) << 8 |
                 static_cast<std::int64_t>(t.direction) << 16 | std::int64_t{t.rank} << 24 |
                 std::int64_t{fft::in_place(r.in, r.out)} << 32);
-  add(key, r.in);
-  add(key, r.out);
-  add(key, r.load, r.load_operands);
-  add(key, store, r.store_operands);
+  add_to_key(key, r.in);
+  add_to_key(key, r.out);
+  add_with_operands(key, r.load, r.load_operands);
+  add_with_operands(key, store, r.store_operands);
 }
 
 /// What has been found to be faster in passes, for the lanes that have not tried it.
