@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(block_threads)
   for_each_element(count, [&](std::int64_t i) {
     const Key key = order.key_of(from[i * step]);
     to[i] = key;
-    if (copy != nullptr) copy[i] = key;
+    copy[i] = key;
   });
 }
 

@@ -32,7 +32,7 @@ struct radix_sort {
   [[nodiscard]] result<void> enqueue(void* temporary, std::size_t bytes, const lane& where) const;
 };
 
-/// Enqueues to[i] = the key of from[i], and the same to `copy`, where that is given.
+/// Enqueues to[i] = copy[i] = the key of from[i].
 template <class Key>
 [[nodiscard]] result<void> enqueue_keys(const any_tensor& from,
                                         const primitives::sorting_order<Key>& order, Key* to,
