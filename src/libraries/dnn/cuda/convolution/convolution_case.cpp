@@ -203,7 +203,6 @@ std::vector<graphs::description> convolution_case::graphs() const {
 
 dtype convolution_case::sums_type(const convolution_form& form) const noexcept {
   if (form.exact) return dtype::f64;
-  if (first().type() == dtype::i8) return dtype::i32;
   return form.wide ? dtype::f32 : result().type();
 }
 
@@ -257,8 +256,8 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   if (timed_) made.timed = candidates;
   made.full_precision = full_precision_;
   const dtype real = operand_type(form) == dtype::f64 ? dtype::f64 : dtype::f32;
-  made.compute = operand_type(form) == dtype::i8 ? dtype::i32 : real;
-  made.intermediate = made.compute;
+  made.compute = real;
+  made.intermediate = real;
   const auto add = [&](graphs::tensor t) {
     made.tensors.push_back(std::move(t));
     return static_cast<place>(made.tensors.size()) - 1;
