@@ -21,7 +21,7 @@ enum class svd_driver : std::uint8_t {
   automatic,    ///< the fastest that is exact on this backend
   qr,           ///< bidiagonal QR (LAPACK xGESVD)
   jacobi,       ///< one-sided Jacobi: small singular values to a high relative accuracy
-  polar,        ///< by a polar decomposition (cuSOLVER Xgesvdp)
+  polar,        ///< by a polar decomposition; no backend has one that is exact
   randomised,   ///< the largest ones alone, by a random projection (Halko, Martinsson, Tropp 2011)
   approximate,  ///< the largest ones alone, for batches of tall matrices (cuSOLVER gesvda)
 };

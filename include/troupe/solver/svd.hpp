@@ -20,7 +20,7 @@ namespace troupe::solver {
 ///
 /// info: the number of superdiagonals that did not converge, or −1 where a has infinities or NaNs;
 /// the results of that matrix are then unspecified. Source: LAPACK xGESDD, xGESVD, xGEJSV; cuSOLVER
-/// Xgesvd, Xgesvdp, Xgesvdr, gesvdj, gesvda.
+/// Xgesvd, gesvdj.
 struct TROUPE_EXPORT svd {
   static constexpr std::string_view name = "solver.svd";
   using reply = void;

@@ -88,13 +88,17 @@ attention_case attention_case::random(dtype type, std::mt19937_64& from) {
 attention_stage::attention_stage(scene& s, const attention_case& c, std::optional<dtype> result)
     : s_(s), c_(c) {
   auto& random = s.generator();
+  // cuDNN does not know packed sequences without a token.
+  const bool packs = c.keys == storage::packed || c.queries == storage::packed;
+  const std::int64_t least = packs && s.is_on_gpu() ? 1 : 0;
   const auto drawn = [&](std::int64_t most) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(c.b), most);
     for (std::size_t n = 0; c.lengths && n < all.size(); ++n) {
       const auto kind = random() % 4;
-      if (kind == 0) all[n] = 0;
+      if (kind == 0) all[n] = least;
       if (kind > 1)
-        all[n] = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1));
+        all[n] = least +
+                 static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most + 1 - least));
     }
     return all;
   };

@@ -256,9 +256,9 @@ TEST(DnnConvolution, IsTheSameInEveryOrder) {
         ASSERT_EQ(first.size(), other.size());
         for (std::size_t i = 0; i < first.size(); ++i) {
           const double off = std::abs(first[i] - other[i]);
-          // Sums of 576 products below 1, or 420, in another order.
-          ASSERT_LE(off, 2 * epsilon(type) * std::abs(first[i]) + 1e-4)
-              << "element " << i << " of direction " << to_string(type);
+          // Sums of 576 products below 1, or 420, in another order, or by Winograd's products.
+          ASSERT_LE(off, 2 * epsilon(type) * std::abs(first[i]) + 2e-4)
+              << "element " << i << " in " << to_string(type);
         }
       }
     }

@@ -70,8 +70,7 @@ class attention_run {
       if (!part) return std::move(part).error();
       if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
     }
-    if (what_.backward() && what_.has_lengths()) return zero_beyond_lengths(addresses);
-    return {};
+    return what_.has_lengths() ? store_unattended(addresses) : result<void>();
   }
 
  private:
@@ -141,26 +140,64 @@ class attention_run {
     return enqueue_copied(t, *part, where_);
   }
 
-  // Gradients of what is beyond a sequence's length are 0, which cuDNN does not see to.
-  [[nodiscard]] result<void> zero_beyond_lengths(std::span<std::byte* const> addresses) {
-    for (const auto& [rows, lengths] : {std::pair(number::d_q_at, number::lengths_q_at),
-                                        std::pair(number::d_k_at, number::lengths_kv_at),
-                                        std::pair(number::d_v_at, number::lengths_kv_at)}) {
-      const any_tensor& t = what_.operand(rows);
-      if (t.rank() != 4) continue;  // packed: they belong to no sequence
-      const some_rows all{.at = t.address(),
-                          .extents = {t.extent(0), t.extent(1), t.extent(2), t.extent(3)},
-                          .strides = {t.stride(0), t.stride(1), t.stride(2), t.stride(3)},
-                          .element_bytes = static_cast<int>(size_of(t.type()))};
-      if (auto done = check(
-              enqueue_zero_beyond(all, reinterpret_cast<const std::int32_t*>(addresses[lengths]),
-                                  where_.stream()),
-              "zero_beyond");
-          !done) {
-        return done;
+  // What is beyond a sequence's length, attends to nothing, or is attended by nothing: cuDNN leaves
+  // there whatever its arithmetic gives.
+  [[nodiscard]] result<void> store_unattended(std::span<std::byte* const> addresses) {
+    if (what_.backward()) {
+      for (const std::size_t rows : {number::d_q_at, number::d_k_at, number::d_v_at}) {
+        if (auto done = store_unattended(rows, 0, addresses); !done) return done;
       }
+      return {};
     }
-    return {};
+    constexpr float nothing = -std::numeric_limits<float>::infinity();
+    auto done = store_unattended(number::o_at, 0, addresses);
+    return done ? store_unattended(number::statistics_at, std::bit_cast<std::uint32_t>(nothing),
+                                   addresses)
+                : std::move(done);
+  }
+  [[nodiscard]] result<void> store_unattended(std::size_t operand, std::uint32_t word,
+                                              std::span<std::byte* const> addresses) {
+    const any_tensor& t = what_.operand(operand);
+    if (t.null()) return {};
+    const auto lengths = [&](std::size_t at) {
+      return reinterpret_cast<const std::int32_t*>(addresses[at]);
+    };
+    const bool of_keys = operand == number::d_k_at || operand == number::d_v_at;
+    masked_rows rows{.at = t.address(),
+                     .element_bytes = static_cast<int>(size_of(t.type())),
+                     .lengths = lengths(of_keys ? number::lengths_kv_at : number::lengths_q_at),
+                     .others = lengths(of_keys ? number::lengths_q_at : number::lengths_kv_at),
+                     .left = of_keys ? what_.right() : what_.left(),
+                     .right = of_keys ? what_.left() : what_.right(),
+                     .ends_meet = what_.ends_meet(),
+                     .word = word};
+    const bool packed = t.rank() == 3;  // [t, h, d]
+    const std::size_t first_dimension = packed ? 1 : 0;
+    for (std::size_t d = first_dimension; d < 4; ++d) {
+      // Of packed rows: heads, tokens, elements.
+      const int from = !packed ? static_cast<int>(d) : d == 1 ? 1 : d == 2 ? 0 : 2;
+      rows.extents[d] = t.extent(from);
+      rows.strides[d] = t.stride(from);
+    }
+    if (packed) {
+      rows.extents[0] = what_.sizes().batch;
+      rows.extents[2] = of_keys ? what_.sizes().s_kv : what_.sizes().s_q;
+      rows.offsets = reinterpret_cast<const std::int64_t*>(addresses[offsets_number(operand)]);
+    }
+    return check(enqueue_store_unattended(rows, where_.stream()), "store_unattended");
+  }
+  // Of the offsets by which the sequences of an operand are found.
+  [[nodiscard]] static std::size_t offsets_number(std::size_t operand) noexcept {
+    switch (operand) {
+      case number::d_q_at:
+        return number::offsets_q_at;
+      case number::d_k_at:
+        return number::offsets_k_at;
+      case number::d_v_at:
+        return number::offsets_v_at;
+      default:
+        return number::offsets_o_at;
+    }
   }
 
   const attention_case& what_;

@@ -25,6 +25,7 @@ struct attention_facts {
   std::int64_t left = -1;
   std::int64_t right = -1;
   bool lengths = false;
+  bool packed = false;
   bool bias = false;
   bool alibi = false;
   bool dropout = false;
@@ -46,6 +47,7 @@ template <attention_request R>
           .left = r.left,
           .right = r.right,
           .lengths = !r.lengths_q.null() || !r.lengths_kv.null(),
+          .packed = !r.offsets_q.null() || !r.offsets_k.null(),
           .bias = !r.bias.null(),
           .alibi = r.alibi,
           .dropout = r.dropout > 0,
@@ -122,6 +124,9 @@ inline constexpr std::array attention_limits = {
           return fmt::format("o is {}, the compute capability {}.{}", to_string(f.result_type),
                              f.compute_capability / 10, f.compute_capability % 10);
         }},
+    attention_limit{"attention of e4m3 has no packed sequences: with some, cuDNN faults",
+                    [](const attention_facts& f) noexcept { return f.fp8() && f.packed; },
+                    detail::lengths},
     attention_limit{
         "gradients of attention need d and d_v of at most 256",
         [](const attention_facts& f) noexcept { return f.backward && detail::beyond(f, 256); },

@@ -33,7 +33,7 @@ void svd::describe(description<svd>& d) {
   using self = svd;
   const extent batch = batch_of(d), m = d.size("m"), n = d.size("n"), r = d.size("r");
   d.about("Decomposes matrices: a = u · diag(s) · vh, with orthonormal u and vh.",
-          "LAPACK xGESDD, xGESVD, xGEJSV; cuSOLVER Xgesvd, Xgesvdp, Xgesvdr, gesvdj, gesvda");
+          "LAPACK xGESDD, xGESVD, xGEJSV; cuSOLVER Xgesvd, gesvdj");
   const condition full = d.is(&self::vectors, {singular_vectors::full});
   const condition has_vectors = !d.is(&self::vectors, {singular_vectors::none});
   const condition randomised = d.is(&self::driver, {svd_driver::randomised});

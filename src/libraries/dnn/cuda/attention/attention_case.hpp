@@ -67,6 +67,11 @@ class attention_case {
   [[nodiscard]] bool has_lengths() const noexcept {
     return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
   }
+  /// The bounds of the keys that a query attends to; −1 for none.
+  [[nodiscard]] std::int64_t left() const noexcept { return left_; }
+  [[nodiscard]] std::int64_t right() const noexcept { return right_; }
+  /// True where these are counted from a diagonal that ends with the last query and key.
+  [[nodiscard]] bool ends_meet() const noexcept { return diagonal_ == dnn::diagonal::bottom_right; }
   [[nodiscard]] bool drops() const noexcept { return dropout_ > 0; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }

@@ -27,10 +27,11 @@ epilogue update_of(const R& r, const any_tensor& result) {
   return made;
 }
 
-// cuDNN has engines for addresses at multiples of 16 bytes, and slower ones for others.
+constexpr std::int64_t well_aligned = 16;  // bytes
+
 std::int64_t alignment_of(const any_tensor& t) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  constexpr std::uintptr_t most = 16;
+  constexpr auto most = static_cast<std::uintptr_t>(well_aligned);
   return static_cast<std::int64_t>(std::min(most, address & (~address + 1)) |
                                    (address == 0 ? most : 0));
 }
@@ -131,7 +132,7 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 5;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
     write_tensor(key, *t);
@@ -148,11 +149,15 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
 }
 
-// True where all lie in one order, channels first or last. With cuDNN 9.14 operands in other
-// orders, and in different ones, gave wrong results, and an f64 convolution with the channels last
-// faulted; why is not known.
+// True where all lie in one order, channels first or last, and begin at multiples of 16 bytes. With
+// cuDNN 9.14 operands in other orders, and in different ones, gave wrong results, an f64
+// convolution with the channels last faulted, and so did engines for addresses that are no such
+// multiples; why is not known.
 bool convolution_case::lies_well() const noexcept {
   using enum dnn::dimension_order;
+  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
+    if (!t->null() && alignment_of(*t) != well_aligned) return false;
+  }
   const auto all_lie = [&](dnn::dimension_order as) {
     const auto lies = [&](const any_tensor& t) { return t.null() || dnn::order_of(t, as) == as; };
     return lies(first()) && lies(second()) && lies(result()) && lies(follows_.z);
@@ -171,26 +176,32 @@ bool convolution_case::pads_well() const noexcept {
   return true;
 }
 
+// True where cuDNN may do what follows the sums. Its engines for that faulted in f32, and were
+// wrong for channels that do not fill 16 bytes (9.14). In place it is not known whether cuDNN reads
+// an element before it writes others.
+bool convolution_case::fuses_well() const noexcept {
+  if (follows_.nothing() || kind_ != kind::forward || size_of(first().type()) > 2) return false;
+  if (follows_.adds() && follows_.z.same_view(result())) return false;
+  const std::int64_t unit = well_aligned / size_of(first().type());
+  return second().extent(1) == first().extent(1) && first().extent(1) % unit == 0 &&
+         second().extent(0) % unit == 0;
+}
+
 std::vector<convolution_form> convolution_case::forms() const {
   std::vector<convolution_form> tried;
   const bool integers = first().type() == dtype::i8;
   const bool narrow = result().type() != dtype::f32 && result().type() != dtype::f64;
-  const auto add_all = [&](bool staged) {
-    if (narrow && !follows_.nothing()) tried.push_back({.wide = true, .staged = staged});
-    tried.push_back({.staged = staged});
-  };
+  // What follows the sums is applied before they are rounded.
+  const bool wide = narrow && !follows_.nothing();
   // The engines of cuDNN 9.14 for i8 store i32 wrongly, and f32 and i8 rightly, as far as was
   // tried.
   if (integers) return {{.staged = true, .exact = true}};
   if (lies_well() && pads_well()) {
-    // In place it is not known whether cuDNN reads an element before it writes others.
-    const bool in_place = follows_.adds() && follows_.z.same_view(result());
-    if (!follows_.nothing() && !in_place && kind_ == kind::forward) {
-      tried.push_back({.fused = true});
-    }
-    add_all(false);
+    if (fuses_well()) tried.push_back({.fused = true});
+    tried.push_back({.wide = wide});
   }
-  add_all(true);
+  tried.push_back({.wide = wide, .staged = true});
+  if (wide) tried.push_back({.wide = true, .staged = true, .widened = true});
   return tried;
 }
 
@@ -223,14 +234,14 @@ graphs::tensor convolution_case::tensor_of(const any_tensor& t, std::int64_t ope
                                            const convolution_form& form) const {
   const shape wanted = extents_of(t, form);
   graphs::tensor made{.operand = operand,
-                      .type = form.exact ? dtype::f64 : t.type(),
+                      .type = form.exact || form.widened ? operand_type(form) : t.type(),
                       .extents = {},
                       .strides = {},
                       .alignment = alignment_of(t)};
   made.extents.assign(wanted.extents().begin(), wanted.extents().end());
   if (form.staged) {
     made.strides = staged_strides(made.extents, form);
-    made.alignment = 16;
+    made.alignment = well_aligned;
   } else {
     // Strides of extents of 1 may be any number, and cuDNN knows layouts by them.
     switch (dnn::order_of(t, dnn::dimension_order::channels_last)) {
@@ -284,7 +295,7 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   if (!form.fused) {
     graphs::tensor target = stored;
     target.type = sums_type(form);
-    if (target.type != result().type()) target.alignment = 16;  // in workspace
+    if (target.type != result().type()) target.alignment = well_aligned;  // in workspace
     sums.result = add(std::move(target));
     made.nodes.emplace_back(std::move(sums));
     return made;

@@ -32,10 +32,11 @@ struct epilogue {
 
 /// How a request is carried out.
 struct convolution_form {
-  bool fused = false;   ///< cuDNN does what follows the sums
-  bool wide = false;    ///< sums are stored in f32 before what follows them
-  bool staged = false;  ///< operands are copied to a layout that cuDNN takes, padded if need be
-  bool exact = false;   ///< integers are summed as f64, where all their sums are exact
+  bool fused = false;    ///< cuDNN does what follows the sums
+  bool wide = false;     ///< sums are stored in f32 before what follows them
+  bool staged = false;   ///< operands are copied to a layout that cuDNN takes, padded if need be
+  bool exact = false;    ///< integers are summed as f64, where all their sums are exact
+  bool widened = false;  ///< staged in f32, of which narrow numbers and their products are part
 };
 
 /// A request as plans see it.
@@ -67,7 +68,8 @@ class convolution_case {
   [[nodiscard]] dtype sums_type(const convolution_form& form) const noexcept;
   /// Of the operands.
   [[nodiscard]] dtype operand_type(const convolution_form& form) const noexcept {
-    return form.exact ? dtype::f64 : first().type();
+    if (form.exact) return dtype::f64;
+    return form.widened ? dtype::f32 : first().type();
   }
   /// The extents of a tensor in its form: an image that is staged has its padding.
   [[nodiscard]] shape extents_of(const any_tensor& t, const convolution_form& form) const;
@@ -94,6 +96,7 @@ class convolution_case {
                                          const convolution_form& form) const;
   [[nodiscard]] bool lies_well() const noexcept;
   [[nodiscard]] bool pads_well() const noexcept;
+  [[nodiscard]] bool fuses_well() const noexcept;
 
   dnn::convolution geometry_;
   kind kind_;

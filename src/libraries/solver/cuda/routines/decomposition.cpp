@@ -23,9 +23,8 @@ decomposition::method decomposition::choose(const wanted& what) const noexcept {
   switch (what.driver) {
     case svd_driver::qr:
       return method::qr;
-    case svd_driver::polar:
-      return method::polar;
     case svd_driver::approximate:  // gesvda's vectors are not orthonormal where values are small
+    case svd_driver::polar:        // Xgesvdp's results are wrong where values differ much
     case svd_driver::jacobi:
     case svd_driver::automatic:
     case svd_driver::randomised:
@@ -93,15 +92,6 @@ result<routine_bytes> decomposition::bytes(const void* like) const {
     if (!asked) return std::move(asked).error();
     return said;
   }
-  if (method_ == method::polar) {
-    auto asked = check(cusolverDnXgesvdp_bufferSize(
-                           solver_.handle, solver_.parameters, mode, full() ? 0 : 1, a_.rows,
-                           a_.columns, type, like, a_.ld, real, like, type, like, first_.ld, type,
-                           like, second_.ld, type, &said.device, &said.host),
-                       "cusolverDnXgesvdp_bufferSize", solver_.stream);
-    if (!asked) return std::move(asked).error();
-    return said;
-  }
   auto asked = for_classic_type(a_.type, [&]<class T>(T) -> result<void> {
     using routine = solver_routines<T>;
     const auto* const any = static_cast<const T*>(like);
@@ -141,15 +131,6 @@ result<void> decomposition::run_one(const workroom& room, std::int64_t b,
                                   type, turned_.at(b), turned_.ld, type, room.device(),
                                   bytes.device, room.host(), bytes.host, info + b),
                  "cusolverDnXgesvd", solver_.stream);
-  }
-  if (method_ == method::polar) {
-    double moved = 0;  // by how much values near zero are
-    return check(
-        cusolverDnXgesvdp(solver_.handle, solver_.parameters, mode, full() ? 0 : 1, a_.rows,
-                          a_.columns, type, a_.at(b), a_.ld, real, s, type, first_.at(b), first_.ld,
-                          type, second_.at(b), second_.ld, type, room.device(), bytes.device,
-                          room.host(), bytes.host, info + b, &moved),
-        "cusolverDnXgesvdp", solver_.stream);
   }
   return for_classic_type(a_.type, [&]<class T>(T) {
     return solver_routines<T>::gesvdj(

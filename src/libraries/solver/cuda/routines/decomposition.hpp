@@ -43,7 +43,7 @@ class decomposition {
   [[nodiscard]] bool wide() const noexcept { return wide_; }
 
  private:
-  enum class method : std::uint8_t { qr, jacobi, jacobi_at_once, polar };
+  enum class method : std::uint8_t { qr, jacobi, jacobi_at_once };
 
   explicit decomposition(const cusolver_lane& solver) noexcept : solver_(solver) {}
   [[nodiscard]] method choose(const wanted& what) const noexcept;
@@ -54,9 +54,9 @@ class decomposition {
   [[nodiscard]] bool has_vectors() const noexcept {
     return vectors_ != solver::singular_vectors::none;
   }
-  /// Without vectors, gesvdjBatched and Xgesvdp (cuSOLVER 12.0) fault or give wrong values.
+  /// Without vectors, gesvdjBatched (cuSOLVER 12.0) faults or gives wrong values.
   [[nodiscard]] bool writes_vectors() const noexcept {
-    return has_vectors() || method_ == method::jacobi_at_once || method_ == method::polar;
+    return has_vectors() || method_ == method::jacobi_at_once;
   }
   [[nodiscard]] bool full() const noexcept { return vectors_ == solver::singular_vectors::full; }
 
