@@ -19,10 +19,10 @@ namespace troupe::tensors {
 ///
 ///     gpu.ask(contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores});
 ///
-/// a and b have the modes of the two lists before the arrow, c and d those behind it. Each mode of d
-/// is in a or b, and d names none twice. Any strides; d addresses no element twice and is apart from
-/// a and b. c may be the same view as d; it is given where beta is not zero, and is otherwise not
-/// read. With alpha = 0, or where a mode that is summed has no indices, d = beta · c.
+/// a and b have the modes of the two lists before the arrow, c and d those behind it. Each mode of
+/// d is in a or b, and d names none twice. Any strides; d addresses no element twice and is apart
+/// from a and b. c may be the same view as d; it is given where beta is not zero, and is otherwise
+/// not read. With alpha = 0, or where a mode that is summed has no indices, d = beta · c.
 ///
 /// Types: f32 f64 f16 bf16 c64 c128, one for all tensors. f16 and bf16 are multiplied and added in
 /// f32, the others in their own type. On CUDA, what is summed before the product is rounded to the

@@ -9,7 +9,7 @@ namespace troupe::tensors {
 enum class unary_operator : std::uint8_t {
   identity,
   negate,
-  conjugate,   ///< of a real number itself
+  conjugate,  ///< of a real number itself
   square,
   reciprocal,
   absolute,

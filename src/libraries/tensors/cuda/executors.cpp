@@ -67,9 +67,8 @@ class tensor_steps {
 };
 
 bool has_functions(const tensors::program& p) noexcept {
-  return std::ranges::any_of(p.steps, [](const tensors::step& one) {
-    return one.what == tensors::step::kind::rows;
-  });
+  return std::ranges::any_of(
+      p.steps, [](const tensors::step& one) { return one.what == tensors::step::kind::rows; });
 }
 
 }  // namespace

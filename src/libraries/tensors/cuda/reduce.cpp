@@ -1,6 +1,5 @@
-#include "libraries/tensors/cuda/executors.hpp"
-
 #include "backend/cuda/context/executor.hpp"
+#include "libraries/tensors/cuda/executors.hpp"
 
 namespace troupe::cuda {
 namespace {

@@ -1,30 +1,32 @@
-#include "libraries/tensors/requests/rules.hpp"
 #include "libraries/tensors/requests/path.hpp"
+#include "libraries/tensors/requests/rules.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe::tensors {
 
 void contract::describe(description<contract>& d) {
-  using r = contract;
   const extent out = d.sizes("out", 0);
   d.about("Contracts two tensors with named dimensions: d = alpha · Σ a · b + beta · c.",
           "cuTENSOR documentation, cutensorCreateContraction");
-  d.value("modes", &r::modes, "names of dimensions, \"ik,kj->ij\"");
-  d.reads("a", &r::a, {}, "left factor");
-  d.reads("b", &r::b, {}, "right factor");
-  d.reads("c", &r::c, {out}, "addend; not read where beta is 0").optional();
-  d.updates("d", &r::d, {out}, "result").updated_where(d.same_view(&r::d, &r::c)).may_be(&r::c);
-  d.value("alpha", &r::alpha, "factor of the sums");
-  d.value("beta", &r::beta, "factor of c");
-  d.value("math", &r::math, "arithmetic of products")
-      .only_where(d.is(&r::a, {dtype::f32, dtype::c64}));
-  d.same_type({&r::a, &r::b, &r::c, &r::d}, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16,
-                                             dtype::c64, dtype::c128});
-  d.factors({&r::alpha, &r::beta}, &r::d);
+  d.value("modes", &contract::modes, "names of dimensions, \"ik,kj->ij\"");
+  d.reads("a", &contract::a, {}, "left factor");
+  d.reads("b", &contract::b, {}, "right factor");
+  d.reads("c", &contract::c, {out}, "addend; not read where beta is 0").optional();
+  d.updates("d", &contract::d, {out}, "result")
+      .updated_where(d.same_view(&contract::d, &contract::c))
+      .may_be(&contract::c);
+  d.value("alpha", &contract::alpha, "factor of the sums");
+  d.value("beta", &contract::beta, "factor of c");
+  d.value("math", &contract::math, "arithmetic of products")
+      .only_where(d.is(&contract::a, {dtype::f32, dtype::c64}));
+  d.same_type({&contract::a, &contract::b, &contract::c, &contract::d},
+              {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
+  d.factors({&contract::alpha, &contract::beta}, &contract::d);
   d.derived(out, derive_result<contract>);
   d.rule(
-      "the modes name the dimensions of a, b and d; those of d are in a or b, each once; a mode has "
+      "the modes name the dimensions of a, b and d; those of d are in a or b, each once; a mode "
+      "has "
       "one extent, or 1 in an operand; c is given where beta is not zero",
       [](argument_checks& check, const contract& r) {
         check.rule(!r.c.null() || r.beta.is_zero(), errc::invalid_argument,
@@ -34,20 +36,21 @@ void contract::describe(description<contract>& d) {
 }
 
 void einsum::describe(description<einsum>& d) {
-  using r = einsum;
   const extent out = d.sizes("out", 0);
   d.about("Contracts tensors with named dimensions, in the best order: d = alpha · Σ Π operands.");
-  d.value("modes", &r::modes, "names of dimensions, \"ab,bc,cd->ad\"");
-  d.reads("operands", &r::operands, {}, "factors");
-  d.writes("d", &r::d, {out}, "result");
-  d.value("alpha", &r::alpha, "factor of the sums");
-  d.value("math", &r::math, "arithmetic of products")
-      .only_where(d.is(&r::d, {dtype::f32, dtype::c64}));
-  d.same_type({&r::d}, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
-  d.factors({&r::alpha}, &r::d);
+  d.value("modes", &einsum::modes, "names of dimensions, \"ab,bc,cd->ad\"");
+  d.reads("operands", &einsum::operands, {}, "factors");
+  d.writes("d", &einsum::d, {out}, "result");
+  d.value("alpha", &einsum::alpha, "factor of the sums");
+  d.value("math", &einsum::math, "arithmetic of products")
+      .only_where(d.is(&einsum::d, {dtype::f32, dtype::c64}));
+  d.same_type({&einsum::d},
+              {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
+  d.factors({&einsum::alpha}, &einsum::d);
   d.derived(out, derive_result<einsum>);
   d.rule(
-      "there are from 1 to 32 operands, of d's type; the modes name the dimensions of each and of d; "
+      "there are from 1 to 32 operands, of d's type; the modes name the dimensions of each and of "
+      "d; "
       "those of d are in an operand, each once; a mode has one extent, or 1 in an operand",
       [](argument_checks& check, const einsum& r) {
         check.rule(!r.operands.empty() && r.operands.size() <= einsum::most_operands,

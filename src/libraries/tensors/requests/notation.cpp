@@ -26,8 +26,7 @@ struct parsed {
 result<parsed> read(std::string_view text) {
   parsed p;
   const auto refuse = [&](std::size_t at, std::string_view what) {
-    return invalid(
-        fmt::format("modes \"{}\": '{}' at position {} {}", text, text[at], at, what));
+    return invalid(fmt::format("modes \"{}\": '{}' at position {} {}", text, text[at], at, what));
   };
   if (const auto odd = std::ranges::find_if_not(text, is_printable); odd != text.end()) {
     return invalid(fmt::format("modes: byte {} at position {} is no letter",
@@ -64,8 +63,9 @@ result<equation> parse(std::string_view text, std::size_t operands, bool may_rep
   auto p = read(text);
   if (!p) return std::move(p).error();
   if (p->made.operands.size() != operands) {
-    return invalid(fmt::format("modes \"{}\" have {} lists before the arrow, and there are {} operands",
-                               text, p->made.operands.size(), operands));
+    return invalid(
+        fmt::format("modes \"{}\" have {} lists before the arrow, and there are {} operands", text,
+                    p->made.operands.size(), operands));
   }
   mode_set there = 0;
   for (const std::string& one : p->made.operands)
@@ -84,7 +84,8 @@ result<equation> parse(std::string_view text, std::size_t operands, bool may_rep
   return std::move(p->made);
 }
 
-result<mode_extents> mode_extents::of(const equation& e, std::span<const any_tensor* const> operands,
+result<mode_extents> mode_extents::of(const equation& e,
+                                      std::span<const any_tensor* const> operands,
                                       std::span<const std::string> names) {
   mode_extents made;
   std::array<std::size_t, most_modes> from{};
@@ -107,7 +108,8 @@ result<mode_extents> mode_extents::of(const equation& e, std::span<const any_ten
       if ((own & bit) != 0) {
         const std::int64_t first = t.extent(static_cast<int>(modes.find(modes[d])));
         if (first != extent) {
-          return mismatch(fmt::format("mode '{}' is {} and {} in {}", modes[d], first, extent, names[i]));
+          return mismatch(
+              fmt::format("mode '{}' is {} and {} in {}", modes[d], first, extent, names[i]));
         }
         continue;
       }
@@ -125,8 +127,7 @@ result<mode_extents> mode_extents::of(const equation& e, std::span<const any_ten
   return made;
 }
 
-result<void> mode_extents::take_result(const equation& e, const any_tensor& d,
-                                       bool may_repeat) {
+result<void> mode_extents::take_result(const equation& e, const any_tensor& d, bool may_repeat) {
   const auto mismatch = [](std::string message) {
     return error{.code = errc::shape_mismatch, .message = std::move(message)};
   };

@@ -18,7 +18,8 @@ constexpr double never = std::numeric_limits<double>::infinity();
 double cost_of(const mode_extents& extents, mode_set left, mode_set right, mode_set made) noexcept {
   if (std::popcount(made) > max_rank) return never;
   return extents.count(left | right) +
-         products_of_an_element * (extents.count(left) + extents.count(right) + extents.count(made));
+         products_of_an_element *
+             (extents.count(left) + extents.count(right) + extents.count(made));
 }
 
 /// Every order, by subsets. Source: R. Pfeifer, J. Haegeman, F. Verstraete, "Faster identification

@@ -3,23 +3,25 @@
 namespace troupe::tensors {
 
 void reduce::describe(description<reduce>& d) {
-  using r = reduce;
   const extent out = d.sizes("out", 0);
   d.about("Reduces named dimensions: d = alpha · op(a) + beta · c.",
           "cuTENSOR documentation, cutensorCreateReduction");
-  d.value("modes", &r::modes, "names of dimensions, \"ijk->ik\"");
-  d.reads("a", &r::a, {}, "what is reduced");
-  d.reads("c", &r::c, {out}, "addend; not read where beta is 0").optional();
-  d.updates("d", &r::d, {out}, "result").updated_where(d.same_view(&r::d, &r::c)).may_be(&r::c);
-  d.value("alpha", &r::alpha, "factor of the reduced values");
-  d.value("beta", &r::beta, "factor of c");
-  d.value("op", &r::op, "how one value is made of many");
-  d.same_type({&r::a, &r::c, &r::d}, {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64,
-                                      dtype::c128});
-  d.factors({&r::alpha, &r::beta}, &r::d);
+  d.value("modes", &reduce::modes, "names of dimensions, \"ijk->ik\"");
+  d.reads("a", &reduce::a, {}, "what is reduced");
+  d.reads("c", &reduce::c, {out}, "addend; not read where beta is 0").optional();
+  d.updates("d", &reduce::d, {out}, "result")
+      .updated_where(d.same_view(&reduce::d, &reduce::c))
+      .may_be(&reduce::c);
+  d.value("alpha", &reduce::alpha, "factor of the reduced values");
+  d.value("beta", &reduce::beta, "factor of c");
+  d.value("op", &reduce::op, "how one value is made of many");
+  d.same_type({&reduce::a, &reduce::c, &reduce::d},
+              {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
+  d.factors({&reduce::alpha, &reduce::beta}, &reduce::d);
   d.derived(out, derive_result<reduce>);
   d.rule(
-      "the modes name the dimensions of a and d; those of d are in a, each once; complex numbers are "
+      "the modes name the dimensions of a and d; those of d are in a, each once; complex numbers "
+      "are "
       "only added; c is given where beta is not zero",
       [](argument_checks& check, const reduce& r) {
         check.rule(!r.c.null() || r.beta.is_zero(), errc::invalid_argument,

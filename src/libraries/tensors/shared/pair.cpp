@@ -268,7 +268,8 @@ void pair_planner::multiply(const way& w, const std::array<named_place, tensors>
     for (const dimension* one : w.batch)
       strides[t].push_back(one->is_of(t) ? stride(t, {one}) : 0);
   }
-  step made{.what = step::kind::product, .loops = loops(w.batch, strides), .alpha = alpha, .beta = beta};
+  step made{
+      .what = step::kind::product, .loops = loops(w.batch, strides), .alpha = alpha, .beta = beta};
   step::loop counted{1, 0, 0, 0};
   if (!made.loops.empty()) {
     counted = made.loops.back();

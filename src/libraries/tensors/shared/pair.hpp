@@ -14,8 +14,8 @@ namespace troupe::tensors {
 ///
 /// Modes of all three tensors count matrices (batch); modes of a and d are rows (m), of b and d
 /// columns (n), of a and b are summed (k). A tensor is taken as it is where its rows, and its
-/// columns, lie at one stride each and one of these is 1; otherwise it is copied. The order of modes
-/// within rows, columns and sums is free, and so is whether a mode of rows or columns counts
+/// columns, lie at one stride each and one of these is 1; otherwise it is copied. The order of
+/// modes within rows, columns and sums is free, and so is whether a mode of rows or columns counts
 /// matrices instead: of all of these ways the cheapest is chosen.
 class pair_planner {
  public:

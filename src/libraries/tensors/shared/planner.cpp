@@ -98,9 +98,7 @@ std::size_t planner::ordered(const named_place& one, std::string_view order) {
 std::string planner::by_stride(const named_place& one) const {
   std::string modes = one.modes;
   const any_tensor& of = layout(one);
-  const auto stride = [&](char mode) {
-    return of.stride(static_cast<int>(one.modes.find(mode)));
-  };
+  const auto stride = [&](char mode) { return of.stride(static_cast<int>(one.modes.find(mode))); };
   std::ranges::stable_sort(modes, [&](char x, char y) { return stride(x) > stride(y); });
   return modes;
 }
@@ -134,9 +132,8 @@ void planner::rows(std::span<const named_place> inputs, const named_place& d,
 void planner::move(const named_place& a, const target& to) {
   const bool same = a.set() == to.d.set() && type(a) == type(to.d);
   if (same && !to.c && is_one(to.alpha)) {
-    program_.steps.push_back({.what = step::kind::copy,
-                              .inputs = {ordered(a, to.d.modes)},
-                              .output = to.d.number});
+    program_.steps.push_back(
+        {.what = step::kind::copy, .inputs = {ordered(a, to.d.modes)}, .output = to.d.number});
     return;
   }
   std::vector<named_place> inputs = {a};

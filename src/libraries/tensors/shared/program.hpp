@@ -66,7 +66,8 @@ class program_run {
 
   [[nodiscard]] result<void> operator()() {
     for (const step& one : program_.steps) {
-      auto done = one.what == step::kind::copy      ? backend_.copy(view(one.inputs[0]), view(one.output))
+      auto done = one.what == step::kind::copy
+                      ? backend_.copy(view(one.inputs[0]), view(one.output))
                   : one.what == step::kind::product ? multiply(one, 0, {})
                   : one.what == step::kind::map     ? map(one)
                                                     : rows(one);
@@ -83,10 +84,9 @@ class program_run {
 
   [[nodiscard]] any_tensor view(std::size_t number, std::int64_t elements = 0) const {
     const place& one = program_.places[number];
-    std::byte* const first =
-        one.operand == place::in_workspace
-            ? workspace_ + one.offset_bytes
-            : operands_[static_cast<std::size_t>(one.operand)]->address();
+    std::byte* const first = one.operand == place::in_workspace
+                                 ? workspace_ + one.offset_bytes
+                                 : operands_[static_cast<std::size_t>(one.operand)]->address();
     return any_tensor::unowned(first + elements * size_of(one.layout.type()), one.layout.type(),
                                shape(one.layout.extents()), one.layout.strides());
   }

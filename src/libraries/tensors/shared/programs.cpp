@@ -191,9 +191,7 @@ std::string key_of(const reduce& r) {
   return std::move(key_with_tensors(r) << r.alpha << r.beta << in_place << r.op)();
 }
 std::string key_of(const permute& r) { return std::move(key_with_tensors(r) << r.alpha)(); }
-std::string key_of(const unary& r) {
-  return std::move(key_with_tensors(r) << r.alpha << r.op)();
-}
+std::string key_of(const unary& r) { return std::move(key_with_tensors(r) << r.alpha << r.op)(); }
 std::string key_of(const binary& r) {
   return std::move(key_with_tensors(r) << r.alpha << r.gamma << r.op_a << r.op_c << r.op)();
 }
