@@ -40,7 +40,8 @@ const contraction contractions[] = {
 
 class bench_of_contraction {
  public:
-  bench_of_contraction(report& out, device cpu, const contraction& c) : out_(out), c_(c) {
+  bench_of_contraction(report& out, device cpu, const contraction& c)
+      : out_(out), c_(c), lane_(cpu.library("tensors")) {
     const auto make = [&](const std::vector<std::int64_t>& size) {
       any_tensor made =
           cpu.allocate(dtype::f32, shape(std::span<const std::int64_t>(size))).value();
@@ -49,7 +50,6 @@ class bench_of_contraction {
       return made;
     };
     request_ = {.modes = c.modes, .a = make(c.a), .b = make(c.b), .d = make(c.d)};
-    lane_ = cpu.library("tensors");
     raw_a_.assign(static_cast<std::size_t>(c.count * c.m * c.k), 1.0F);
     raw_b_.assign(static_cast<std::size_t>(c.count * c.k * c.n), 1.0F);
     raw_d_.assign(static_cast<std::size_t>(c.count * c.m * c.n), 0.0F);

@@ -46,7 +46,7 @@ class tensor_steps {
   tensor_steps(lane& where, blas::math_mode math) noexcept : where_(where), math_(math) {}
 
   [[nodiscard]] result<void> copy(const any_tensor& from, const any_tensor& to) {
-    const elementwise::strided_loops loops(from, to);
+    elementwise::strided_loops loops(from, to);
     if (loops.empty) return {};
     const unit moved = choose_unit(loops, size_of(to.type()), from.address(), to.address());
     return enqueue_copy(strided_map(loops, true), moved, from.address(), to.address(),

@@ -3,7 +3,11 @@
 #include "backend/cuda/context/lane.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace troupe::cuda {
 
@@ -13,7 +17,9 @@ class part_lane final : public lane {
  public:
   part_lane(cuda::lane& whole, std::span<std::byte> part) noexcept : whole_(whole), part_(part) {}
 
-  [[nodiscard]] int lane() const noexcept override { return whole_.lane(); }
+  [[nodiscard]] int lane() const noexcept override {
+    return static_cast<const lane_context&>(whole_).lane();
+  }
   [[nodiscard]] result<std::span<std::byte>> workspace(std::size_t bytes) override {
     if (bytes > part_.size()) {
       return error{.code = errc::out_of_memory,

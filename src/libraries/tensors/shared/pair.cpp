@@ -59,9 +59,7 @@ pair_planner::pair_planner(planner& to, const named_place& left, const named_pla
                          : in_a            ? rows
                                            : columns};
     for (const tensor t : {a, b, d}) {
-      if (!made.is_of(t) || (t == d && free_)) continue;
-      const auto at = static_cast<int>(given_[t].modes.find(mode));
-      made.strides[t] = to.layout(given_[t]).stride(at);
+      if (made.is_of(t) && !(t == d && free_)) made.strides[t] = to.stride(given_[t], mode);
     }
     dimensions_.push_back(std::move(made));
   });
@@ -260,8 +258,7 @@ named_place pair_planner::copied(const way& w, tensor t) {
 void pair_planner::multiply(const way& w, const std::array<named_place, tensors>& of,
                             const scalar& alpha, const scalar& beta) {
   const auto stride = [&](tensor t, const list& l) -> std::int64_t {
-    if (l.empty()) return 1;
-    return to_.layout(of[t]).stride(static_cast<int>(of[t].modes.find(l.back()->modes.back())));
+    return l.empty() ? 1 : to_.stride(of[t], l.back()->modes.back());
   };
   std::array<std::vector<std::int64_t>, tensors> strides;
   for (const tensor t : {a, b, d}) {

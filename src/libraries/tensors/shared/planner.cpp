@@ -95,11 +95,16 @@ std::size_t planner::ordered(const named_place& one, std::string_view order) {
   return add(one, std::span(extents).first(order.size()), std::span(strides).first(order.size()));
 }
 
+std::int64_t planner::stride(const named_place& one, char mode) const noexcept {
+  for (std::size_t d = 0; d < one.modes.size(); ++d) {
+    if (one.modes[d] == mode) return layout(one).stride(static_cast<int>(d));
+  }
+  return 0;
+}
+
 std::string planner::by_stride(const named_place& one) const {
   std::string modes = one.modes;
-  const any_tensor& of = layout(one);
-  const auto stride = [&](char mode) { return of.stride(static_cast<int>(one.modes.find(mode))); };
-  std::ranges::stable_sort(modes, [&](char x, char y) { return stride(x) > stride(y); });
+  std::ranges::stable_sort(modes, [&](char x, char y) { return stride(one, x) > stride(one, y); });
   return modes;
 }
 

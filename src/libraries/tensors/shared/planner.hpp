@@ -91,6 +91,8 @@ class planner {
     return machine_.widens && (type == dtype::f16 || type == dtype::bf16) ? dtype::f32 : type;
   }
   [[nodiscard]] std::int64_t count(std::string_view modes) const noexcept;
+  /// 0 for a mode that it lacks.
+  [[nodiscard]] std::int64_t stride(const named_place& one, char mode) const noexcept;
   /// A place with another layout of the same memory.
   [[nodiscard]] std::size_t add(const named_place& of, std::span<const std::int64_t> extents,
                                 std::span<const std::int64_t> strides);
