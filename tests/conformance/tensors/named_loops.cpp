@@ -25,25 +25,30 @@ void for_each_index(const std::vector<operand>& operands, const std::string& res
     }
   }
   if (std::ranges::find(extent, 0) != extent.end()) return;
+  // How far a step of each mode goes in each tensor, the result first.
+  std::vector<extents> steps;
+  const auto add_steps = [&](const std::string& names, std::span<const std::int64_t> own) {
+    extents& made = steps.emplace_back(modes.size());
+    std::int64_t step = 1;
+    for (std::size_t d = names.size(); d-- > 0; step *= own[d])
+      made[modes.find(names[d])] += own[d] == 1 ? 0 : step;
+  };
+  add_steps(result, size);
+  for (const operand& one : operands)
+    add_steps(one.modes, one.tensor->view.extents());
   std::vector<std::int64_t> index(modes.size(), 0);
+  std::vector<std::int64_t> at(steps.size(), 0);
   std::vector<number> values(operands.size());
   for (;;) {
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const any_tensor& view = operands[i].tensor->view;
-      std::int64_t flat = 0;
-      for (std::size_t d = 0; d < operands[i].modes.size(); ++d) {
-        const std::int64_t own = view.extent(static_cast<int>(d));
-        flat = flat * own + (own == 1 ? 0 : index[modes.find(operands[i].modes[d])]);
-      }
-      values[i] = operands[i].tensor->values[static_cast<std::size_t>(flat)];
-    }
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < result.size(); ++d)
-      at = at * size[d] + index[d];
-    element(static_cast<std::size_t>(at), values);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      values[i] = operands[i].tensor->values[static_cast<std::size_t>(at[i + 1])];
+    element(static_cast<std::size_t>(at[0]), values);
     std::size_t d = modes.size();
     for (; d > 0; --d) {
-      if (++index[d - 1] < extent[d - 1]) break;
+      const std::int64_t done = ++index[d - 1] < extent[d - 1] ? 1 : 1 - extent[d - 1];
+      for (std::size_t i = 0; i < at.size(); ++i)
+        at[i] += done * steps[i][d - 1];
+      if (done == 1) break;
       index[d - 1] = 0;
     }
     if (d == 0) return;

@@ -49,9 +49,10 @@ void einsum::describe(description<einsum>& d) {
   d.factors({&einsum::alpha}, &einsum::d);
   d.derived(out, derive_result<einsum>);
   d.rule(
-      "there are from 1 to 32 operands, of d's type; the modes name the dimensions of each and of "
-      "d; "
-      "those of d are in an operand, each once; a mode has one extent, or 1 in an operand",
+      "there are from 1 to 32 operands, of d's type and apart from it; the modes name the "
+      "dimensions of each and of d; those of d are in an operand, each once; a mode has one "
+      "extent, "
+      "or 1 in an operand",
       [](argument_checks& check, const einsum& r) {
         check.rule(!r.operands.empty() && r.operands.size() <= einsum::most_operands,
                    errc::invalid_argument, [&] {
@@ -63,6 +64,7 @@ void einsum::describe(description<einsum>& d) {
           check.rule(!r.operands[i].null() || r.operands[i].empty(), errc::invalid_argument,
                      [&] { return name + " is not given"; });
           check.same_type({name, r.operands[i]}, {"d", r.d});
+          check.apart({"d", r.d}, {name, r.operands[i]});
         }
         if (!check.good()) return;
         const auto found = check_named(check, r);
