@@ -28,58 +28,50 @@ int main() {
   troupe::device gpu = system.device(0);
 
   constexpr std::int64_t batch = 2, length = 16, heads = 4, width = 8;
+  const auto make = [&] { return gpu.tensor<float>({batch, length, heads, width}).value(); };
+  auto query = make(), key = make(), value = make(), out = make();
+  auto scores = gpu.tensor<float>({batch, heads, length, length}).value();
+  gpu.copy(std::span<const float>(numbers(query.count(), 0.7)), query).get();
+  gpu.copy(std::span<const float>(numbers(key.count(), 1.3)), key).get();
+  gpu.copy(
+         std::span<const float>(std::vector<float>(static_cast<std::size_t>(value.count()), 3.0F)),
+         value)
+      .get();
+
   // region: attention
   // b: sequence, q and k: position, h: head, d: within a head. Heads lie beside each other.
-  auto query = gpu.tensor<float>({batch, length, heads, width}).value();
-  auto key = gpu.tensor<float>({batch, length, heads, width}).value();
-  auto value = gpu.tensor<float>({batch, length, heads, width}).value();
-  auto scores = gpu.tensor<float>({batch, heads, length, length}).value();
-  auto out = gpu.tensor<float>({batch, length, heads, width}).value();
-
   const double scale = 1 / std::sqrt(static_cast<double>(width));
-  const auto attend = [&] {
-    gpu.tell(tn::contract{
-        .modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores, .alpha = scale});
-    gpu.tell(troupe::elementwise::softmax{.x = scores, .y = scores});
-    return gpu.ask(tn::contract{.modes = "bhqk,bkhd->bqhd", .a = scores, .b = value, .d = out});
-  };
+  auto scored = gpu.ask(
+      tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores, .alpha = scale});
+  auto weighted = gpu.ask(troupe::elementwise::softmax{.x = scores, .y = scores});
+  auto attended =
+      gpu.ask(tn::contract{.modes = "bhqk,bkhd->bqhd", .a = scores, .b = value, .d = out});
   // endregion: attention
-
-  const std::vector<float> q = numbers(query.count(), 0.7);
-  const std::vector<float> k = numbers(key.count(), 1.3);
-  const std::vector<float> v(static_cast<std::size_t>(value.count()), 3.0F);
-  gpu.copy(std::span(q), query).get();
-  gpu.copy(std::span(k), key).get();
-  gpu.copy(std::span(v), value).get();
-  attend().get();
-  std::vector<float> attended(q.size());
-  gpu.copy(out, std::span(attended)).get();
+  scored.get();
+  weighted.get();
+  attended.get();
+  std::vector<float> result(static_cast<std::size_t>(out.count()));
+  gpu.copy(out, std::span(result)).get();
   // Means of threes are threes.
   double worst = 0;
-  for (const float one : attended)
+  for (const float one : result)
     worst = std::max(worst, std::abs(one - 3.0));
   std::cout << "off by " << worst << '\n';
 
-  // region: einsum
-  // Three tensors in one request, in the order that takes the fewest operations.
-  auto metric = gpu.tensor<float>({heads, width, width}).value();
-  auto all_scores = gpu.tensor<float>({batch, heads, length, length}).value();
-  auto scored = gpu.ask(tn::einsum{
-      .modes = "bqhd,hde,bkhe->bhqk", .operands = {query, metric, key}, .d = all_scores});
-  // endregion: einsum
-  std::vector<float> identity(static_cast<std::size_t>(metric.count()));
+  // The metric of each head is the identity: the scores are those of before, without softmax.
+  std::vector<float> identity(static_cast<std::size_t>(heads * width * width));
   for (std::size_t i = 0; i < identity.size(); ++i)
     identity[i] = i / width % width == i % width ? 1.0F : 0.0F;
-  scored.get();
+  auto metric = gpu.tensor<float>({heads, width, width}).value();
   gpu.copy(std::span<const float>(identity), metric).get();
-  gpu.ask(tn::einsum{.modes = "bqhd,hde,bkhe->bhqk",
-                     .operands = {query, metric, key},
-                     .d = all_scores,
-                     .alpha = scale})
-      .get();
-  gpu.ask(tn::contract{
-              .modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores, .alpha = scale})
-      .get();
+  auto all_scores = gpu.tensor<float>({batch, heads, length, length}).value();
+  // region: einsum
+  // Three tensors in one request, in the order that takes the fewest operations.
+  auto contracted = gpu.ask(tn::einsum{
+      .modes = "bqhd,hde,bkhe->bhqk", .operands = {query, metric, key}, .d = all_scores});
+  // endregion: einsum
+  contracted.get();
+  gpu.ask(tn::contract{.modes = "bqhd,bkhd->bhqk", .a = query, .b = key, .d = scores}).get();
   std::vector<float> direct(static_cast<std::size_t>(scores.count()));
   std::vector<float> through(direct.size());
   gpu.copy(scores, std::span(direct)).get();
