@@ -28,6 +28,7 @@ declare -A gpu_sanitized=(
   [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
   [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
+  [tensors]='TensorsContract.RepeatsExtentOne:TensorsContract.OfNothing*:TensorsReduce.OfNothing*:TensorsEinsum.TakesRandomModes:TensorsPermute.Converts'
   [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
 )
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
