@@ -233,12 +233,18 @@ pair_planner::way pair_planner::cheapest() const {
       movable.push_back(i);
     }
   }
+  // One mode has one order.
+  std::uint32_t orders = 0;
+  for (const group g : {rows, columns, sums}) {
+    if (std::ranges::count(dimensions_, g, &dimension::in) > 1) orders |= 1U << (g - rows);
+  }
   for (std::uint32_t chosen = 0; chosen < 1U << movable.size(); ++chosen) {
     std::uint32_t moved = 0;
     for (std::size_t i = 0; i < movable.size(); ++i) {
       if ((chosen >> i & 1) != 0) moved |= 1U << movable[i];
     }
-    for (std::uint32_t order = 0; order < 8; ++order) {
+    for (std::uint32_t order = 0; order <= orders; ++order) {
+      if ((order & ~orders) != 0) continue;
       way one = evaluated(moved, order);
       if (one.cost < best.cost) best = std::move(one);
     }
