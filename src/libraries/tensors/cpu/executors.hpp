@@ -13,13 +13,14 @@
 /// Executors of all requests of the library: their programs, step by step.
 namespace troupe::cpu {
 
-/// Two cores of the machines this was tuned on; OpenBLAS has no products of f16 and bf16.
-inline constexpr tensors::machine tensor_machine{.bytes_per_ns = 8,
+/// Two cores of a server. OpenBLAS has no products of f16 and bf16.
+inline constexpr tensors::machine tensor_machine{.bytes_per_ns = 6,
                                                  .flops_per_ns = 100,
                                                  .half_flops_per_ns = 100,
                                                  .call_ns = 200,
-                                                 .tile = 8,
-                                                 .widens = true};
+                                                 .tile = 48,
+                                                 .widens = true,
+                                                 .dots = true};
 
 /// The steps of a program on this backend.
 class tensor_steps {

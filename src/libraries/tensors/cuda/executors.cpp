@@ -21,7 +21,8 @@ constexpr tensors::machine gpu{.bytes_per_ns = 2000,
                                .half_flops_per_ns = 500'000,
                                .call_ns = 4000,
                                .tile = 64,
-                               .widens = false};
+                               .widens = false,
+                               .dots = false};
 
 // What a function works in: the partial results of rows that several blocks share, at most four
 // blocks a multiprocessor with 16 bytes each, and their values, at most 256 of eight bytes.

@@ -179,6 +179,12 @@ std::vector<step::loop> pair_planner::loops(
   return made;
 }
 
+bool pair_planner::is_dot() const noexcept {
+  if (dimensions_.size() != 1 || dimensions_[0].in != sums) return false;
+  const list all = {&dimensions_[0]};
+  return !must_copy(a) && !must_copy(b) && !must_copy(d) && fits({}, all, a) && fits(all, {}, b);
+}
+
 double pair_planner::cost_of(const way& w) const {
   const machine& m = to_.machine_;
   double bytes = 0;
@@ -301,8 +307,9 @@ void pair_planner::write(const target& to) {
     if (to.c && !to.in_place) to_.move(*to.c, {.d = to.d});
     multiply(w, of, to.alpha, to.c ? to.beta : scalar(0));
   }
-  for (const tensor t : {a, b, d})
+  for (const tensor t : {a, b})
     to_.release(of[t]);
+  if (w.copied[d]) to_.release(of[d]);
 }
 
 named_place pair_planner::write() {
@@ -329,6 +336,8 @@ void planner::contract(named_place a, named_place b, const target& to) {
   if (sums == 0) {
     map(inputs, to.d, scaled_product(2, complex(to.d), to.alpha, beta));
   } else if (((a.set() | b.set()) & ~(a.set() & b.set())) == 0) {
+    pair_planner pair(*this, a, b, &to.d, kept);
+    if (machine_.dots && pair.is_dot()) return pair.write(to);
     rows(inputs, to.d, scaled_sum(2, complex(to.d), to.alpha, beta));
   } else {
     return pair_planner(*this, a, b, &to.d, kept).write(to);

@@ -23,6 +23,8 @@ class pair_planner {
   pair_planner(planner& to, const named_place& a, const named_place& b, const named_place* d,
                mode_set kept);
 
+  /// True for two vectors that lie as they are multiplied, and are of a type that products take.
+  [[nodiscard]] bool is_dot() const noexcept;
   /// d = alpha · Σ a · b + beta · c. Precondition: it was made with d
   void write(const target& to);
   /// The same into a temporary.

@@ -25,6 +25,7 @@ struct machine {
   double call_ns;            ///< of one product or copy, however small
   std::int64_t tile;         ///< a product with fewer rows or columns wastes what it lacks
   bool widens;               ///< has no products of f16 and bf16: they are copied to f32 first
+  bool dots;                 ///< a product of one row and one column is faster than a reduction
 };
 
 /// A tensor of a program, with a mode for each dimension: none twice, none with one index.
