@@ -1,6 +1,8 @@
 #pragma once
 
 #include "libraries/blas/cpu/product.hpp"
+#include "libraries/blas/cpu/routines.hpp"
+#include "libraries/blas/cpu/scaling.hpp"
 #include "libraries/elementwise/cpu/elementwise.hpp"
 #include "libraries/memory/cpu/copy.hpp"
 #include "libraries/tensors/shared/programs.hpp"
@@ -22,6 +24,20 @@ inline constexpr tensors::machine tensor_machine{.bytes_per_ns = 6,
                                                  .widens = true,
                                                  .dots = true};
 
+/// d = alpha · Σ a · b + beta · d of one row and one column.
+template <class T>
+void multiply_vectors(const any_tensor& a, const any_tensor& b, const any_tensor& d,
+                      const scalar& alpha, const scalar& beta) {
+  T sum{};
+  if constexpr (complex_v<T>) {
+    routines<T>::dotu_sub(a.extent(2), a.data<T>(), a.stride(2), b.data<T>(), b.stride(1), &sum);
+  } else {
+    sum = routines<T>::dot(a.extent(2), a.data<T>(), a.stride(2), b.data<T>(), b.stride(1));
+  }
+  T& place = *d.data<T>();
+  place = product_of(alpha.as<T>(), sum) + scaled(beta.as<T>(), place);
+}
+
 /// The steps of a program on this backend.
 class tensor_steps {
  public:
@@ -37,6 +53,10 @@ class tensor_steps {
   }
   [[nodiscard]] result<void> multiply(const any_tensor& a, const any_tensor& b, const any_tensor& d,
                                       const scalar& alpha, const scalar& beta) {
+    if (d.count() == 1) {
+      for_classic_type(d.type(), [&]<class T>(T) { multiply_vectors<T>(a, b, d, alpha, beta); });
+      return {};
+    }
     const product p{a, b, d, alpha, beta, blas::op::none, blas::op::none};
     const auto member = [](const any_tensor& t, std::int64_t i) {
       return t.address() + i * t.stride(0) * size_of(t.type());
