@@ -49,9 +49,7 @@ def main():
             tensors = [device.tensor(one) for one in arrays]
             out = device.einsum(modes, *tensors).result()
             numpy = median_ms(lambda a=arrays, m=modes: np.einsum(m, *a, optimize=True))
-            ours = median_ms(
-                lambda t=tensors, m=modes, o=out: device.einsum(m, *t, out=o).result()
-            )
+            ours = median_ms(lambda t=tensors, m=modes, o=out: device.einsum(m, *t, out=o).result())
             ratios.append(numpy / ours)
             print(f"{modes:26} numpy {numpy:8.3f} ms  troupe {ours:8.3f} ms  {numpy / ours:.2f}x")
     print(f"geometric mean {statistics.geometric_mean(ratios):.2f}x, least {min(ratios):.2f}x")
