@@ -59,7 +59,7 @@ void modes_fit(argument_checks& check, const R& r, std::initializer_list<one_ope
       });
     }
     check.rule(modes == found->modes.result || !r.d.overlaps(one.view), errc::aliasing, [&] {
-      return fmt::format("d is {} and has other modes, \"{}\" and \"{}\"", one.name,
+      return fmt::format(R"(d is {} and has other modes, "{}" and "{}")", one.name,
                          found->modes.result, modes);
     });
   }

@@ -53,7 +53,7 @@ result<parsed> read(std::string_view text) {
       p.made.operands.back() += c;
     }
   }
-  if (!behind) return invalid(fmt::format("modes \"{}\" have no \"->\"", text));
+  if (!behind) return invalid(fmt::format(R"(modes "{}" have no "->")", text));
   return p;
 }
 

@@ -84,6 +84,7 @@ std::optional<contraction_path> step_by_step(std::span<const mode_set> operands,
     mode_set modes;
   };
   std::vector<tensor> left;
+  left.reserve(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i)
     left.push_back({i, operands[i]});
   contraction_path path;
@@ -128,6 +129,7 @@ std::optional<contraction_path> contraction_path::of(const equation& e,
   }
   const mode_set result = set_of(e.result) & repeats;
   std::vector<mode_set> operands;
+  operands.reserve(e.operands.size());
   for (const std::string& one : e.operands)
     operands.push_back(set_of(one) & repeats);
   // What only one operand has, and the result has not, is summed before anything else.

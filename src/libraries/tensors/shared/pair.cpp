@@ -100,8 +100,8 @@ pair_planner::list pair_planner::sorted(group g, tensor by, std::uint32_t moved)
     const bool counts = (moved >> i & 1) != 0 || dimensions_[i].in == batch;
     if (g == batch ? counts : !counts && dimensions_[i].in == g) made.push_back(&dimensions_[i]);
   }
-  std::ranges::stable_sort(made, [&](const dimension* x, const dimension* y) {
-    return x->strides[by] > y->strides[by];
+  std::ranges::sort(made, [&](const dimension* x, const dimension* y) {
+    return std::pair(-x->strides[by], x) < std::pair(-y->strides[by], y);
   });
   return made;
 }
@@ -175,7 +175,10 @@ std::vector<step::loop> pair_planner::loops(
     made.push_back(one);
   }
   // The longest is the last: the one that a single call does.
-  std::ranges::stable_sort(made, {}, &step::loop::count);
+  if (!made.empty()) {
+    const auto longest = std::ranges::max_element(made, {}, &step::loop::count);
+    std::rotate(longest, longest + 1, made.end());
+  }
   return made;
 }
 

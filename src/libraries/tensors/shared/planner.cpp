@@ -104,7 +104,8 @@ std::int64_t planner::stride(const named_place& one, char mode) const noexcept {
 
 std::string planner::by_stride(const named_place& one) const {
   std::string modes = one.modes;
-  std::ranges::stable_sort(modes, [&](char x, char y) { return stride(one, x) > stride(one, y); });
+  const auto place = [&](char mode) { return std::pair(-stride(one, mode), one.modes.find(mode)); };
+  std::ranges::sort(modes, {}, place);
   return modes;
 }
 

@@ -37,6 +37,7 @@ program map_of(const named_tensors& tensors, std::span<const any_tensor* const> 
                const machine& m) {
   planner p(m, tensors.extents);
   std::vector<named_place> inputs;
+  inputs.reserve(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i)
     inputs.push_back(p.operand(static_cast<int>(i), *all[i], tensors.modes.operands[i]));
   const int last = static_cast<int>(operands.size());
@@ -94,6 +95,7 @@ key_writer key_with_tensors(const R& r) {
 std::vector<const any_tensor*> tensors_of(const contract& r) { return {&r.a, &r.b, &r.c, &r.d}; }
 std::vector<const any_tensor*> tensors_of(const einsum& r) {
   std::vector<const any_tensor*> all;
+  all.reserve(r.operands.size() + 1);
   for (const any_tensor& one : r.operands)
     all.push_back(&one);
   all.push_back(&r.d);
@@ -129,6 +131,7 @@ program program_of(const einsum& r, const machine& m) {
     return std::move(p).finish();
   }
   std::vector<named_place> all;
+  all.reserve(2 * count);
   for (std::size_t i = 0; i < count; ++i)
     all.push_back(p.operand(static_cast<int>(i), r.operands[i], tensors.modes.operands[i]));
   if (count == 1) {
