@@ -15,6 +15,7 @@ namespace {
 
 std::vector<float> numbers(std::int64_t count, double step) {
   std::vector<float> all;
+  all.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     all.push_back(static_cast<float>(std::sin(step * static_cast<double>(i))));
   return all;

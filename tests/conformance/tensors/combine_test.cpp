@@ -86,6 +86,7 @@ number applied_to(binary_operator op, number x, number y) {
 /// Positive numbers of a size of about 1, for which every operator is well conditioned.
 void make_positive(scene& s, test_tensor& t) {
   std::vector<number> values;
+  values.reserve(t.values.size());
   for (const number& one : t.values)
     values.emplace_back(0.6 + std::abs(one.real()) / 2, one.imag() / 2);
   s.fill(t, values);
@@ -110,18 +111,18 @@ TEST(TensorsPermute, MovesEveryBitForEachType) {
   for (const dtype type : element_types) {
     for (const auto& [from, to] : lists) {
       scene s;
-      s.name(from + "->" + to + " " + std::string(to_string(type)));
+      s.name(joined({from, "->", to, " ", to_string(type)}));
       auto& a = make(s, type, from, of);
       auto& d = make(s, type, to, of);
       const std::vector<number> expected = summed({{from, &a}}, to, of.size(to)).values;
-      s.run(permute{.modes = from + "->" + to, .a = a.view, .d = d.view});
+      s.run(permute{.modes = joined({from, "->", to}), .a = a.view, .d = d.view});
       EXPECT_EQ(s.elements_now(d), expected) << s.note();
       if (from == "aab") continue;
       const scalar alpha = factor(type, -1.5, 0.5);
       std::vector<number> times = expected;
       for (number& one : times)
         one *= as_number(alpha);
-      s.run(permute{.modes = from + "->" + to, .a = a.view, .d = d.view, .alpha = alpha});
+      s.run(permute{.modes = joined({from, "->", to}), .a = a.view, .d = d.view, .alpha = alpha});
       expect_elements(s, d, times);
     }
   }
@@ -173,7 +174,7 @@ TEST(TensorsBinary, IsTheDefinitionForEachTypeAndOperator) {
       if (!takes(op, type)) continue;
       for (const auto& [first, second] : lists) {
         scene s;
-        s.name(first + "," + second + " " + std::string(to_string(type)) + std::to_string(n));
+        s.name(joined({first, ",", second, " ", to_string(type), std::to_string(n)}));
         auto& a = make(s, type, first, of);
         auto& c = make(s, type, second, of);
         const std::string to = first.size() > second.size() ? first : second;
@@ -188,7 +189,7 @@ TEST(TensorsBinary, IsTheDefinitionForEachTypeAndOperator) {
                   applied_to(op, as_number(alpha) * (number(1) / x[0]),
                              as_number(gamma) * applied_to(unary_operator::square, x[1]));
             });
-        s.run(binary{.modes = first + "," + second + "->" + to,
+        s.run(binary{.modes = joined({first, ",", second, "->", to}),
                      .a = a.view,
                      .c = c.view,
                      .d = d.view,
@@ -274,7 +275,7 @@ TEST(TensorsCombine, Refuses) {
                   .op = binary_operator::maximum},
            errc::type_mismatch, "d is complex");
   s.refuse(unary{.modes = "ij->ji", .a = a.view, .d = a.view}, errc::aliasing,
-           "d is a and has other modes, \"ji\" and \"ij\"");
+           R"(d is a and has other modes, "ji" and "ij")");
   s.refuse(permute{.modes = "ij->ij", .a = a.view, .d = a.view}, errc::aliasing, "");
   s.refuse(permute{.modes = "ij->ij", .a = a.view, .d = real.view}, errc::type_mismatch, "");
   auto& row = s.vector(dtype::c64, 4);

@@ -263,7 +263,7 @@ TEST(TensorsContract, RefusesWhatModesCannotSay) {
     bad.modes = modes;
     s.refuse(bad, code, text);
   };
-  refuse("ik,kj", errc::invalid_argument, "modes \"ik,kj\" have no \"->\"");
+  refuse("ik,kj", errc::invalid_argument, R"(modes "ik,kj" have no "->")");
   refuse("ik,k1->ij", errc::invalid_argument, "'1' at position 4 is no letter");
   refuse("ik,kj->i,j", errc::invalid_argument, "',' at position 8 is behind the arrow");
   refuse("ik,kj->ij->", errc::invalid_argument, "'-' at position 9 begins a second arrow");

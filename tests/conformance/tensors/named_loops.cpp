@@ -76,6 +76,13 @@ sums summed(const std::vector<operand>& operands, const std::string& result, con
   return made;
 }
 
+std::string joined(std::initializer_list<std::string_view> texts) {
+  std::string all;
+  for (const std::string_view one : texts)
+    all += one;
+  return all;
+}
+
 dtype compute_of(dtype type) {
   return type == dtype::f16 || type == dtype::bf16 ? dtype::f32 : real_of(type);
 }

@@ -3,9 +3,11 @@
 #include "conformance/scene.hpp"
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Operations over named dimensions by naive loops in complex<double>.
@@ -35,6 +37,9 @@ struct sums {
 void for_each_index(const std::vector<operand>& operands, const std::string& result,
                     const extents& size,
                     const std::function<void(std::size_t, const std::vector<number>&)>& element);
+
+/// These texts, one behind the other.
+[[nodiscard]] std::string joined(std::initializer_list<std::string_view> texts);
 
 /// The type that a type is computed in.
 [[nodiscard]] dtype compute_of(dtype type);

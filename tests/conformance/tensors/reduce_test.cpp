@@ -62,8 +62,8 @@ TEST(TensorsReduce, IsTheDefinitionForEachTypeAndOperation) {
       for (const auto& [from, to] : lists) {
         for (const int with : {0, 1, 2}) {  // no c, c apart, c in place
           scene s;
-          s.name(from + "->" + to + " " + std::string(to_string(type)) + " " +
-                 std::to_string(static_cast<int>(op) * 3 + with));
+          s.name(joined({from, "->", to, " ", to_string(type), " ",
+                         std::to_string(static_cast<int>(op) * 3 + with)}));
           auto& a = make(s, type, from, of);
           auto& d = make(s, type, to, of);
           const test_tensor& c = with == 1 ? make(s, type, to, of) : d;
@@ -78,7 +78,7 @@ TEST(TensorsReduce, IsTheDefinitionForEachTypeAndOperation) {
               expected.magnitudes[i] += 2 * std::abs(c.values[i]) * std::abs(as_number(beta));
             }
           }
-          s.run(reduce{.modes = from + "->" + to,
+          s.run(reduce{.modes = joined({from, "->", to}),
                        .a = a.view,
                        .c = with == 0 ? any_tensor() : c.view,
                        .d = d.view,
