@@ -312,7 +312,7 @@ void check_einsum(scene& s, dtype type, const std::vector<std::string>& lists,
   std::vector<any_tensor> views;
   for (const std::string& one : lists) {
     modes += (modes.empty() && &one == &lists.front() ? "" : ",") + one;
-    operands.push_back({one, &make(s, type, one, of)});
+    operands.push_back({one, &make(s, type, one, of, one == "abi")});
     views.push_back(operands.back().tensor->view);
   }
   modes += "->" + result;

@@ -64,7 +64,7 @@ TEST(TensorsReduce, IsTheDefinitionForEachTypeAndOperation) {
           scene s;
           s.name(joined({from, "->", to, " ", to_string(type), " ",
                          std::to_string(static_cast<int>(op) * 3 + with)}));
-          auto& a = make(s, type, from, of);
+          auto& a = make(s, type, from, of, with == 0);
           auto& d = make(s, type, to, of);
           const test_tensor& c = with == 1 ? make(s, type, to, of) : d;
           const scalar alpha = with == 0 ? scalar(1) : factor(type, 1.5, 0.5);
