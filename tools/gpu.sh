@@ -29,6 +29,7 @@ declare -A gpu_sanitized=(
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
   [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
   [solver]='SolverLu.GesvSolves:SolverCholesky.PotrfFactors:SolverQr.*'
+  [tensors]='TensorsContract.RepeatsExtentOne:TensorsContract.OfNothing*:TensorsReduce.OfNothing*:TensorsEinsum.TakesRandomModes:TensorsPermute.Converts'
   [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
 )
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'

@@ -118,6 +118,14 @@ def _reduce(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return reduce(self, *args, **kwargs)
 
 
+def _einsum(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Contracts tensors whose dimensions have names: see troupe.einsum."""
+    from .einsum import einsum
+
+    Device.einsum = einsum  # type: ignore[method-assign]
+    return einsum(self, *args, **kwargs)
+
+
 def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
     from .kv_cache import make
 
@@ -155,6 +163,7 @@ for _owner, _name, _function in (
     (Device, "map", _map),
     (Device, "rows", _rows),
     (Device, "reduce", _reduce),
+    (Device, "einsum", _einsum),
     (Device, "kv_cache", _kv_cache),
     (KvStep, "attend", _attend),
     (KvStep, "__enter__", _enter_step),

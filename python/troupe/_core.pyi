@@ -186,6 +186,18 @@ class Device(Libraries):
         self, shape: int | Sequence[int], dtype: Any = "f32", own: bool = False
     ) -> Tensor: ...
     def full(self, shape: int | Sequence[int], value: complex, dtype: Any = "f32") -> Tensor: ...
+    def einsum(
+        self,
+        modes: str,
+        /,
+        *operands: Tensor,
+        out: Tensor | None = None,
+        alpha: complex = 1,
+        math: Literal["strict", "tf32", "bf16x9"] = "strict",
+        deadline: float | None = None,
+        run_limit: float | None = None,
+        quarantine: bool = True,
+    ) -> Future[Tensor]: ...
     def kv_cache(
         self,
         *,

@@ -1,10 +1,11 @@
 #include "backend/cuda/driver.hpp"
 
-#include "backend/cuda/program/device_check.hpp"
 #include "os/standard_streams.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+
+#include <cstdlib>
 
 namespace troupe::cuda {
 namespace {
@@ -90,6 +91,16 @@ result<const driver*> driver::load() {
   static const result<driver> found = find_driver();
   if (!found) return const_cast<result<driver>&>(found).error();
   return &*found;
+}
+
+std::string what_hides_devices() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only read
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return {};
+  return fmt::format(
+      "; CUDA_VISIBLE_DEVICES is \"{}\": devices that it does not list are hidden, "
+      "and so is all from the first entry on that names none",
+      visible);
 }
 
 }  // namespace troupe::cuda

@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 
+#include <string>
 #include <string_view>
 
 namespace troupe::cuda {
@@ -80,6 +81,9 @@ struct driver {
   /// \errors `device_unavailable`: what was tried, and what it needs
   [[nodiscard]] static result<const driver*> load();
 };
+
+/// What hides devices from this program: empty, or "; " and a sentence on CUDA_VISIBLE_DEVICES.
+[[nodiscard]] std::string what_hides_devices();
 
 /// The oldest driver that this build runs with, as `cuDriverGetVersion` counts: 1000 · major +
 /// 10 · minor of the CUDA version it supports.

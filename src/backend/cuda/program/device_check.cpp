@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 
 namespace troupe::cuda {
@@ -76,16 +75,6 @@ std::string how_to_get_a_context(const driver& d, CUdevice device) {
     default:
       return "`nvidia-smi` says whether its memory is full and which processes have it";
   }
-}
-
-std::string what_hides_devices() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): only read
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return {};
-  return fmt::format(
-      "; CUDA_VISIBLE_DEVICES is \"{}\": devices that it does not list are hidden, "
-      "and so is all from the first entry on that names none",
-      visible);
 }
 
 }  // namespace troupe::cuda

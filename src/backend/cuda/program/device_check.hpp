@@ -24,7 +24,4 @@ namespace troupe::cuda {
 /// How a context that the driver refused may be had.
 [[nodiscard]] std::string how_to_get_a_context(const driver& d, CUdevice device);
 
-/// What hides devices from this program: empty, or "; " and a sentence on CUDA_VISIBLE_DEVICES.
-[[nodiscard]] std::string what_hides_devices();
-
 }  // namespace troupe::cuda

@@ -1,3 +1,5 @@
+#include "libraries/memory/cpu/copy.hpp"
+
 #include "libraries/memory/shared/strided_loops.hpp"
 
 #include <troupe/memory/copy.hpp>
@@ -59,17 +61,24 @@ void copy_strided(strided_loops loops, const std::byte* from, std::byte* to) {
 }
 
 result<void> run_copy(const memory::copy& r, lane_context&) {
-  const strided_loops loops(r.from, r.to);
-  if (loops.empty || r.to.same_view(r.from)) return {};
-  const std::int64_t bytes = size_of(r.to.type());
-  const std::byte* const from = r.from.address();
-  std::byte* const to = r.to.address();
+  if (!r.to.same_view(r.from)) copy_elements(r.from, r.to);
+  return {};
+}
+
+}  // namespace
+
+void copy_elements(const any_tensor& source, const any_tensor& target) {
+  const strided_loops loops(source, target);
+  if (loops.empty) return;
+  const std::int64_t bytes = size_of(target.type());
+  const std::byte* const from = source.address();
+  std::byte* const to = target.address();
   const auto& inner = loops.innermost();
   if (inner.from == bytes && inner.to == bytes) {
     loops.for_each_row(from, to, [&](const std::byte* f, std::byte* t) {
       std::memcpy(t, f, static_cast<std::size_t>(inner.extent * bytes));
     });
-    return {};
+    return;
   }
   switch (bytes) {
     case 1:
@@ -88,8 +97,9 @@ result<void> run_copy(const memory::copy& r, lane_context&) {
       copy_strided<16>(loops, from, to);
       break;
   }
-  return {};
 }
+
+namespace {
 
 const plugin_operations operations([](operation_table& table) {
   table.add<memory::copy>(run_copy, effort::by_size);

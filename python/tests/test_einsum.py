@@ -1,0 +1,59 @@
+"""Tensors whose dimensions have names, beside numpy.einsum."""
+
+import numpy as np
+import pytest
+import troupe
+
+EQUATIONS = [
+    ("ik,kj->ij", (4, 5), (5, 6)),
+    ("ik,kj", (4, 5), (5, 6)),
+    ("ba", (3, 4)),
+    ("ii", (4, 4)),
+    ("ii->i", (4, 4)),
+    ("bqhd,bkhd->bhqk", (2, 3, 4, 5), (2, 6, 4, 5)),
+    ("ab, bc, cd -> ad", (2, 3), (3, 4), (4, 5)),
+    ("ij,ij->", (3, 4), (3, 4)),
+    ("i,j->ji", (3,), (4,)),
+]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS, ids=lambda e: e[0])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_einsum(gpu, rng, equation, dtype):
+    modes, *shapes = equation
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    expected = np.einsum(modes, *arrays)
+    y = gpu.einsum(modes, *(gpu.tensor(one) for one in arrays)).result()
+    assert y.shape == expected.shape
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_out_and_alpha(gpu, rng):
+    a, b = rng.standard_normal((2, 4, 4))
+    out = gpu.empty((4, 4), "f64")
+    y = gpu.einsum("ik,kj->ij", gpu.tensor(a), gpu.tensor(b), out=out, alpha=2).result()
+    np.testing.assert_allclose(out.numpy(), 2 * a @ b)
+    np.testing.assert_allclose(y.numpy(), out.numpy())
+
+
+def test_refusals(gpu):
+    a = gpu.zeros((2, 3))
+    with pytest.raises(troupe.InvalidArgument, match="'z' at position 7 is in no operand"):
+        gpu.einsum("ij,jk->z", a, gpu.zeros((3, 4))).result()
+    with pytest.raises(troupe.ShapeMismatch, match="mode 'j' is 3"):
+        gpu.einsum("ij,jk->ik", a, gpu.zeros((2, 4))).result()
+    with pytest.raises(TypeError, match="at least one operand"):
+        gpu.einsum("->")
+
+
+def test_generated_requests(gpu, rng):
+    a, b = rng.standard_normal((2, 3, 4))
+    x, y = gpu.tensor(a), gpu.tensor(b)
+    d = gpu.tensors.contract(modes="ij,kj->ik", a=x, b=y).result()
+    np.testing.assert_allclose(d.numpy(), a @ b.T)
+    most = gpu.tensors.reduce(modes="ij->i", a=x, op="maximum").result()
+    np.testing.assert_allclose(most.numpy(), a.max(1))
+    turned = gpu.tensors.permute(modes="ij->ji", a=x).result()
+    np.testing.assert_allclose(turned.numpy(), a.T)
+    both = gpu.tensors.binary(modes="ij,i->ij", a=x, c=most, op="subtract").result()
+    np.testing.assert_allclose(both.numpy(), a - a.max(1, keepdims=True))

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "libraries/tensors/requests/notation.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace troupe::tensors {
+
+/// In which order tensors are contracted, two at a time.
+struct contraction_path {
+  /// Numbers of tensors: first the operands, then what each step makes.
+  struct step {
+    std::size_t left;
+    std::size_t right;
+    mode_set made;  ///< modes of what it makes: those that others or the result have
+  };
+  std::vector<step> steps;  ///< one fewer than there are operands
+
+  /// The order that costs least, by operations and by the elements that are read and written: of
+  /// all orders for up to eight operands, otherwise step by step. Nothing where some tensor would
+  /// have more than `max_rank` modes with more than one index.
+  [[nodiscard]] static std::optional<contraction_path> of(const equation& e,
+                                                          const mode_extents& extents);
+};
+
+}  // namespace troupe::tensors

@@ -1,0 +1,183 @@
+#include "libraries/tensors/shared/planner.hpp"
+
+#include "libraries/tensors/shared/functions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace troupe::tensors {
+namespace {
+
+// Of parts of the workspace: what vectors and tensor cores like.
+constexpr std::size_t alignment = 256;
+
+bool is_one(const scalar& s) noexcept { return s.as<double>() == 1 && !s.has_imaginary(); }
+const scalar* factor_of(const target& to) noexcept { return to.c ? &to.beta : nullptr; }
+
+}  // namespace
+
+std::int64_t planner::count(std::string_view modes) const noexcept {
+  std::int64_t all = 1;
+  for (const char mode : modes)
+    all *= extents_[mode];
+  return all;
+}
+
+named_place planner::operand(int number, const any_tensor& t, std::string_view modes) {
+  named_place made;
+  std::array<std::int64_t, max_rank> extents{};
+  std::array<std::int64_t, max_rank> strides{};
+  for (std::size_t d = 0; d < modes.size(); ++d) {
+    const std::int64_t extent = t.extent(static_cast<int>(d));
+    if (extent == 1) continue;
+    std::size_t at = made.modes.find(modes[d]);
+    if (at == std::string::npos) {
+      at = made.modes.size();
+      made.modes += modes[d];
+      extents[at] = extent;
+    }
+    strides[at] += t.stride(static_cast<int>(d));
+  }
+  const std::size_t rank = made.modes.size();
+  made.number = program_.places.size();
+  program_.places.push_back(
+      {.layout = any_tensor::unowned(nullptr, t.type(), shape(std::span(extents).first(rank)),
+                                     std::span(strides).first(rank)),
+       .operand = number});
+  return made;
+}
+
+std::size_t planner::add(const named_place& of, std::span<const std::int64_t> extents,
+                         std::span<const std::int64_t> strides) {
+  place made = program_.places[of.number];
+  made.layout = any_tensor::unowned(nullptr, made.layout.type(), shape(extents), strides);
+  program_.places.push_back(made);
+  return program_.places.size() - 1;
+}
+
+named_place planner::temporary(dtype type, std::string_view modes) {
+  named_place made{.number = program_.places.size(), .modes = std::string(modes)};
+  std::vector<std::int64_t> extents;
+  for (const char mode : modes)
+    extents.push_back(extents_[mode]);
+  const std::size_t bytes = static_cast<std::size_t>(count(modes) * size_of(type));
+  program_.places.push_back(
+      {.layout = any_tensor::unowned(nullptr, type, shape(std::span<const std::int64_t>(extents))),
+       .offset_bytes = allocate(bytes)});
+  return made;
+}
+
+std::size_t planner::allocate(std::size_t bytes) {
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  std::size_t first = 0;
+  auto at = held_.begin();
+  for (; at != held_.end() && at->first - first < size; ++at)
+    first = at->last;
+  held_.insert(at, {program_.places.size(), first, first + size});
+  end_ = std::max(end_, first + size);
+  return first;
+}
+
+void planner::release(const named_place& one) {
+  std::erase_if(held_, [&](const block& b) { return b.place == one.number; });
+}
+
+std::size_t planner::ordered(const named_place& one, std::string_view order) {
+  std::array<std::int64_t, max_rank> extents{};
+  std::array<std::int64_t, max_rank> strides{};
+  const any_tensor of = layout(one);
+  for (std::size_t d = 0; d < order.size(); ++d) {
+    const std::size_t own = one.modes.find(order[d]);
+    extents[d] = own == std::string::npos ? 1 : of.extent(static_cast<int>(own));
+    strides[d] = own == std::string::npos ? 1 : of.stride(static_cast<int>(own));
+  }
+  return add(one, std::span(extents).first(order.size()), std::span(strides).first(order.size()));
+}
+
+std::int64_t planner::stride(const named_place& one, char mode) const noexcept {
+  for (std::size_t d = 0; d < one.modes.size(); ++d) {
+    if (one.modes[d] == mode) return layout(one).stride(static_cast<int>(d));
+  }
+  return 0;
+}
+
+std::string planner::by_stride(const named_place& one) const {
+  std::string modes = one.modes;
+  const auto place = [&](char mode) { return std::pair(-stride(one, mode), one.modes.find(mode)); };
+  std::ranges::sort(modes, {}, place);
+  return modes;
+}
+
+void planner::map(std::span<const named_place> inputs, const named_place& d,
+                  elementwise::function what) {
+  step made{.what = step::kind::map, .function = std::move(what)};
+  for (const named_place& one : inputs)
+    made.inputs.push_back(ordered(one, d.modes));
+  made.output = d.number;
+  program_.steps.push_back(std::move(made));
+}
+
+void planner::rows(std::span<const named_place> inputs, const named_place& d,
+                   elementwise::function what) {
+  // Rows in the order of the first input's memory.
+  const mode_set kept = d.set();
+  std::string order = d.modes;
+  step made{.what = step::kind::rows, .function = std::move(what)};
+  for (const char mode : by_stride(inputs[0])) {
+    if ((kept & set_of(mode)) != 0) continue;
+    made.axes.push_back(static_cast<std::int64_t>(order.size()));
+    order += mode;
+  }
+  for (const named_place& one : inputs)
+    made.inputs.push_back(ordered(one, order));
+  made.output = ordered(d, order);
+  program_.steps.push_back(std::move(made));
+}
+
+void planner::move(const named_place& a, const target& to) {
+  const bool same = a.set() == to.d.set() && type(a) == type(to.d);
+  if (same && !to.c && is_one(to.alpha)) {
+    program_.steps.push_back(
+        {.what = step::kind::copy, .inputs = {ordered(a, to.d.modes)}, .output = to.d.number});
+    return;
+  }
+  std::vector<named_place> inputs = {a};
+  if (to.c) inputs.push_back(*to.c);
+  map(inputs, to.d, scaled_product(1, complex(to.d), to.alpha, factor_of(to)));
+}
+
+void planner::scale(const target& to) {
+  if (to.c) {
+    if (to.in_place && is_one(to.beta)) return;
+    return move(*to.c, {.d = to.d, .alpha = to.beta});
+  }
+  map({}, to.d, elementwise::function::of(0, [&](auto) {
+        std::vector<elementwise::result_value> zero;
+        if (complex(to.d)) {
+          zero.emplace_back(elementwise::complex_value{0.0, 0.0});
+        } else {
+          zero.emplace_back(elementwise::value(0.0));
+        }
+        return zero;
+      }));
+}
+
+void planner::reduce(const named_place& a, reduction op, const target& to) {
+  if (a.set() == to.d.set()) return move(a, to);
+  std::vector<named_place> inputs = {a};
+  if (to.c) inputs.push_back(*to.c);
+  rows(inputs, to.d, scaled_reduction(op, complex(to.d), to.alpha, factor_of(to)));
+}
+
+named_place planner::without(named_place a, mode_set summed) {
+  if ((a.set() & summed) == 0) return a;
+  std::string kept = by_stride(a);
+  std::erase_if(kept, [&](char mode) { return (summed & set_of(mode)) != 0; });
+  named_place made = temporary(between(type(a)), kept);
+  rows({&a, 1}, made, scaled_sum(1, complex(a), 1, nullptr));
+  release(a);
+  return made;
+}
+
+}  // namespace troupe::tensors

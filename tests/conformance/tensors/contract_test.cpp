@@ -1,0 +1,402 @@
+#include "named_loops.hpp"
+
+#include <troupe/tensors.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+
+namespace troupe::conformance {
+namespace {
+
+using namespace named;
+using tensors::contract;
+using tensors::einsum;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct three_lists {
+  std::string a, b, d;
+  [[nodiscard]] std::string modes() const { return a + "," + b + "->" + d; }
+};
+
+/// alpha · sums + beta · c, as what is expected.
+sums scaled(sums of, const scalar& alpha, const scalar& beta, const std::vector<number>& c) {
+  for (std::size_t i = 0; i < of.values.size(); ++i) {
+    of.values[i] *= as_number(alpha);
+    of.magnitudes[i] *= std::abs(as_number(alpha)) * 2;
+    if (beta.is_zero()) continue;
+    of.values[i] += as_number(beta) * c[i];
+    of.magnitudes[i] += std::abs(as_number(beta)) * 2 * std::abs(c[i]);
+  }
+  return of;
+}
+
+enum class addend : std::uint8_t { none, apart, in_place };
+
+void check_contract(dtype type, const three_lists& l, const sizes& of, addend with, bool packed) {
+  scene s;
+  s.name(l.modes() + " " + std::string(to_string(type)) + " " +
+         std::to_string(static_cast<int>(with)));
+  auto& a = make(s, type, l.a, of, packed);
+  auto& b = make(s, type, l.b, of, packed);
+  auto& d = make(s, type, l.d, of, packed);
+  const scalar alpha = with == addend::none ? scalar(1) : factor(type, 1.25, -0.5);
+  const scalar beta = with == addend::none ? scalar(0) : factor(type, -0.75, 0.25);
+  const test_tensor& c = with == addend::apart ? make(s, type, l.d, of) : d;
+  const sums expected =
+      scaled(summed({{l.a, &a}, {l.b, &b}}, l.d, of.size(l.d)), alpha, beta, c.values);
+  s.run(contract{.modes = l.modes(),
+                 .a = a.view,
+                 .b = b.view,
+                 .c = with == addend::none ? any_tensor() : c.view,
+                 .d = d.view,
+                 .alpha = alpha,
+                 .beta = beta});
+  // What each factor has for itself is summed first, on a GPU in its own type.
+  expect_sums(s, d, expected, s.on_gpu() && compute_of(type) != real_of(type) ? 3 : 0);
+}
+
+const sizes usual{{{'a', 2},
+                   {'b', 3},
+                   {'c', 5},
+                   {'d', 4},
+                   {'e', 7},
+                   {'f', 6},
+                   {'i', 17},
+                   {'j', 9},
+                   {'k', 33},
+                   {'l', 2},
+                   {'o', 1},
+                   {'q', 1}}};
+
+const three_lists cases[] = {
+    {"ik", "kj", "ij"},
+    {"ki", "kj", "ij"},
+    {"ik", "jk", "ij"},
+    {"ik", "kj", "ji"},
+    {"aik", "akj", "aij"},
+    {"iak", "kja", "jai"},
+    {"abik", "abkj", "abij"},
+    {"aibk", "akbj", "abij"},
+    {"abcd", "ck", "abkd"},
+    {"abcd", "kb", "akcd"},
+    {"abcd", "cdef", "abef"},
+    {"abcd", "cefd", "afbe"},
+    {"abcd", "ecfd", "eafb"},
+    {"ik", "k", "i"},
+    {"k", "kj", "j"},
+    {"k", "k", ""},
+    {"ik", "ik", "i"},
+    {"ik", "ik", ""},
+    {"i", "j", "ij"},
+    {"i", "j", "ji"},
+    {"ij", "ij", "ij"},
+    {"ij", "ji", "ij"},
+    {"ij", "j", "ij"},
+    {"", "ij", "ji"},
+    {"", "", ""},
+    {"ii", "ij", "ij"},
+    {"iik", "kjj", "ij"},
+    {"iij", "j", "i"},
+    {"ikl", "kj", "ij"},
+    {"ika", "kjb", "ij"},
+    {"ik", "jb", "ij"},
+    {"ika", "b", "ik"},
+    {"io", "oj", "ij"},
+    {"iok", "qkj", "iqj"},
+    {"abcde", "cdbaf", "ef"},
+    {"abcdef", "fedc", "ba"},
+    {"abcdef", "abcdef", ""},
+    {"abcdel", "lfj", "abcdefj"},
+    {"oko", "kk", "o"},
+};
+
+TEST(TensorsContract, IsTheSumOfProductsForEachTypeAndModes) {
+  for (const dtype type : element_types) {
+    for (const three_lists& one : cases) {
+      for (const addend with : {addend::none, addend::apart, addend::in_place})
+        check_contract(type, one, usual, with, false);
+      check_contract(type, one, usual, addend::none, true);
+    }
+  }
+}
+
+/// A list of up to `most` modes of `letters`, each at most twice.
+std::string random_list(std::mt19937_64& random, const std::string& letters, int most) {
+  std::string made;
+  const auto count = static_cast<int>(random() % static_cast<unsigned>(most + 1));
+  while (static_cast<int>(made.size()) < count) {
+    const char mode = letters[random() % letters.size()];
+    const auto has = std::ranges::count(made, mode);
+    if (has == 0 || (has == 1 && random() % 5 == 0)) made += mode;
+  }
+  return made;
+}
+/// Some of the modes of others, each once, in any order.
+std::string random_result(std::mt19937_64& random, const std::string& all) {
+  const std::set<char> modes(all.begin(), all.end());
+  std::string made;
+  for (const char mode : modes) {
+    if (random() % 3 != 0 && made.size() < 8) made += mode;
+  }
+  std::ranges::shuffle(made, random);
+  return made;
+}
+sizes random_sizes(std::mt19937_64& random, const std::string& letters) {
+  sizes of;
+  constexpr std::int64_t drawn[] = {1, 1, 2, 3, 4, 5};
+  for (const char mode : letters)
+    of.of[mode] = random() % 60 == 0 ? 0 : drawn[random() % std::size(drawn)];
+  return of;
+}
+
+TEST(TensorsContract, TakesRandomModes) {
+  std::mt19937_64 random(test_seed());
+  constexpr addend addends[] = {addend::none, addend::apart, addend::in_place};
+  for (int i = 0; i < 600; ++i) {
+    three_lists l{random_list(random, "abcdeZ", 6), random_list(random, "abcdeZ", 6), {}};
+    l.d = random_result(random, l.a + l.b);
+    check_contract(element_types[random() % std::size(element_types)], l,
+                   random_sizes(random, "abcdeZ"), addends[random() % 3], random() % 4 == 0);
+    if (HasFatalFailure() || HasNonfatalFailure()) return;
+  }
+}
+
+// Sizes at which every way of taking the tensors is the cheapest for some.
+TEST(TensorsContract, TakesLargerTensorsInEachWay) {
+  const sizes large{{{'a', 3}, {'b', 12}, {'c', 40}, {'d', 35}, {'i', 130}, {'j', 67}, {'k', 70}}};
+  const three_lists lists[] = {
+      {"ik", "kj", "ij"},       {"aik", "akj", "aij"},  {"iak", "jak", "aij"},
+      {"aibk", "kbja", "jabi"}, {"aibk", "kj", "abij"}, {"abcd", "ck", "abkd"},
+      {"ibk", "bk", "ib"},      {"ibk", "kb", "bi"},    {"kai", "kaj", "ij"},
+      {"dak", "cak", "cd"},     {"k", "ik", "i"},       {"ik", "jk", "j"},
+  };
+  for (const dtype type : element_types) {
+    for (const three_lists& one : lists)
+      check_contract(type, one, large, addend::none, true);
+    check_contract(type, {"aibk", "kbja", "jabi"}, large, addend::in_place, false);
+  }
+}
+
+TEST(TensorsContract, RepeatsExtentOne) {
+  for (const dtype type : element_types) {
+    scene s;
+    auto& a = s.tensor(type, {5, 1, 4}, {4, 4, 1});
+    auto& b = s.tensor(type, {1, 6, 3}, {18, 3, 1});
+    auto& d = s.tensor(type, {5, 3}, {3, 1});
+    const sums expected = summed({{"aik", &a}, {"aij", &b}}, "aj", {5, 3});
+    s.run(contract{.modes = "aik,aij->aj", .a = a.view, .b = b.view, .d = d.view});
+    expect_sums(s, d, expected, 3);
+  }
+}
+
+TEST(TensorsContract, ReadsNothingThatCountsForNothing) {
+  for (const dtype type : element_types) {
+    scene s;
+    auto& a = s.tensor(type, {4, 5}, {5, 1});
+    auto& b = s.tensor(type, {5, 6}, {6, 1});
+    auto& c = s.tensor(type, {4, 6}, {6, 1});
+    auto& d = s.tensor(type, {4, 6}, {1, 4});
+    const sums product = summed({{"ik", &a}, {"kj", &b}}, "ij", {4, 6});
+    s.fill(c, number(nan, nan));
+    s.run(contract{.modes = "ik,kj->ij", .a = a.view, .b = b.view, .c = c.view, .d = d.view});
+    expect_sums(s, d, product, 0);
+
+    scene t;
+    auto& nans = t.tensor(type, {4, 5}, {5, 1});
+    auto& e = t.tensor(type, {5, 6}, {6, 1});
+    auto& f = t.tensor(type, {4, 6}, {6, 1});
+    auto& g = t.tensor(type, {4, 6}, {1, 4});
+    t.fill(nans, number(nan, nan));
+    sums expected{f.values, std::vector<double>(f.values.size(), 1), 1};
+    for (number& one : expected.values)
+      one *= 0.5;
+    t.run(contract{.modes = "ik,kj->ij",
+                   .a = nans.view,
+                   .b = e.view,
+                   .c = f.view,
+                   .d = g.view,
+                   .alpha = 0,
+                   .beta = 0.5});
+    expect_sums(t, g, expected, 0);
+  }
+}
+
+TEST(TensorsContract, OfNothingIsBetaTimesC) {
+  for (const dtype type : element_types) {
+    for (const bool in_place : {true, false}) {
+      scene s;
+      auto& a = s.tensor(type, {4, 0}, {1, 1});
+      auto& b = s.tensor(type, {0, 6}, {6, 1});
+      auto& d = s.tensor(type, {6, 4}, {4, 1});
+      sums expected{in_place ? d.values : std::vector<number>(24), std::vector<double>(24, 1), 1};
+      for (number& one : expected.values)
+        one *= 2;
+      s.run(contract{.modes = "ik,kj->ji",
+                     .a = a.view,
+                     .b = b.view,
+                     .c = in_place ? d.view : any_tensor(),
+                     .d = d.view,
+                     .beta = in_place ? 2 : 0});
+      expect_sums(s, d, expected, 0);
+    }
+    scene s;
+    auto& a = s.tensor(type, {0, 3}, {3, 1});
+    auto& b = s.tensor(type, {3, 6}, {6, 1});
+    auto& d = s.tensor(type, {0, 6}, {6, 1});
+    s.run(contract{.modes = "ik,kj->ij", .a = a.view, .b = b.view, .d = d.view});
+  }
+}
+
+TEST(TensorsContract, RefusesWhatModesCannotSay) {
+  scene s;
+  auto& a = s.tensor(dtype::f32, {4, 5}, {5, 1});
+  auto& b = s.tensor(dtype::f32, {5, 6}, {6, 1});
+  auto& c = s.tensor(dtype::f32, {4, 6}, {6, 1});
+  auto& d = s.tensor(dtype::f32, {4, 6}, {6, 1});
+  contract r{.modes = "ik,kj->ij", .a = a.view, .b = b.view, .d = d.view};
+  const auto refuse = [&](const std::string& modes, errc code, std::string_view text) {
+    contract bad = r;
+    bad.modes = modes;
+    s.refuse(bad, code, text);
+  };
+  refuse("ik,kj", errc::invalid_argument, R"(modes "ik,kj" have no "->")");
+  refuse("ik,k1->ij", errc::invalid_argument, "'1' at position 4 is no letter");
+  refuse("ik,kj->i,j", errc::invalid_argument, "',' at position 8 is behind the arrow");
+  refuse("ik,kj->ij->", errc::invalid_argument, "'-' at position 9 begins a second arrow");
+  refuse("ik,kj->i\xff", errc::invalid_argument, "byte 255 at position 8");
+  refuse("ik,kj,i->ij", errc::invalid_argument,
+         "3 lists before the arrow, and there are 2 operands");
+  refuse("ik,kj->iz", errc::invalid_argument, "'z' at position 8 is in no operand");
+  refuse("ik,kj->ii", errc::invalid_argument, "'i' twice, at positions 7 and 8");
+  refuse("ikl,kj->ij", errc::shape_mismatch, "a has 3 modes, \"ikl\", and is [4, 5]");
+  refuse("ik,kj->i", errc::shape_mismatch, "d has 1 modes, \"i\", and is [4, 6]");
+  refuse("ik,jk->ij", errc::shape_mismatch, "mode 'k' is 5 in a and 6 in b");
+  refuse("kk,kj->kj", errc::shape_mismatch, "mode 'k' is 4 and 5 in a");
+  refuse("ik,kj->ji", errc::shape_mismatch, "mode 'j' is 6, and 4 in d");
+
+  contract without_c = r;
+  without_c.beta = 1;
+  s.refuse(without_c, errc::invalid_argument, "beta is not zero, and c is not given");
+  contract complex_factor = r;
+  complex_factor.alpha = number(0, 1);
+  s.refuse(complex_factor, errc::invalid_argument, "alpha");
+  contract on_a = r;
+  on_a.modes = "ik,kj->ik";
+  on_a.d = a.view;
+  s.refuse(on_a, errc::aliasing, "d");
+  contract other_type = r;
+  auto& wide = s.tensor(dtype::f64, {4, 6}, {6, 1});
+  other_type.d = wide.view;
+  s.refuse(other_type, errc::type_mismatch, "");
+  contract shifted = r;
+  shifted.c = c.view.slice(1, 0, 6).value();
+  shifted.c = c.view.as_strided({4, 6}, {1, 4}).value();
+  shifted.d = c.view;
+  shifted.beta = 1;
+  s.refuse(shifted, errc::aliasing, "");
+  contract repeated = r;
+  repeated.d = d.view.as_strided({4, 6}, {0, 1}).value();
+  s.refuse(repeated, errc::aliasing, "");
+}
+
+// ------------------------------------------------------------------------------------------------
+
+void check_einsum(scene& s, dtype type, const std::vector<std::string>& lists,
+                  const std::string& result, const sizes& of) {
+  std::string modes;
+  std::vector<operand> operands;
+  std::vector<any_tensor> views;
+  for (const std::string& one : lists) {
+    modes += (modes.empty() && &one == &lists.front() ? "" : ",") + one;
+    operands.push_back({one, &make(s, type, one, of, one == "abi")});
+    views.push_back(operands.back().tensor->view);
+  }
+  modes += "->" + result;
+  s.name(modes + " " + std::string(to_string(type)));
+  auto& d = make(s, type, result, of);
+  const scalar alpha = factor(type, 0.5, 0.25);
+  const sums expected = scaled(summed(operands, result, of.size(result)), alpha, 0, {});
+  s.run(einsum{.modes = modes, .operands = views, .d = d.view, .alpha = alpha});
+  const auto count = static_cast<int>(lists.size());
+  const bool rounds = s.on_gpu() && compute_of(type) != real_of(type);
+  expect_sums(s, d, expected, rounds ? 3 * count : 0);
+}
+
+TEST(TensorsEinsum, IsTheSumOfProductsForEachType) {
+  const sizes of{{{'a', 3}, {'b', 4}, {'c', 5}, {'d', 2}, {'e', 6}, {'i', 7}, {'k', 3}, {'o', 1}}};
+  const std::pair<std::vector<std::string>, std::string> some[] = {
+      {{"ab"}, "ab"},
+      {{"ab"}, "ba"},
+      {{"ab"}, "a"},
+      {{"aab"}, "ba"},
+      {{"aa"}, ""},
+      {{"ab", "bc"}, "ac"},
+      {{"ab", "bc", "cd"}, "ad"},
+      {{"ab", "bc", "cd", "de"}, "ae"},
+      {{"ab", "bc", "cd", "de", "ei"}, "ai"},
+      {{"abi", "bck", "cdi", "dek"}, "aike"},
+      {{"ab", "cd", "e"}, "eacbd"},
+      {{"ab", "ab", "ab"}, "ab"},
+      {{"ab", "ab", "ab"}, ""},
+      {{"aab", "bcc", "cdk"}, "ad"},
+      {{"", "ab", ""}, "ba"},
+      {{"aob", "bo", "boc"}, "aoc"},
+      {{"a", "b", "c", "d", "e", "i", "k", "a", "b"}, "ace"},
+      {{"ab", "bc", "cd", "de", "ei", "ik", "ka", "ab", "cd", "e"}, "c"},
+  };
+  for (const dtype type : element_types) {
+    for (const auto& [lists, result] : some) {
+      scene s;
+      check_einsum(s, type, lists, result, of);
+    }
+  }
+}
+
+TEST(TensorsEinsum, TakesRandomModes) {
+  std::mt19937_64 random(test_seed());
+  for (int i = 0; i < 300; ++i) {
+    std::vector<std::string> lists;
+    std::string all;
+    for (std::size_t n = 1 + random() % 5; n > 0; --n) {
+      lists.push_back(random_list(random, "abcdeZ", 4));
+      all += lists.back();
+    }
+    scene s;
+    check_einsum(s, element_types[random() % std::size(element_types)], lists,
+                 random_result(random, all), random_sizes(random, "abcdeZ"));
+    if (HasFatalFailure() || HasNonfatalFailure()) return;
+  }
+}
+
+TEST(TensorsEinsum, Refuses) {
+  scene s;
+  auto& a = s.tensor(dtype::f32, {4, 5}, {5, 1});
+  auto& b = s.tensor(dtype::f64, {5, 6}, {6, 1});
+  auto& d = s.tensor(dtype::f32, {4, 6}, {6, 1});
+  s.refuse(einsum{.modes = "->", .operands = {}, .d = d.view}, errc::invalid_argument,
+           "0 operands; there must be from 1 to 32");
+  s.refuse(einsum{.modes = "ik,kj->ij", .operands = {a.view, b.view}, .d = d.view},
+           errc::type_mismatch, "operands[1]");
+  s.refuse(einsum{.modes = "ik,ij->kj", .operands = {a.view, a.view}, .d = d.view},
+           errc::shape_mismatch, "mode 'k' is 5, and 4 in d");
+  s.refuse(einsum{.modes = "ik,ki->i", .operands = {a.view, a.view}, .d = d.view},
+           errc::shape_mismatch, "mode 'k' is 5 in operands[0] and 4 in operands[1]");
+  s.refuse(einsum{.modes = "ij->ij", .operands = {d.view}, .d = d.view}, errc::aliasing, "d");
+  s.refuse(einsum{.modes = "ij,k->ij", .operands = {a.view, any_tensor()}, .d = d.view},
+           errc::invalid_argument, "operands[1]");
+  // Every two of these share one mode, so that any three give more than eight.
+  auto& wide = s.tensor(dtype::f32, {2, 2, 2, 2, 2, 2}, {32, 16, 8, 4, 2, 1});
+  auto& one = s.tensor(dtype::f32, {}, {});
+  s.refuse(einsum{.modes = "abcdef,aghijk,bglmno,chlpqr,dimpst,ejnqsu,fkortu->",
+                  .operands = {wide.view, wide.view, wide.view, wide.view, wide.view, wide.view,
+                               wide.view},
+                  .d = one.view},
+           errc::unsupported, "more than 8 dimensions");
+}
+
+}  // namespace
+}  // namespace troupe::conformance

@@ -1,0 +1,14 @@
+#include "conformance/coverage.hpp"
+
+namespace troupe::conformance {
+namespace {
+
+using enum dtype;
+
+const must_cover tensors("tensors", {
+                                        {"contract einsum reduce permute unary binary trinary",
+                                         {f32, f64, f16, bf16, c64, c128}},
+                                    });
+
+}  // namespace
+}  // namespace troupe::conformance

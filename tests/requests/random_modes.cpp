@@ -1,0 +1,154 @@
+#include "random_modes.hpp"
+
+#include <troupe/tensors.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::testing_requests {
+namespace {
+
+class drawing {
+ public:
+  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {
+    for (std::int64_t& extent : extents_)
+      extent = static_cast<std::int64_t>(below(5));
+  }
+
+  void fill(tensors::contract& r) {
+    r.a = operand(r.d.type(), 4);
+    r.b = operand(r.d.type(), 4);
+    result(r.d, r.d.type());
+    addend(r);
+    r.modes = modes_;
+  }
+  void fill(tensors::reduce& r) {
+    if (is_complex(r.d.type())) r.op = tensors::reduction::sum;
+    r.a = operand(r.d.type(), 5);
+    result(r.d, r.d.type());
+    addend(r);
+    r.modes = modes_;
+  }
+  void fill(tensors::einsum& r) {
+    r.operands.clear();
+    for (std::size_t n = 1 + below(4); n > 0; --n)
+      r.operands.push_back(operand(r.d.type(), 3));
+    result(r.d, r.d.type());
+    r.modes = modes_;
+  }
+  void fill(tensors::permute& r) {
+    r.a = whole(r.a.type());
+    whole_result(r.d, r.d.type());
+    r.modes = modes_;
+  }
+  void fill(tensors::unary& r) {
+    simple(r.d.type(), {&r.op}, {});
+    r.a = whole(r.d.type());
+    whole_result(r.d, r.d.type());
+    r.modes = modes_;
+  }
+  void fill(tensors::binary& r) {
+    simple(r.d.type(), {&r.op_a, &r.op_c}, {&r.op});
+    r.a = whole(r.d.type());
+    r.c = whole(r.d.type());
+    whole_result(r.d, r.d.type());
+    r.modes = modes_;
+  }
+  void fill(tensors::trinary& r) {
+    simple(r.d.type(), {&r.op_a, &r.op_b, &r.op_c}, {&r.op_ab, &r.op});
+    r.a = whole(r.d.type());
+    r.b = whole(r.d.type());
+    r.c = whole(r.d.type());
+    whole_result(r.d, r.d.type());
+    r.modes = modes_;
+  }
+
+ private:
+  static constexpr std::string_view letters = "abcxYZ";
+
+  std::size_t below(std::size_t n) { return random_() % n; }
+  any_tensor view(dtype type, std::string_view modes) {
+    std::vector<std::int64_t> extents;
+    std::vector<std::int64_t> strides(modes.size());
+    for (const char mode : modes)
+      extents.push_back(extents_[letters.find(mode)]);
+    std::int64_t step = 1;
+    for (std::size_t d = modes.size(); d-- > 0; step *= std::max<std::int64_t>(extents[d], 1))
+      strides[d] = step;
+    return views_(type, shape(std::span<const std::int64_t>(extents)), strides,
+                  memory_space::device);
+  }
+  void list(std::string_view modes) {
+    if (has_list_) modes_ += ',';
+    has_list_ = true;
+    modes_ += modes;
+  }
+  any_tensor operand(dtype type, std::size_t most) {
+    std::string modes;
+    for (std::size_t n = below(most + 1); n > 0; --n)
+      modes += letters[below(letters.size())];
+    list(modes);
+    all_ += modes;
+    return view(type, modes);
+  }
+  void result(any_tensor& d, dtype type) {
+    std::string modes;
+    for (const char mode : all_) {
+      if (modes.find(mode) == std::string::npos && below(2) == 0) modes += mode;
+    }
+    modes_ += "->" + modes;
+    result_ = modes;
+    d = view(type, modes);
+  }
+  template <class R>
+  void addend(R& r) {
+    r.c = any_tensor();
+    if (!r.beta.is_zero()) r.c = below(3) == 0 ? r.d : view(r.d.type(), result_);
+  }
+  /// An operand of which nothing is summed.
+  any_tensor whole(dtype type) {
+    std::string modes(letters.substr(0, below(4)));
+    std::ranges::reverse(modes);
+    list(modes);
+    return view(type, modes);
+  }
+  void whole_result(any_tensor& d, dtype type) {
+    modes_ += "->abcx";
+    d = view(type, "abcx");
+  }
+  static void simple(dtype type, std::initializer_list<tensors::unary_operator*> of_one,
+                     std::initializer_list<tensors::binary_operator*> of_two) {
+    if (!is_complex(type)) return;
+    for (auto* const op : of_one)
+      *op = tensors::unary_operator::conjugate;
+    for (auto* const op : of_two)
+      *op = tensors::binary_operator::multiply;
+  }
+
+  std::mt19937_64& random_;
+  const view_source& views_;
+  std::int64_t extents_[letters.size()]{};
+  std::string modes_;
+  std::string all_;
+  std::string result_;
+  bool has_list_ = false;
+};
+
+}  // namespace
+
+bool draw_modes(const request_type& type, void* request, std::mt19937_64& random,
+                const view_source& views) {
+  const auto is = [&]<class R>(R*) {
+    if (type.name != R::name) return false;
+    drawing(random, views).fill(*static_cast<R*>(request));
+    return true;
+  };
+  return is(static_cast<tensors::contract*>(nullptr)) ||
+         is(static_cast<tensors::einsum*>(nullptr)) || is(static_cast<tensors::reduce*>(nullptr)) ||
+         is(static_cast<tensors::permute*>(nullptr)) || is(static_cast<tensors::unary*>(nullptr)) ||
+         is(static_cast<tensors::binary*>(nullptr)) || is(static_cast<tensors::trinary*>(nullptr));
+}
+
+}  // namespace troupe::testing_requests
