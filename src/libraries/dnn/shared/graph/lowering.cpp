@@ -321,13 +321,13 @@ class lowering {
       what.bias =
           any_tensor::unowned(bias.address(), bias.type(), shape(extents), strides, bias.space());
     }
-    const bool relu = t.applied == activation::relu;
-    if (!relu && t.applied != activation::none && t.applied != activation::gelu_tanh) return false;
+    const bool is_relu = t.applied == activation::relu;
+    if (!is_relu && t.applied != activation::none && t.applied != activation::gelu_tanh) return false;
     using enum blaslt::epilogue;
     if (t.applied == activation::none) {
       what.epilogue = t.bias ? bias : none;
-    } else if (relu) {
-      what.epilogue = t.bias ? relu_bias : blaslt::epilogue::relu;
+    } else if (is_relu) {
+      what.epilogue = t.bias ? relu_bias : relu;
     } else {
       what.epilogue = t.bias ? gelu_bias : gelu;
     }
