@@ -22,8 +22,8 @@ struct uncertain {
 
 /// A node's elements, in row-major order.
 struct tensor_value {
-  numbers extents;
-  std::vector<uncertain> elements;
+  numbers extents{};
+  std::vector<uncertain> elements{};
   bool twice = false;     ///< computed in f64
   bool constant = false;
   bool settled = false;   ///< of a certain type: an input, or cast

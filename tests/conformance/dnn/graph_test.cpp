@@ -54,6 +54,7 @@ TEST(DnnGraph, ComputesAProductWithBiasActivationAndResidual) {
 TEST(DnnGraph, IsDoneInAsFewPiecesAsThereCanBe) {
   const auto pieces_of = [](const computation& what, bool convolves = false) {
     scene s;
+    s.keep_layouts();
     dnn::graph r{.what = what, .engine = graph_engine::pieces};
     const numbers image{2, 4, 6, 6};
     const numbers filter{8, 4, 3, 3};

@@ -211,12 +211,14 @@ class lowering {
     if (follows != nullptr) {
       if (places.size() != 1 || !follow(what, *follows, places[0])) return not_in_one_pass();
     }
-    const auto fits = [&](dtype d) {
-      return d == type || (d == dtype::f32 && size_of(type) == 2);
-    };
+    // What is stored otherwise than it was multiplied is rounded from f32, and only once.
+    const bool as_it_is = size_of(type) > 2 || std::ranges::all_of(places, [&](const any_tensor& t) {
+      return t.type() == type;
+    });
+    const dtype made_in = as_it_is ? type : dtype::f32;
     if (a.extent(a.rank() - 1) == 0 && follows == nullptr) return sum_of_nothing(n, places);
     for (const any_tensor& to : places) {
-      if (!fits(to.type())) continue;
+      if (to.type() != made_in) continue;
       if (auto made = products_of(a, b, to, what)) {
         add_all(*std::move(made));
         keep_result(n, to, std::move(places));
@@ -227,10 +229,7 @@ class lowering {
     // By packed operands to a packed result, which every library takes.
     std::vector<std::int64_t> batch(nodes_.form(product).extents.begin(),
                                     nodes_.form(product).extents.end() - 2);
-    const dtype result_type = std::ranges::any_of(places, [&](const any_tensor& t) {
-      return t.type() == dtype::f32 || t.type() == dtype::f64;
-    }) && type != dtype::f64 ? dtype::f32 : type;
-    const any_tensor to = room_for(result_type, nodes_.form(product).extents);
+    const any_tensor to = room_for(made_in, nodes_.form(product).extents);
     auto made = products_of(a, b, to, what);
     if (!made) {
       a = packed_batch(a, batch);
