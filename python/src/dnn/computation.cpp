@@ -265,9 +265,15 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
                                 .run_limit = duration_of(run_limit),
                                 .quarantine = quarantine};
   request_handle sent;
-  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
+  // Its reply says how it was computed; what it computed is the answer here.
+  future<void> answer = without_gil([&] {
+    return actor.ask(request, options, sent).then([](result<any_reply> r) -> result<void> {
+      if (!r) return std::move(r).error();
+      return {};
+    });
+  });
   nb::object made = forms.size() == 1 ? nb::object(answers[0]) : nb::object(nb::tuple(answers));
-  py_future coming(std::make_shared<pending_outputs>(std::move(answer)), std::move(made),
+  py_future coming(std::make_shared<pending_future<void>>(std::move(answer)), std::move(made),
                    std::move(sent));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
