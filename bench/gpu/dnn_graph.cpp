@@ -89,8 +89,8 @@ void measure(report& out, const device& gpu, const extents& size, dnn::graph_eng
     return;
   }
   std::cout << what << " by " << first->by << '\n';
-  const double work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) *
-                      static_cast<double>(size.k);
+  const double work =
+      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
   constexpr std::size_t loop = 16;
   auto times = take_in_turn(
       {.blocks = 20, .warm_up = 2, .per_block = 4},

@@ -96,8 +96,8 @@ struct convolution_options {
 [[nodiscard]] TROUPE_EXPORT node transpose(const node& a, const std::vector<std::int64_t>& order);
 
 /// exp(a − max) / sum, along axes.
-[[nodiscard]] TROUPE_EXPORT node softmax(const node& a, const std::vector<std::int64_t>& axes = {
-                                                            -1});
+[[nodiscard]] TROUPE_EXPORT node softmax(const node& a,
+                                         const std::vector<std::int64_t>& axes = {-1});
 
 // clang-format off
 [[nodiscard]] inline node apply(elementwise::opcode op, const node& a) { return apply(op, std::span(&a, 1)); }

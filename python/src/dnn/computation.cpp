@@ -64,9 +64,9 @@ const std::map<std::string_view, opcode>& opcodes() {
 }
 const std::map<std::string_view, dnn::activation>& activations() {
   static const auto& all = *new std::map<std::string_view, dnn::activation>{
-      {"relu", dnn::activation::relu},       {"gelu", dnn::activation::gelu},
+      {"relu", dnn::activation::relu},           {"gelu", dnn::activation::gelu},
       {"gelu_tanh", dnn::activation::gelu_tanh}, {"silu", dnn::activation::silu},
-      {"sigmoid", dnn::activation::sigmoid}, {"softplus", dnn::activation::softplus},
+      {"sigmoid", dnn::activation::sigmoid},     {"softplus", dnn::activation::softplus},
   };
   return all;
 }
@@ -121,8 +121,9 @@ nb::object operate(opcode op, const node& a, nb::handle other, bool reflected) {
     if (nb::hasattr(other, "shape")) (void)needed(other);
     return nb::borrow(Py_NotImplemented);
   }
-  return with_failures(
-      [&] { return nb::cast(py_node{reflected ? nodes::apply(op, *b, a) : nodes::apply(op, a, *b)}); });
+  return with_failures([&] {
+    return nb::cast(py_node{reflected ? nodes::apply(op, *b, a) : nodes::apply(op, a, *b)});
+  });
 }
 
 void add_node(nb::module_& m) {
@@ -142,16 +143,14 @@ void add_node(nb::module_& m) {
   both("__pow__", "__rpow__", opcode::power);
   // Python swaps comparisons by itself.
   const auto compares = [&](const char* name, opcode op, bool swapped) {
-    made.def(name,
-             [=](const py_node& a, nb::handle b) { return operate(op, a.node, b, swapped); });
+    made.def(name, [=](const py_node& a, nb::handle b) { return operate(op, a.node, b, swapped); });
   };
   compares("__lt__", opcode::less, false);
   compares("__le__", opcode::less_equal, false);
   compares("__gt__", opcode::less, true);
   compares("__ge__", opcode::less_equal, true);
-  made.def("__neg__", [](const py_node& a) {
-    return with_failures([&] { return py_node{-a.node}; });
-  });
+  made.def("__neg__",
+           [](const py_node& a) { return with_failures([&] { return py_node{-a.node}; }); });
   made.def("__abs__", [](const py_node& a) {
     return with_failures([&] { return py_node{nodes::abs(a.node)}; });
   });
@@ -200,9 +199,8 @@ Enum chosen(std::string_view what, const std::string& name,
     if (known == name) return value;
     all.append(all.empty() ? "" : ", ").append(known);
   }
-  throw nb::value_error(("dnn.graph: " + std::string(what) + " must be one of " + all +
-                         "; it is " + name)
-                            .c_str());
+  throw nb::value_error(
+      ("dnn.graph: " + std::string(what) + " must be one of " + all + "; it is " + name).c_str());
 }
 
 nb::object compute(nb::handle device, const computation& what, const nb::tuple& inputs,
@@ -283,12 +281,12 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
 
 void add_computation(nb::module_& m) {
   add_node(m);
-  nb::class_<computation>(
-      m, "Computation",
-      "A computation on tensors, traced from a Python function by\n"
-      "troupe.dnn.computation, for device.compute.")
+  nb::class_<computation>(m, "Computation",
+                          "A computation on tensors, traced from a Python function by\n"
+                          "troupe.dnn.computation, for device.compute.")
       .def("__str__", &computation::to_string)
-      .def("__repr__", [](const computation& c) { return "Computation(\"" + c.to_string() + "\")"; })
+      .def("__repr__",
+           [](const computation& c) { return "Computation(\"" + c.to_string() + "\")"; })
       .def("__eq__",
            [](const computation& c, nb::handle other) {
              return nb::isinstance<computation>(other) && nb::cast<const computation&>(other) == c;

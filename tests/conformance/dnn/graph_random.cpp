@@ -222,9 +222,9 @@ class random_graph {
                        x.extents});
       return;
     }
-    pool_.push_back({below(2) == 0 ? layer_norm(x.what, eps, dimensions)
-                                   : rms_norm(x.what, eps, dimensions),
-                     x.extents});
+    pool_.push_back(
+        {below(2) == 0 ? layer_norm(x.what, eps, dimensions) : rms_norm(x.what, eps, dimensions),
+         x.extents});
   }
 
   void add_transpose() {

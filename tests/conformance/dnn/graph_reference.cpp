@@ -170,7 +170,8 @@ class evaluation {
       case kind::input:
         return input(static_cast<std::size_t>(one.numbers[0]));
       case kind::constant: {
-        const double value = what_.constants()[static_cast<std::size_t>(one.numbers[0])].as<double>();
+        const double value =
+            what_.constants()[static_cast<std::size_t>(one.numbers[0])].as<double>();
         return {.extents = {}, .elements = {{value, 0}}, .constant = true};
       }
       case kind::pointwise:
@@ -338,8 +339,10 @@ class evaluation {
     }
     const bool sums = how == elementwise::reduction::sum || how == elementwise::reduction::mean;
     const bool least = how == elementwise::reduction::minimum;
-    made.elements.resize(static_cast<std::size_t>(count_of(made.extents)),
-                         {sums ? 0 : least ? HUGE_VAL : -HUGE_VAL, 0});
+    made.elements.resize(static_cast<std::size_t>(count_of(made.extents)), {sums    ? 0
+                                                                            : least ? HUGE_VAL
+                                                                                    : -HUGE_VAL,
+                                                                            0});
     for_each_index(x.extents, [&](std::size_t flat, const numbers& index) {
       uncertain& y = made.elements[place(made.extents, index)];
       const uncertain& from = x.elements[flat];
@@ -382,9 +385,11 @@ class evaluation {
       return v[0] / std::sqrt(std::max(v[1], 0.0) + eps_given);
     }));
     if (one.operands.size() > 1)
-      y = keep(pointwise(std::array{y, one.operands[1]}, [](const double* v) { return v[0] * v[1]; }));
+      y = keep(
+          pointwise(std::array{y, one.operands[1]}, [](const double* v) { return v[0] * v[1]; }));
     if (one.operands.size() > 2)
-      y = keep(pointwise(std::array{y, one.operands[2]}, [](const double* v) { return v[0] + v[1]; }));
+      y = keep(
+          pointwise(std::array{y, one.operands[2]}, [](const double* v) { return v[0] + v[1]; }));
     tensor_value made = all_[y];
     made.constant = false;
     made.twice = false;

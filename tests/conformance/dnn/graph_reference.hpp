@@ -24,10 +24,10 @@ struct uncertain {
 struct tensor_value {
   numbers extents{};
   std::vector<uncertain> elements{};
-  bool twice = false;     ///< computed in f64
+  bool twice = false;  ///< computed in f64
   bool constant = false;
-  bool settled = false;   ///< of a certain type: an input, or cast
-  dtype type{};           ///< that type
+  bool settled = false;  ///< of a certain type: an input, or cast
+  dtype type{};          ///< that type
 };
 
 /// The outputs; nothing where a value is too large to be compared.

@@ -58,12 +58,14 @@ TEST(DnnGraph, IsDoneInAsFewPiecesAsThereCanBe) {
     const numbers filter{8, 4, 3, 3};
     const numbers response{2, 8, 4, 4};
     const auto packed = [&](const numbers& extents) {
-      return s.tensor(dtype::f32, extents, [&] {
-                 numbers strides(extents.size(), 1);
-                 for (std::size_t d = extents.size(); d-- > 1;)
-                   strides[d - 1] = strides[d] * extents[d];
-                 return strides;
-               }())
+      return s
+          .tensor(dtype::f32, extents,
+                  [&] {
+                    numbers strides(extents.size(), 1);
+                    for (std::size_t d = extents.size(); d-- > 1;)
+                      strides[d - 1] = strides[d] * extents[d];
+                    return strides;
+                  }())
           .view;
     };
     if (convolves) {
@@ -80,27 +82,26 @@ TEST(DnnGraph, IsDoneInAsFewPiecesAsThereCanBe) {
   EXPECT_EQ(pieces_of(of(2, [](auto x) { return matmul(x[0], x[1]); })).by, "blaslt.matmul");
   EXPECT_EQ(pieces_of(of(3, [](auto x) { return relu(matmul(x[0], x[1]) + x[2]); })).by,
             "blaslt.matmul");
-  EXPECT_EQ(pieces_of(of(4, [](auto x) {
-                        return gelu_tanh(x[2] + (0.5 * matmul(x[0], x[1]) + x[3]));
-                      })).by,
-            "blaslt.matmul");
+  EXPECT_EQ(
+      pieces_of(of(4, [](auto x) { return gelu_tanh(x[2] + (0.5 * matmul(x[0], x[1]) + x[3])); }))
+          .by,
+      "blaslt.matmul");
   EXPECT_EQ(pieces_of(of(4, [](auto x) { return gelu(matmul(x[0], x[1]) + x[2]) + x[3]; })).by,
             "blaslt.matmul, elementwise.map");
   EXPECT_EQ(pieces_of(of(2, [](auto x) { return softmax(matmul(x[0], x[1])); })).by,
             "blaslt.matmul, elementwise.rows");
-  EXPECT_EQ(pieces_of(of(4, [](auto x) {
-                        return layer_norm(gelu(x[0]) + x[3], x[2], x[2]) * sigmoid(x[1]);
-                      })).by,
-            "elementwise.rows");
+  EXPECT_EQ(
+      pieces_of(
+          of(4, [](auto x) { return layer_norm(gelu(x[0]) + x[3], x[2], x[2]) * sigmoid(x[1]); }))
+          .by,
+      "elementwise.rows");
   EXPECT_EQ(pieces_of(of(3, [](auto x) { return relu(convolution(x[0], x[1]) + x[2]); }), true).by,
             "dnn.convolution_forward");
-  EXPECT_EQ(pieces_of(of(4,
-                         [](auto x) {
-                           return silu(convolution(x[0], x[1]) * 0.5 + x[3] + x[2]);
-                         }),
-                      true)
-                .by,
-            "dnn.convolution_forward");
+  EXPECT_EQ(
+      pieces_of(of(4, [](auto x) { return silu(convolution(x[0], x[1]) * 0.5 + x[3] + x[2]); }),
+                true)
+          .by,
+      "dnn.convolution_forward");
   EXPECT_EQ(pieces_of(of(3, [](auto x) { return relu(convolution(x[0], x[1]) * x[2]); }), true).by,
             "dnn.convolution_forward, elementwise.map");
 }
@@ -167,8 +168,8 @@ TEST(DnnGraph, GivesSeveralOutputsOfWhateverTypes) {
       auto& w = drawn_tensor(s, type, {24, 10});
       auto& b = drawn_tensor(s, type, {10});
       std::vector<test_tensor*> outputs;
-      for (const numbers& extents :
-           {numbers{13, 10}, numbers{13, 1}, numbers{13, 10}, numbers{10, 13}, numbers{10}, numbers{}})
+      for (const numbers& extents : {numbers{13, 10}, numbers{13, 1}, numbers{13, 10},
+                                     numbers{10, 13}, numbers{10}, numbers{}})
         outputs.push_back(&drawn_tensor(s, outputs.size() == 1 ? dtype::f32 : to, extents));
       if (!check(s, what, {&x, &w, &b}, outputs)) return;
     }
@@ -222,8 +223,10 @@ TEST(DnnGraph, IsShownAsItIsWritten) {
   EXPECT_EQ(shared.to_string(),
             "t0 = convolution(x0, x1, stride=[2], padding=[1, 2], groups=3); y0 = t0 * 2; y1 = "
             "transpose(layer_norm(t0, eps=0.5, dimensions=2), [1, 0, 2, 3])");
-  EXPECT_EQ(computation::of(1, [](std::span<const node> x) { return sum(cast(x[0], dtype::f32), {-1}); }).to_string(),
-            "y0 = sum(f32(x0), [-1])");
+  EXPECT_EQ(
+      computation::of(1, [](std::span<const node> x) { return sum(cast(x[0], dtype::f32), {-1}); })
+          .to_string(),
+      "y0 = sum(f32(x0), [-1])");
 }
 
 }  // namespace

@@ -144,9 +144,10 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
   auto what = graph_case::of(r);
   if (!what && only_plan) {
     return error{.code = errc::unsupported,
-                 .message = "a plan is for one product or convolution of inputs and functions of "
-                            "the elements of its result; the computation is " +
-                            r.what.to_string()};
+                 .message =
+                     "a plan is for one product or convolution of inputs and functions of "
+                     "the elements of its result; the computation is " +
+                     r.what.to_string()};
   }
   if (what) {
     auto service = plan_service::of_current_context();
@@ -166,24 +167,23 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
 }
 
 const plugin_operations operations([](operation_table& table) {
-  table.insert({.type = &request_type_of<dnn::graph>(),
-                .run = [](void*, const void* r, lane_context& where,
-                          std::byte* reply) -> result<void> {
-                  auto done =
-                      run_graph(*static_cast<const dnn::graph*>(r), static_cast<lane&>(where));
-                  if (!done) return std::move(done).error();
-                  *reinterpret_cast<dnn::graph_run*>(reply) = *std::move(done);
-                  return {};
-                },
-                .prepared =
-                    [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
-                      // Whatever is wrong is for the executor to say.
-                      try {
-                        return prepare(*static_cast<const dnn::graph*>(r), blobs);
-                      } catch (...) {
-                        return true;
-                      }
-                    }});
+  table.insert(
+      {.type = &request_type_of<dnn::graph>(),
+       .run = [](void*, const void* r, lane_context& where, std::byte* reply) -> result<void> {
+         auto done = run_graph(*static_cast<const dnn::graph*>(r), static_cast<lane&>(where));
+         if (!done) return std::move(done).error();
+         *reinterpret_cast<dnn::graph_run*>(reply) = *std::move(done);
+         return {};
+       },
+       .prepared =
+           [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
+             // Whatever is wrong is for the executor to say.
+             try {
+               return prepare(*static_cast<const dnn::graph*>(r), blobs);
+             } catch (...) {
+               return true;
+             }
+           }});
 });
 
 }  // namespace

@@ -65,9 +65,10 @@ void graph::describe(description<graph>& d) {
   d.value("intermediate", &graph::intermediate, "type of real values in memory between nodes");
   d.value("math", &graph::math, "arithmetic of products of f32");
   d.value("engine", &graph::engine, "how a GPU computes it");
-  d.rule("the computation is valid for these tensors, outputs have the extents of their nodes, and "
-         "are apart from all others",
-         check_graph);
+  d.rule(
+      "the computation is valid for these tensors, outputs have the extents of their nodes, and "
+      "are apart from all others",
+      check_graph);
 }
 
 }  // namespace troupe::dnn

@@ -175,8 +175,7 @@ bool graph_case::suits() {
     const dtype of = r_.outputs[o].type();
     const bool made = results_[o] == heavy_ || mode_of(entries_[results_[o]]).has_value();
     if (!made || (of != dtype::f32 && of != dtype::f16 && of != dtype::bf16)) return false;
-    if (std::ranges::count(results_, results_[o]) > 1 || !lies_well(r_.outputs[o]))
-      return false;
+    if (std::ranges::count(results_, results_[o]) > 1 || !lies_well(r_.outputs[o])) return false;
   }
   for (const scalar& one : r_.what.constants())
     numbers_.push_back(one.as<float>());
@@ -265,15 +264,14 @@ std::vector<graphs::description> graph_case::graphs() const {
     while (entries_[base].what == kind::transpose)
       base = entries_[base].operands[0];
     const auto number = static_cast<std::size_t>(entries_[base].numbers[0]);
-    if (entries_[base].what == kind::input)
-      return places[n] = add(tensor_of(view_of(n), number));
-    return places[n] = add({.operand = static_cast<std::int64_t>(r_.inputs.size() +
-                                                                 r_.outputs.size() + number) +
-                                       1,
-                            .type = dtype::f32,
-                            .extents = numbers(rank, 1),
-                            .strides = numbers(rank, 1),
-                            .by_value = true});
+    if (entries_[base].what == kind::input) return places[n] = add(tensor_of(view_of(n), number));
+    return places[n] = add(
+               {.operand =
+                    static_cast<std::int64_t>(r_.inputs.size() + r_.outputs.size() + number) + 1,
+                .type = dtype::f32,
+                .extents = numbers(rank, 1),
+                .strides = numbers(rank, 1),
+                .by_value = true});
   };
   // What a node makes: an output, or a value that has no memory and lies as the first output does.
   const auto result_of = [&](std::size_t n) {

@@ -119,8 +119,8 @@ computation computation_builder::finish(const std::vector<node>& outputs) {
   }
   for (const std::uint16_t one : wanted)
     made.program_.push_back(numbers[one]);
-  made.program_[0] = inputs_ | static_cast<std::int64_t>(outputs.size()) << 16 |
-                     std::int64_t{count} << 32;
+  made.program_[0] =
+      inputs_ | static_cast<std::int64_t>(outputs.size()) << 16 | std::int64_t{count} << 32;
   if (auto valid = made.check(); !valid) refuse(std::move(valid).error().message);
   return made;
 }

@@ -46,7 +46,8 @@ std::string fault_of(const entry& one, int inputs, std::size_t constants) {
         return fmt::format("there are {} constants", constants);
       return {};
     case kind::pointwise: {
-      if (one.detail >= elementwise::opcode_count) return fmt::format("there is no opcode {}", one.detail);
+      if (one.detail >= elementwise::opcode_count)
+        return fmt::format("there is no opcode {}", one.detail);
       const auto op = static_cast<opcode>(one.detail);
       const auto traits = traits_of(op);
       if (traits.family == opcode_family::source || traits.family == opcode_family::output ||
@@ -66,16 +67,18 @@ std::string fault_of(const entry& one, int inputs, std::size_t constants) {
         case activation::sigmoid:
         case activation::tanh:
         case activation::softplus:
-          return has_operands(one, 1, 1) && one.numbers.empty() ? "" : "an activation has one operand";
+          return has_operands(one, 1, 1) && one.numbers.empty() ? ""
+                                                                : "an activation has one operand";
         case activation::none:
         case activation::clipped_relu:
         case activation::leaky_relu:
         case activation::elu:
           break;
       }
-      return fmt::format("activation {} is none of relu, gelu, gelu_tanh, silu, sigmoid, tanh and "
-                         "softplus",
-                         one.detail);
+      return fmt::format(
+          "activation {} is none of relu, gelu, gelu_tanh, silu, sigmoid, tanh and "
+          "softplus",
+          one.detail);
     case kind::cast:
       if (!has_operands(one, 1, 1) || !one.numbers.empty() || one.detail >= dtype_count ||
           is_complex(static_cast<dtype>(one.detail)))
@@ -94,8 +97,9 @@ std::string fault_of(const entry& one, int inputs, std::size_t constants) {
         case elementwise::reduction::minimum:
         case elementwise::reduction::maximum:
         case elementwise::reduction::mean:
-          return has_operands(one, 1, 1) && !one.numbers.empty() ? ""
-                                                                 : "a reduction has one operand and axes";
+          return has_operands(one, 1, 1) && !one.numbers.empty()
+                     ? ""
+                     : "a reduction has one operand and axes";
         case elementwise::reduction::argmin:
         case elementwise::reduction::argmax:
         case elementwise::reduction::any:
@@ -109,7 +113,8 @@ std::string fault_of(const entry& one, int inputs, std::size_t constants) {
       if (!has_operands(one, 1, most) || one.numbers.size() != 2)
         return fmt::format("a norm has 1 to {} operands", most);
       const auto eps = std::bit_cast<double>(one.numbers[1]);
-      if (!(eps >= 0) || std::isinf(eps)) return fmt::format("eps must be at least 0; it is {}", eps);
+      if (!(eps >= 0) || std::isinf(eps))
+        return fmt::format("eps must be at least 0; it is {}", eps);
       if (one.numbers[0] < 1 || one.numbers[0] > max_rank)
         return fmt::format("a norm is over 1 to {} dimensions, not {}", max_rank, one.numbers[0]);
       return {};
@@ -140,7 +145,8 @@ std::vector<entry> computation::entries() const {
 
 std::vector<std::uint16_t> computation::results() const {
   std::vector<std::uint16_t> all;
-  for (std::size_t i = program_.size() - static_cast<std::size_t>(outputs()); i < program_.size(); ++i)
+  for (std::size_t i = program_.size() - static_cast<std::size_t>(outputs()); i < program_.size();
+       ++i)
     all.push_back(static_cast<std::uint16_t>(program_[i]));
   return all;
 }
@@ -156,10 +162,11 @@ result<void> computation::check() const {
   const std::size_t count = word(program_[0], 32);
   if (inputs() > most_inputs || outputs() > most_outputs || count > most_nodes ||
       constants_.size() > most_constants || program_[0] >> 48 != 0) {
-    return refused(fmt::format("the computation has {} inputs, {} outputs, {} nodes and {} "
-                               "constants; the most are {}, {}, {} and {}",
-                               inputs(), outputs(), count, constants_.size(), most_inputs,
-                               most_outputs, most_nodes, most_constants));
+    return refused(
+        fmt::format("the computation has {} inputs, {} outputs, {} nodes and {} "
+                    "constants; the most are {}, {}, {} and {}",
+                    inputs(), outputs(), count, constants_.size(), most_inputs, most_outputs,
+                    most_nodes, most_constants));
   }
   auto rest = std::span(program_).subspan(1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -173,8 +180,8 @@ result<void> computation::check() const {
       return refused(fmt::format("node {}: {}", i, fault));
   }
   if (rest.size() != static_cast<std::size_t>(outputs()))
-    return refused(fmt::format("{} numbers follow the nodes; there are {} outputs", rest.size(),
-                               outputs()));
+    return refused(
+        fmt::format("{} numbers follow the nodes; there are {} outputs", rest.size(), outputs()));
   for (const std::int64_t one : rest) {
     if (one < 0 || one >= static_cast<std::int64_t>(count))
       return refused(fmt::format("an output is node {} of {}", one, count));

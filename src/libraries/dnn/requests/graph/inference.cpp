@@ -39,6 +39,16 @@ std::optional<numbers> broadcast(std::span<const numbers* const> all) {
   return made;
 }
 
+/// Whether so many elements can be counted, and a tensor may have them.
+bool counts(const numbers& extents) {
+  std::int64_t room = max_elements;
+  for (const std::int64_t extent : extents) {
+    room /= std::max<std::int64_t>(extent, 1);
+    if (room == 0) return false;
+  }
+  return true;
+}
+
 /// A view that has nothing but its extents: dense, at an address that nobody reads.
 any_tensor as_view(const numbers& extents) {
   constexpr std::uintptr_t somewhere = 64;
@@ -58,6 +68,10 @@ class inference {
       node_form& made = all_.back();
       if (made.extents.size() > static_cast<std::size_t>(max_rank))
         return refused(errc::shape_mismatch, i, fmt::format("more than {} dimensions", max_rank));
+      if (!counts(made.extents))
+        return refused(
+            errc::size_overflow, i,
+            fmt::format("{} is more than {} elements", shown(made.extents), max_elements));
       if (!made.settled) made.type = kept_type(made.computed);
     }
     return std::move(all_);
@@ -139,8 +153,8 @@ result<void> inference::infer(std::size_t i) {
       return {};
     }
     case kind::constant: {
-      const bool real = what_.constants()[static_cast<std::size_t>(one.numbers[0])].what() ==
-                        scalar::kind::real;
+      const bool real =
+          what_.constants()[static_cast<std::size_t>(one.numbers[0])].what() == scalar::kind::real;
       made.computed = real ? number_class::f32 : number_class::i64;
       made.constant = true;
       return {};
@@ -310,8 +324,9 @@ result<void> inference::norm(std::size_t i, const entry& one, node_form& made) {
   made.extents = x.extents;
   made.computed = std::max(common(one.operands).computed, number_class::f32);
   if (x.extents.size() < static_cast<std::size_t>(one.numbers[0])) {
-    return refused(errc::shape_mismatch, i,
-                   fmt::format("a norm over {} dimensions of {}", one.numbers[0], shown(x.extents)));
+    return refused(
+        errc::shape_mismatch, i,
+        fmt::format("a norm over {} dimensions of {}", one.numbers[0], shown(x.extents)));
   }
   for (std::size_t k = 1; k < one.operands.size(); ++k) {
     const numbers* const both[] = {&x.extents, &operand(one, k).extents};
@@ -341,8 +356,7 @@ result<void> inference::reduced(std::size_t i, const entry& one, node_form& made
   made.extents = x.extents;
   for (const std::int64_t d : axes)
     made.extents[static_cast<std::size_t>(d)] = 1;
-  const bool mean =
-      static_cast<elementwise::reduction>(one.detail) == elementwise::reduction::mean;
+  const bool mean = static_cast<elementwise::reduction>(one.detail) == elementwise::reduction::mean;
   made.computed = std::max(x.computed, mean ? number_class::f32 : number_class::i64);
   return {};
 }
@@ -356,9 +370,9 @@ result<void> inference::transposed(std::size_t i, const entry& one, node_form& m
   for (std::size_t d = 0; permutes && d < rank; ++d)
     permutes = sorted[d] == static_cast<std::int64_t>(d);
   if (!permutes) {
-    return refused(errc::invalid_argument, i,
-                   fmt::format("[{}] is no order of {} dimensions", fmt::join(one.numbers, ", "),
-                               rank));
+    return refused(
+        errc::invalid_argument, i,
+        fmt::format("[{}] is no order of {} dimensions", fmt::join(one.numbers, ", "), rank));
   }
   made.computed = x.computed;
   made.settled = x.settled;

@@ -3,7 +3,8 @@
 namespace troupe::dnn {
 
 // In a source of its own: the plugins, which have the inference too, have no use for it.
-result<std::vector<output_form>> computation::outputs_for(std::span<const any_tensor> inputs) const {
+result<std::vector<output_form>> computation::outputs_for(
+    std::span<const any_tensor> inputs) const {
   if (auto valid = check(); !valid) return std::move(valid).error();
   const auto all = entries();
   auto forms = infer(*this, all, inputs, intermediate_type::f32);

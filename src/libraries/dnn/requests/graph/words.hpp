@@ -14,7 +14,8 @@ inline constexpr std::size_t most_operands = 3;
 inline constexpr std::size_t most_numbers = 24;
 
 [[nodiscard]] inline std::vector<std::int64_t> words_of(const nodes::entry& one) {
-  std::vector<std::int64_t> words{static_cast<std::int64_t>(one.what) | std::int64_t{one.detail} << 8 |
+  std::vector<std::int64_t> words{static_cast<std::int64_t>(one.what) |
+                                      std::int64_t{one.detail} << 8 |
                                       static_cast<std::int64_t>(one.operands.size()) << 16 |
                                       static_cast<std::int64_t>(one.numbers.size()) << 24,
                                   0};
@@ -38,7 +39,8 @@ inline constexpr std::size_t most_numbers = 24;
   one.detail = static_cast<std::uint8_t>(first >> 8 & 0xff);
   one.operands.clear();
   for (std::size_t i = 0; i < operands; ++i)
-    one.operands.push_back(static_cast<std::uint16_t>(static_cast<std::uint64_t>(words[1]) >> 16 * i));
+    one.operands.push_back(
+        static_cast<std::uint16_t>(static_cast<std::uint64_t>(words[1]) >> 16 * i));
   one.numbers.assign(words.begin() + 2, words.begin() + 2 + static_cast<std::ptrdiff_t>(numbers));
   words = words.subspan(2 + numbers);
   return true;

@@ -141,14 +141,14 @@ class evaluation {
 elementwise::function function_of(const clustering& graph, std::span<const scalar> constants,
                                   std::span<const std::size_t> leaves,
                                   std::span<const std::size_t> roots) {
-  return elementwise::function::of(
-      static_cast<int>(leaves.size()), [&](std::span<const value> inputs) {
-        evaluation now(graph, constants, leaves, inputs);
-        std::vector<elementwise::result_value> made;
-        for (const std::size_t n : roots)
-          made.emplace_back(now.of(n));
-        return made;
-      });
+  return elementwise::function::of(static_cast<int>(leaves.size()),
+                                   [&](std::span<const value> inputs) {
+                                     evaluation now(graph, constants, leaves, inputs);
+                                     std::vector<elementwise::result_value> made;
+                                     for (const std::size_t n : roots)
+                                       made.emplace_back(now.of(n));
+                                     return made;
+                                   });
 }
 
 }  // namespace troupe::dnn

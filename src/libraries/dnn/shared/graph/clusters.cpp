@@ -34,7 +34,8 @@ std::vector<int> clustering::order(std::size_t n) const {
   std::vector<int> made;
   for (std::size_t d = 0; d < forms_[n].extents.size(); ++d) {
     auto at = static_cast<std::int64_t>(d);
-    for (std::size_t one = n; entries_[one].what == kind::transpose; one = entries_[one].operands[0])
+    for (std::size_t one = n; entries_[one].what == kind::transpose;
+         one = entries_[one].operands[0])
       at = entries_[one].numbers[static_cast<std::size_t>(at)];
     made.push_back(static_cast<int>(at));
   }
@@ -52,7 +53,8 @@ std::optional<row_space> clustering::rows_of(std::size_t n) const {
 bool clustering::is_of_rows(const std::vector<std::int64_t>& extents, const row_space& rows) {
   if (extents.size() != rows.extents.size()) return false;
   for (std::size_t d = 0; d < extents.size(); ++d) {
-    const bool along = std::ranges::find(rows.axes, static_cast<std::int64_t>(d)) != rows.axes.end();
+    const bool along =
+        std::ranges::find(rows.axes, static_cast<std::int64_t>(d)) != rows.axes.end();
     if (extents[d] != (along ? 1 : rows.extents[d])) return false;
   }
   return true;
@@ -139,8 +141,9 @@ cluster clustering::closure(std::size_t n, std::span<const std::size_t> within) 
     for (const std::uint16_t operand : one.operands) {
       if (seen[operand]) continue;
       seen[operand] = true;
-      const bool computed = is_inner(operand) || (is_light(entries_[operand].what) &&
-                                                  std::ranges::find(within, operand) != within.end());
+      const bool computed =
+          is_inner(operand) ||
+          (is_light(entries_[operand].what) && std::ranges::find(within, operand) != within.end());
       if (computed) {
         stack.push_back(operand);
       } else {

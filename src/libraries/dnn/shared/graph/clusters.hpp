@@ -73,7 +73,9 @@ class clustering {
  private:
   void divide();
   void settle(std::size_t n);
-  [[nodiscard]] bool is_inner(std::size_t n) const { return is_light(entries_[n].what) && !root_[n]; }
+  [[nodiscard]] bool is_inner(std::size_t n) const {
+    return is_light(entries_[n].what) && !root_[n];
+  }
 
   std::vector<nodes::entry> entries_;
   std::vector<node_form> forms_;

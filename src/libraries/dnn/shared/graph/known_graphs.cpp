@@ -33,8 +33,8 @@ graph_words words_of(const graph& r) {
     words.push_back(one.what() == scalar::kind::real ? std::bit_cast<std::int64_t>(one.as<double>())
                                                      : one.as<std::int64_t>());
   }
-  words.push_back(static_cast<std::int64_t>(r.intermediate) |
-                  static_cast<std::int64_t>(r.math) << 8);
+  words.push_back(static_cast<std::int64_t>(r.intermediate) | static_cast<std::int64_t>(r.math)
+                                                                  << 8);
   for (const auto* const list : {&r.inputs, &r.outputs}) {
     for (const any_tensor& t : *list) {
       words.push_back(static_cast<std::int64_t>(t.type()) | std::int64_t{t.rank()} << 8 |

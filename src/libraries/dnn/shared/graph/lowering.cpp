@@ -19,6 +19,7 @@ using elementwise::value;
 using nodes::kind;
 
 constexpr int address_bits = 48;
+constexpr std::int64_t most_room = std::int64_t{1} << (address_bits - 1);
 
 /// A function of elements that is being put together, and what it reads and writes.
 struct light_step {
@@ -42,14 +43,19 @@ struct kept_value {
 };
 
 const elementwise::function& same() {
-  static const auto what = elementwise::function::of(1, [](std::span<const value> x) { return x[0]; });
+  static const auto what =
+      elementwise::function::of(1, [](std::span<const value> x) { return x[0]; });
   return what;
 }
 
 class lowering {
  public:
   lowering(const graph& r, clustering nodes)
-      : r_(r), nodes_(std::move(nodes)), tails_(nodes_, r.what.constants()), kept_(nodes_.size()), wanted_(nodes_.size()) {}
+      : r_(r),
+        nodes_(std::move(nodes)),
+        tails_(nodes_, r.what.constants()),
+        kept_(nodes_.size()),
+        wanted_(nodes_.size()) {}
 
   [[nodiscard]] result<lowered_graph> run() {
     take_outputs();
@@ -74,7 +80,8 @@ class lowering {
   // Memory. ---------------------------------------------------------------------------------------
 
   [[nodiscard]] any_tensor room_for(dtype type, std::span<const std::int64_t> extents) {
-    const any_tensor made = symbolic(graph_memory::room, room_bytes_, type, shape(extents));
+    const any_tensor made =
+        symbolic(graph_memory::room, std::min(room_bytes_, most_room), type, shape(extents));
     constexpr std::int64_t unit = 256;
     room_bytes_ += (made.count() * size_of(type) + unit - 1) / unit * unit;
     return made;
@@ -212,9 +219,9 @@ class lowering {
       if (places.size() != 1 || !follow(what, *follows, places[0])) return not_in_one_pass();
     }
     // What is stored otherwise than it was multiplied is rounded from f32, and only once.
-    const bool as_it_is = size_of(type) > 2 || std::ranges::all_of(places, [&](const any_tensor& t) {
-      return t.type() == type;
-    });
+    const bool as_it_is =
+        size_of(type) > 2 ||
+        std::ranges::all_of(places, [&](const any_tensor& t) { return t.type() == type; });
     const dtype made_in = as_it_is ? type : dtype::f32;
     if (a.extent(a.rank() - 1) == 0 && follows == nullptr) return sum_of_nothing(n, places);
     for (const any_tensor& to : places) {
@@ -254,7 +261,8 @@ class lowering {
   }
 
   [[nodiscard]] result<void> sum_of_nothing(std::size_t n, std::vector<any_tensor> places) {
-    static const auto zero = elementwise::function::of(0, [](std::span<const value>) { return value(0.0); });
+    static const auto zero =
+        elementwise::function::of(0, [](std::span<const value>) { return value(0.0); });
     for (const any_tensor& to : places)
       steps_.emplace_back().pieces.emplace_back(
           elementwise::map{.inputs = {}, .outputs = {to}, .what = zero});
@@ -303,7 +311,8 @@ class lowering {
     return {};
   }
 
-  // What follows a product in the same pass. -------------------------------------------------------
+  // What follows a product in the same pass.
+  // -------------------------------------------------------
 
   [[nodiscard]] bool follow(blaslt::matmul& what, const tail& t, const any_tensor& to) {
     what.alpha = t.alpha;
@@ -321,7 +330,8 @@ class lowering {
           any_tensor::unowned(bias.address(), bias.type(), shape(extents), strides, bias.space());
     }
     const bool is_relu = t.applied == activation::relu;
-    if (!is_relu && t.applied != activation::none && t.applied != activation::gelu_tanh) return false;
+    if (!is_relu && t.applied != activation::none && t.applied != activation::gelu_tanh)
+      return false;
     using enum blaslt::epilogue;
     if (t.applied == activation::none) {
       what.epilogue = t.bias ? bias : none;
@@ -353,7 +363,8 @@ class lowering {
     return true;
   }
 
-  // Light nodes. -----------------------------------------------------------------------------------
+  // Light nodes.
+  // -----------------------------------------------------------------------------------
 
   [[nodiscard]] result<void> compute(std::size_t n) {
     if (const tail* const follows = tails_.of(n)) {
@@ -376,12 +387,12 @@ class lowering {
     auto places = places_for(n);
     if (!joins(n)) {
       const cluster own = nodes_.closure(n);
-      steps_.emplace_back().light = light_step{.leaves = own.leaves,
-                                               .roots = {n},
-                                               .extents = own.rows ? own.rows->extents
-                                                                   : nodes_.form(n).extents,
-                                               .rows = own.rows,
-                                               .instructions = own.instructions};
+      steps_.emplace_back().light =
+          light_step{.leaves = own.leaves,
+                     .roots = {n},
+                     .extents = own.rows ? own.rows->extents : nodes_.form(n).extents,
+                     .rows = own.rows,
+                     .instructions = own.instructions};
       kept_[n].step = steps_.size();
     }
     // One output more than a function may have is a copy.
@@ -399,18 +410,16 @@ class lowering {
       if (!steps_[s].light) continue;
       light_step& with = *steps_[s].light;
       const cluster own = nodes_.closure(n, with.roots);
-      const bool ready = std::ranges::all_of(own.leaves, [&](std::size_t leaf) {
-        return kept_[nodes_.base(leaf)].step < s + 1;
-      });
+      const bool ready = std::ranges::all_of(
+          own.leaves, [&](std::size_t leaf) { return kept_[nodes_.base(leaf)].step < s + 1; });
       if (!ready || !own.one_space) continue;
       const auto& form = nodes_.form(n).extents;
       if (own.rows && form != own.rows->extents && !clustering::is_of_rows(form, *own.rows))
         continue;
       const auto& extents = own.rows ? own.rows->extents : form;
       const bool same_rows = !own.rows || !with.rows || *own.rows == *with.rows;
-      const bool same_space =
-          extents == with.extents ||
-          (with.rows && !own.rows && clustering::is_of_rows(form, *with.rows));
+      const bool same_space = extents == with.extents ||
+                              (with.rows && !own.rows && clustering::is_of_rows(form, *with.rows));
       if (!same_rows || !same_space) continue;
       std::vector<std::size_t> leaves = with.leaves;
       for (const std::size_t leaf : own.leaves) {
@@ -444,8 +453,10 @@ class lowering {
       if (one.what == kind::input) add_copy(kept_[n].views.front(), view);
       if (one.what == kind::constant) {
         const std::size_t roots[] = {n};
-        steps_.emplace_back().pieces.emplace_back(elementwise::map{
-            .inputs = {}, .outputs = {view}, .what = function_of(nodes_, r_.what.constants(), {}, roots)});
+        steps_.emplace_back().pieces.emplace_back(
+            elementwise::map{.inputs = {},
+                             .outputs = {view},
+                             .what = function_of(nodes_, r_.what.constants(), {}, roots)});
       }
     }
   }
@@ -474,6 +485,11 @@ class lowering {
   }
 
   [[nodiscard]] result<lowered_graph> finished() {
+    if (room_bytes_ > most_room) {
+      return error{.code = errc::out_of_memory,
+                   .message = fmt::format("{} bytes are needed between the nodes of {}",
+                                          room_bytes_, r_.what.to_string())};
+    }
     lowered_graph made{.pieces = {}, .room_bytes = room_bytes_, .by = {}};
     for (step& one : steps_) {
       if (one.light) one.pieces.push_back(request_of(*one.light));
@@ -491,8 +507,8 @@ class lowering {
   const graph& r_;
   clustering nodes_;
   tails tails_;
-  std::vector<kept_value> kept_;           // by node
-  std::vector<std::vector<dtype>> wanted_;  // by node
+  std::vector<kept_value> kept_;                             // by node
+  std::vector<std::vector<dtype>> wanted_;                   // by node
   std::vector<std::pair<std::size_t, any_tensor>> targets_;  // outputs, by the node that they take
   std::vector<step> steps_;
   std::int64_t room_bytes_ = 0;

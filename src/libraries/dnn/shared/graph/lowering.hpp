@@ -42,7 +42,8 @@ struct lowered_graph {
   std::string by;  ///< their names
 };
 
-/// The pieces of a valid request. \errors `unsupported` where a library takes none of a node's forms
+/// The pieces of a valid request. \errors `unsupported` where a library takes none of a node's
+/// forms
 [[nodiscard]] result<lowered_graph> lower(const graph& r);
 
 /// A tensor that begins `bytes` into that memory.

@@ -27,9 +27,9 @@ std::vector<batch_loop> loops_of(const any_tensor& a, const any_tensor& b, const
   std::vector<batch_loop> all;
   for (int i = 0; i < batches; ++i) {
     if (d.extent(i) == 1) continue;
-    const batch_loop added{.extent = d.extent(i),
-                           .strides = {batch_stride(a, batches, i), batch_stride(b, batches, i),
-                                       d.stride(i)}};
+    const batch_loop added{
+        .extent = d.extent(i),
+        .strides = {batch_stride(a, batches, i), batch_stride(b, batches, i), d.stride(i)}};
     bool merges = !all.empty();
     for (std::size_t k = 0; merges && k < 3; ++k)
       merges = all.back().strides[k] == added.strides[k] * added.extent;
