@@ -22,7 +22,12 @@ def gelu(x):
 
 @pytest.mark.parametrize("dtype", ["f4", "f2"])
 def test_a_layer_is_one_request(gpu, dtype):
-    x, w, b, r = drawn(9, 16, dtype=dtype), drawn(16, 5, dtype=dtype), drawn(5, dtype=dtype), drawn(9, 5, dtype=dtype)
+    x, w, b, r = (
+        drawn(9, 16, dtype=dtype),
+        drawn(16, 5, dtype=dtype),
+        drawn(5, dtype=dtype),
+        drawn(9, 5, dtype=dtype),
+    )
     given = [gpu.tensor(one) for one in (x, w, b, r)]
     y = gpu.compute(lambda x, w, b, r: nn.gelu(x @ w + b) + r, *given).result()
     wanted = gelu(x.astype("f8") @ w.astype("f8") + b) + r
@@ -32,7 +37,9 @@ def test_a_layer_is_one_request(gpu, dtype):
 
 def test_attention_from_its_parts(gpu):
     q, k, v = drawn(2, 7, 8), drawn(2, 9, 8), drawn(2, 9, 4)
-    attention = nn.computation(lambda q, k, v: nn.softmax(q @ nn.transpose(k, (0, 2, 1)) / 8**0.5) @ v)
+    attention = nn.computation(
+        lambda q, k, v: nn.softmax(q @ nn.transpose(k, (0, 2, 1)) / 8**0.5) @ v
+    )
     o = gpu.compute(attention, *(gpu.tensor(one) for one in (q, k, v))).result().numpy()
     scores = q @ k.transpose(0, 2, 1) / 8**0.5
     p = np.exp(scores - scores.max(-1, keepdims=True))
@@ -46,17 +53,25 @@ def test_several_outputs_and_types(gpu):
         centered = x - nn.mean(x, -1)
         return nn.mean(x, -1), centered * nn.rsqrt(nn.mean(centered * centered, -1) + 1e-5), x < 0
 
-    mean, unit, negative = gpu.compute(statistics, gpu.tensor(x), dtype=("f64", None, None)).result()
+    mean, unit, negative = gpu.compute(
+        statistics, gpu.tensor(x), dtype=("f64", None, None)
+    ).result()
     np.testing.assert_allclose(mean.numpy(), x.mean(-1, keepdims=True), atol=1e-6)
     assert mean.numpy().dtype == np.dtype("f8")
-    np.testing.assert_allclose(unit.numpy(), (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5), atol=1e-5)
+    np.testing.assert_allclose(
+        unit.numpy(),
+        (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5),
+        atol=1e-5,
+    )
     np.testing.assert_array_equal(negative.numpy(), x < 0)
 
 
 def test_convolution_norm_and_out(gpu):
     x, w = drawn(2, 3, 8, 8), drawn(4, 3, 3, 3)
     y = gpu.empty((2, 4, 8, 8), "f32")
-    block = nn.computation(lambda x, w: nn.layer_norm(nn.relu(nn.convolution(x, w, padding=1)), dimensions=3))
+    block = nn.computation(
+        lambda x, w: nn.layer_norm(nn.relu(nn.convolution(x, w, padding=1)), dimensions=3)
+    )
     assert gpu.compute(block, gpu.tensor(x), gpu.tensor(w), out=y).result() is y
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     sums = sum(
@@ -80,11 +95,15 @@ def test_it_is_shown_and_compared():
 
 def test_what_does_not_fit_is_refused_with_the_node(gpu):
     x, w = gpu.tensor(drawn(2, 3)), gpu.tensor(drawn(4, 5))
-    with pytest.raises(troupe.Failure, match=r"matmul\(x0, x1\): \[2, 3\] has 3 columns and \[4, 5\] has 4 rows"):
+    with pytest.raises(
+        troupe.Failure, match=r"matmul\(x0, x1\): \[2, 3\] has 3 columns and \[4, 5\] has 4 rows"
+    ):
         gpu.compute(lambda x, w: nn.relu(x @ w), x, w).result()
     with pytest.raises(TypeError, match="no truth value"):
         gpu.compute(lambda x: x if x > 0 else -x, x)
     with pytest.raises(TypeError, match="pass it to the function as an input"):
         gpu.compute(lambda y: y @ w, x)
-    with pytest.raises(ValueError, match="engine must be one of automatic, pieces, plan; it is fast"):
+    with pytest.raises(
+        ValueError, match="engine must be one of automatic, pieces, plan; it is fast"
+    ):
         gpu.compute(lambda y: -y, x, engine="fast")
