@@ -89,7 +89,7 @@ TEST(DnnGraph, RefusesWhatNobodyCanHold) {
   constexpr std::int64_t fewer = std::int64_t{1} << 24;
   s.refuse(
       graph{.inputs = {repeated(fewer, 1), repeated(1, fewer)}, .outputs = {y.view}, .what = total},
-      errc::out_of_memory, "");
+      errc::out_of_memory, "bytes are needed between the nodes of");
 }
 
 TEST(DnnGraph, RefusesConvolutionsThatDoNotFit) {

@@ -1,15 +1,13 @@
 #include "libraries/dnn/shared/graph/lowering.hpp"
 
-#include "libraries/dnn/shared/graph/clusters.hpp"
+#include "libraries/dnn/shared/graph/graph_values.hpp"
 #include "libraries/dnn/shared/graph/products.hpp"
 #include "libraries/dnn/shared/graph/tails.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace troupe::dnn {
@@ -18,46 +16,24 @@ namespace {
 using elementwise::value;
 using nodes::kind;
 
-constexpr int address_bits = 48;
-constexpr std::int64_t most_room = std::int64_t{1} << (address_bits - 1);
-
-/// A function of elements that is being put together, and what it reads and writes.
-struct light_step {
-  std::vector<std::size_t> leaves;
-  std::vector<std::size_t> roots;
-  std::vector<std::int64_t> extents;
-  std::optional<row_space> rows;
-  int instructions = 0;
-};
-/// A place in the order of execution. Of a light step the requests are made in the end.
-struct step {
-  std::vector<piece> pieces;
-  std::optional<light_step> light{};
-};
-
-/// A value in memory: the same in several types, and in outputs.
-struct kept_value {
-  std::vector<any_tensor> views;
-  std::size_t step = 0;     ///< that writes it, counted from 1; 0 for an input
-  std::size_t written = 0;  ///< of the views: the first ones, which a light step writes
-};
-
-const elementwise::function& same() {
-  static const auto what =
-      elementwise::function::of(1, [](std::span<const value> x) { return x[0]; });
-  return what;
-}
-
-class lowering {
+class lowering : graph_values {
  public:
   lowering(const graph& r, clustering nodes)
-      : r_(r),
-        nodes_(std::move(nodes)),
-        tails_(nodes_, r.what.constants()),
-        kept_(nodes_.size()),
-        wanted_(nodes_.size()) {}
+      : graph_values(r, std::move(nodes)), tails_(nodes_, r.what.constants()) {}
 
   [[nodiscard]] result<lowered_graph> run() {
+    auto divided = divide();
+    if (!has_room()) {
+      return error{.code = errc::out_of_memory,
+                   .message = fmt::format("{} bytes are needed between the nodes of {}",
+                                          room_bytes_, r_.what.to_string())};
+    }
+    if (!divided) return std::move(divided).error();
+    return finished();
+  }
+
+ private:
+  [[nodiscard]] result<void> divide() {
     take_outputs();
     ask_for_types();
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -73,60 +49,9 @@ class lowering {
       }
     }
     store_sources();
-    return finished();
+    return {};
   }
 
- private:
-  // Memory. ---------------------------------------------------------------------------------------
-
-  [[nodiscard]] any_tensor room_for(dtype type, std::span<const std::int64_t> extents) {
-    const any_tensor made =
-        symbolic(graph_memory::room, std::min(room_bytes_, most_room), type, shape(extents));
-    constexpr std::int64_t unit = 256;
-    room_bytes_ += (made.count() * size_of(type) + unit - 1) / unit * unit;
-    return made;
-  }
-  [[nodiscard]] dtype kept_type(std::size_t n) const {
-    const kind what = nodes_.entry(n).what;
-    return what == kind::convolution ? factors_of(n) : nodes_.form(n).type;
-  }
-  [[nodiscard]] dtype factors_of(std::size_t n) const {
-    const auto& operands = nodes_.entry(n).operands;
-    return *factor_type(nodes_.form(operands[0]), nodes_.form(operands[1]));
-  }
-  [[nodiscard]] any_tensor viewed(std::size_t n, const any_tensor& base) const {
-    return nodes_.entry(n).what == kind::transpose ? *base.permute(nodes_.order(n)) : base;
-  }
-
-  // An output is written as its node's base lies: with the dimensions in that order.
-  void take_outputs() {
-    for (std::size_t o = 0; o < r_.outputs.size(); ++o) {
-      const std::size_t n = nodes_.results()[o];
-      const any_tensor& y = r_.outputs[o];
-      any_tensor view = symbolic(graph_memory::first_output + o, 0, y.type(), shape(y.extents()),
-                                 y.strides(), y.space());
-      if (nodes_.entry(n).what == kind::transpose) {
-        const auto order = nodes_.order(n);
-        std::vector<int> back(order.size());
-        for (std::size_t d = 0; d < order.size(); ++d)
-          back[static_cast<std::size_t>(order[d])] = static_cast<int>(d);
-        view = *view.permute(back);
-      }
-      targets_.emplace_back(nodes_.base(n), std::move(view));
-    }
-  }
-  [[nodiscard]] std::vector<any_tensor> targets_of(std::size_t n) const {
-    std::vector<any_tensor> made;
-    for (const auto& [node, view] : targets_) {
-      if (node == n) made.push_back(view);
-    }
-    return made;
-  }
-
-  void ask_for(std::size_t n, dtype type) {
-    auto& all = wanted_[nodes_.base(n)];
-    if (std::ranges::find(all, type) == all.end()) all.push_back(type);
-  }
   // In which types values are to be kept, for those who read them.
   void ask_for_types() {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -145,61 +70,7 @@ class lowering {
     }
   }
 
-  // What is written of a value: outputs, and room for each other type that is read.
-  // The widest first: narrower ones are copies of it.
-  [[nodiscard]] std::vector<any_tensor> places_for(std::size_t n) {
-    std::vector<any_tensor> made = targets_of(n);
-    for (const dtype type : wanted_[n]) {
-      if (std::ranges::none_of(made, [&](const any_tensor& t) { return t.type() == type; }))
-        made.push_back(room_for(type, nodes_.form(n).extents));
-    }
-    std::ranges::stable_sort(made, std::greater<>(), [](auto& t) { return size_of(t.type()); });
-    return made;
-  }
-
-  void keep_input(std::size_t n) {
-    const auto i = static_cast<std::size_t>(nodes_.entry(n).numbers[0]);
-    const any_tensor& x = r_.inputs[i];
-    kept_[n].views = {symbolic(i, 0, x.type(), shape(x.extents()), x.strides(), x.space())};
-  }
-
-  /// A value in that type; where it is in another one only, a copy.
-  [[nodiscard]] any_tensor fetch(std::size_t n, dtype type) {
-    const std::size_t base = nodes_.base(n);
-    kept_value& value = kept_[base];
-    const auto found = std::ranges::find(value.views, type, &any_tensor::type);
-    if (found != value.views.end()) return viewed(n, *found);
-    const any_tensor copy = room_for(type, nodes_.form(base).extents);
-    add_copy(*std::ranges::max_element(value.views, {}, [](auto& t) { return size_of(t.type()); }),
-             copy);
-    value.views.push_back(copy);
-    value.step = steps_.size();
-    return viewed(n, copy);
-  }
-
-  [[nodiscard]] any_tensor packed(const any_tensor& t) {
-    const any_tensor copy = room_for(t.type(), t.extents());
-    add_copy(t, copy);
-    return copy;
-  }
-
-  void add_copy(const any_tensor& from, const any_tensor& to) {
-    steps_.emplace_back().pieces.emplace_back(
-        elementwise::map{.inputs = {from}, .outputs = {to}, .what = same()});
-  }
-
   // Heavy nodes. ----------------------------------------------------------------------------------
-
-  /// Writes the values in all of its places, from the one that the library has written.
-  void keep_result(std::size_t n, const any_tensor& made, std::vector<any_tensor> places) {
-    kept_[n] = {.views = {made}, .step = steps_.size()};
-    for (any_tensor& to : places) {
-      if (to.same_view(made)) continue;
-      add_copy(made, to);
-      kept_[n].views.push_back(std::move(to));
-    }
-    kept_[n].step = steps_.size();
-  }
 
   [[nodiscard]] static error not_in_one_pass() {
     return {.code = errc::unsupported, .message = "what follows is not done in the same pass"};
@@ -485,11 +356,6 @@ class lowering {
   }
 
   [[nodiscard]] result<lowered_graph> finished() {
-    if (room_bytes_ > most_room) {
-      return error{.code = errc::out_of_memory,
-                   .message = fmt::format("{} bytes are needed between the nodes of {}",
-                                          room_bytes_, r_.what.to_string())};
-    }
     lowered_graph made{.pieces = {}, .room_bytes = room_bytes_, .by = {}};
     for (step& one : steps_) {
       if (one.light) one.pieces.push_back(request_of(*one.light));
@@ -504,56 +370,10 @@ class lowering {
     return made;
   }
 
-  const graph& r_;
-  clustering nodes_;
   tails tails_;
-  std::vector<kept_value> kept_;                             // by node
-  std::vector<std::vector<dtype>> wanted_;                   // by node
-  std::vector<std::pair<std::size_t, any_tensor>> targets_;  // outputs, by the node that they take
-  std::vector<step> steps_;
-  std::int64_t room_bytes_ = 0;
 };
 
 }  // namespace
-
-any_tensor symbolic(std::size_t memory, std::int64_t bytes, dtype type, const shape& extents,
-                    std::span<const std::int64_t> strides, memory_space space) noexcept {
-  // Never null, which stands for no tensor.
-  const auto address = (memory + 1) << address_bits | static_cast<std::uint64_t>(bytes);
-  return any_tensor::unowned(reinterpret_cast<std::byte*>(address), type, extents, strides, space);
-}
-
-namespace {
-
-void place(any_tensor& t, const graph_memory& memory) {
-  if (t.null()) return;
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  std::byte* const first = memory.first[(address >> address_bits) - 1];
-  const auto bytes = address & ((std::uintptr_t{1} << address_bits) - 1);
-  t = any_tensor::unowned(first + bytes, t.type(), shape(t.extents()), t.strides(), t.space());
-}
-void place_all(blaslt::matmul& one, const graph_memory& memory) {
-  for (any_tensor* const t : {&one.a, &one.b, &one.c, &one.d, &one.bias})
-    place(*t, memory);
-}
-void place_all(convolution_forward& one, const graph_memory& memory) {
-  for (any_tensor* const t : {&one.x, &one.w, &one.y, &one.z, &one.bias})
-    place(*t, memory);
-}
-template <class Function>
-void place_all(Function& one, const graph_memory& memory) {
-  for (auto* const list : {&one.inputs, &one.outputs}) {
-    for (any_tensor& t : *list)
-      place(t, memory);
-  }
-}
-
-}  // namespace
-
-piece placed(piece one, const graph_memory& memory) {
-  std::visit([&](auto& what) { place_all(what, memory); }, one);
-  return one;
-}
 
 result<lowered_graph> lower(const graph& r) {
   auto entries = r.what.entries();
