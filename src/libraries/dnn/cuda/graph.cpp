@@ -15,15 +15,23 @@ namespace {
 
 // What runs the pieces. Set once, while the plugin is loaded.
 operation_of<blaslt::matmul> run_matmul;
+operation_of<blas::gemm> run_gemm;
+operation_of<blas::gemm_strided_batched> run_gemm_batch;
 operation_of<elementwise::map> run_map;
 operation_of<elementwise::rows> run_rows;
 const plugin_operations finds_pieces([](operation_table& table) {
   run_matmul.find_in(table);
+  run_gemm.find_in(table);
+  run_gemm_batch.find_in(table);
   run_map.find_in(table);
   run_rows.find_in(table);
 });
 
 result<void> run_piece(const blaslt::matmul& r, lane& where) { return run_matmul(r, where); }
+result<void> run_piece(const blas::gemm& r, lane& where) { return run_gemm(r, where); }
+result<void> run_piece(const blas::gemm_strided_batched& r, lane& where) {
+  return run_gemm_batch(r, where);
+}
 result<void> run_piece(const elementwise::map& r, lane& where) { return run_map(r, where); }
 result<void> run_piece(const elementwise::rows& r, lane& where) { return run_rows(r, where); }
 result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
@@ -65,10 +73,11 @@ result<std::byte*> room_of(lane& where, std::int64_t bytes) {
   return static_cast<graph_room*>(attached.get())->take(static_cast<std::size_t>(bytes));
 }
 
-/// A plan may be better than these pieces: one alone is as good as a plan.
+/// A plan may be better than these pieces: one alone is as good as a plan. Plans have one product
+/// or convolution.
 bool wants_plan(const dnn::graph& r, const dnn::lowered_graph& pieces) noexcept {
-  return r.engine == dnn::graph_engine::plan ||
-         (r.engine == dnn::graph_engine::automatic && pieces.pieces.size() > 1);
+  return r.engine == dnn::graph_engine::plan || (r.engine == dnn::graph_engine::automatic &&
+                                                 pieces.pieces.size() > 1 && pieces.heavy == 1);
 }
 
 /// With the room anywhere: plans depend on how far addresses are aligned.
@@ -82,7 +91,7 @@ dnn::graph_memory memory_before(const dnn::graph& r) noexcept {
 // Where the graph's own plan is there, it is all that it needs. Else the pieces answer, and those
 // that are convolutions need plans.
 bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
-  auto found = dnn::lowered(r);
+  auto found = dnn::lowered(r, dnn::products::with_epilogues);
   if (!found) return true;
   auto service = plan_service::of_current_context();
   if (!service) return true;
@@ -137,7 +146,7 @@ result<dnn::graph_run> run_pieces(const dnn::graph& r, const dnn::lowered_graph&
 }
 
 result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
-  auto found = dnn::lowered(r);
+  auto found = dnn::lowered(r, dnn::products::with_epilogues);
   if (!found) return std::move(found).error();
   if (!wants_plan(r, **found)) return run_pieces(r, **found, where);
   const bool only_plan = r.engine == dnn::graph_engine::plan;

@@ -46,14 +46,14 @@ graph_words words_of(const graph& r) {
   return words;
 }
 
-result<std::shared_ptr<const lowered_graph>> lowered(const graph& r) {
+result<std::shared_ptr<const lowered_graph>> lowered(const graph& r, products by) {
   static known_graphs known;
   const graph_words words = words_of(r);
   {
     const std::lock_guard lock(known.mutex);
     if (const auto* const found = known.all.find(words)) return *found;
   }
-  auto made = lower(r);
+  auto made = lower(r, by);
   if (!made) return std::move(made).error();
   auto kept = std::make_shared<const lowered_graph>(*std::move(made));
   const std::lock_guard lock(known.mutex);

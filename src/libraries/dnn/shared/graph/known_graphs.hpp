@@ -14,6 +14,6 @@ using graph_words = std::vector<std::int64_t>;
 
 /// The pieces of a valid request; those of the requests before it are kept. Any thread may ask.
 /// \errors those of `lower`
-[[nodiscard]] result<std::shared_ptr<const lowered_graph>> lowered(const graph& r);
+[[nodiscard]] result<std::shared_ptr<const lowered_graph>> lowered(const graph& r, products by);
 
 }  // namespace troupe::dnn

@@ -18,8 +18,10 @@ using nodes::kind;
 
 class lowering : graph_values {
  public:
-  lowering(const graph& r, clustering nodes)
-      : graph_values(r, std::move(nodes)), tails_(nodes_, r.what.constants()) {}
+  lowering(const graph& r, clustering nodes, products by)
+      : graph_values(r, std::move(nodes)),
+        by_(by),
+        tails_(nodes_, r.what.constants(), by == products::with_epilogues) {}
 
   [[nodiscard]] result<lowered_graph> run() {
     auto divided = divide();
@@ -143,8 +145,16 @@ class lowering : graph_values {
 
   void add_all(std::vector<blaslt::matmul> all) {
     step& made = steps_.emplace_back();
-    for (blaslt::matmul& one : all)
-      made.pieces.emplace_back(std::move(one));
+    for (blaslt::matmul& one : all) {
+      if (by_ == products::with_epilogues) {
+        made.pieces.emplace_back(std::move(one));
+      } else if (one.d.rank() == 2) {
+        made.pieces.emplace_back(blas::gemm{.a = one.a, .b = one.b, .c = one.d, .math = one.math});
+      } else {
+        made.pieces.emplace_back(
+            blas::gemm_strided_batched{.a = one.a, .b = one.b, .c = one.d, .math = one.math});
+      }
+    }
   }
 
   [[nodiscard]] result<void> convolve(std::size_t n, const tail* follows) {
@@ -357,6 +367,8 @@ class lowering : graph_values {
 
   [[nodiscard]] result<lowered_graph> finished() {
     lowered_graph made{.pieces = {}, .room_bytes = room_bytes_, .by = {}};
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      made.heavy += nodes_.needed(n) && is_heavy(nodes_.entry(n).what) ? 1 : 0;
     for (step& one : steps_) {
       if (one.light) one.pieces.push_back(request_of(*one.light));
       for (piece& each : one.pieces) {
@@ -370,17 +382,19 @@ class lowering : graph_values {
     return made;
   }
 
+  products by_;
   tails tails_;
 };
 
 }  // namespace
 
-result<lowered_graph> lower(const graph& r) {
+result<lowered_graph> lower(const graph& r, products by) {
   auto entries = r.what.entries();
   auto forms = infer(r.what, entries, r.inputs, r.intermediate);
   if (!forms) return std::move(forms).error();
   try {
-    return lowering(r, clustering(std::move(entries), *std::move(forms), r.what.results())).run();
+    return lowering(r, clustering(std::move(entries), *std::move(forms), r.what.results()), by)
+        .run();
   } catch (const failure& why) {
     return why.error();
   }

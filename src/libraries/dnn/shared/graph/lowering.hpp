@@ -1,5 +1,7 @@
 #pragma once
 
+#include <troupe/blas/batched.hpp>
+#include <troupe/blas/level3.hpp>
 #include <troupe/blaslt/matmul.hpp>
 #include <troupe/dnn/convolution.hpp>
 #include <troupe/dnn/graph.hpp>
@@ -16,8 +18,14 @@
 /// A graph as requests of other libraries, for both backends.
 namespace troupe::dnn {
 
-using piece =
-    std::variant<blaslt::matmul, convolution_forward, elementwise::map, elementwise::rows>;
+using piece = std::variant<blaslt::matmul, blas::gemm, blas::gemm_strided_batched,
+                           convolution_forward, elementwise::map, elementwise::rows>;
+
+/// Whose products a graph is made of.
+enum class products : std::uint8_t {
+  with_epilogues,  ///< those of blaslt, which do what follows them in the same pass
+  plain,           ///< those of blas, where what follows is as fast in a pass of its own
+};
 
 /// Where the tensors of pieces lie: the graph's inputs, its outputs, then one room for all that
 /// goes from piece to piece.
@@ -39,12 +47,13 @@ struct graph_memory {
 struct lowered_graph {
   std::vector<piece> pieces;
   std::int64_t room_bytes = 0;
-  std::string by;  ///< their names
+  std::string by;         ///< their names
+  std::size_t heavy = 0;  ///< products and convolutions, before they are divided
 };
 
 /// The pieces of a valid request. \errors `unsupported` where a library takes none of a node's
 /// forms
-[[nodiscard]] result<lowered_graph> lower(const graph& r);
+[[nodiscard]] result<lowered_graph> lower(const graph& r, products by);
 
 /// A tensor that begins `bytes` into that memory.
 [[nodiscard]] any_tensor symbolic(std::size_t memory, std::int64_t bytes, dtype type,

@@ -17,6 +17,15 @@ void place_all(blaslt::matmul& one, const graph_memory& memory) {
   for (any_tensor* const t : {&one.a, &one.b, &one.c, &one.d, &one.bias})
     place(*t, memory);
 }
+template <class Product>
+void place_product(Product& one, const graph_memory& memory) {
+  for (any_tensor* const t : {&one.a, &one.b, &one.c})
+    place(*t, memory);
+}
+void place_all(blas::gemm& one, const graph_memory& memory) { place_product(one, memory); }
+void place_all(blas::gemm_strided_batched& one, const graph_memory& memory) {
+  place_product(one, memory);
+}
 void place_all(convolution_forward& one, const graph_memory& memory) {
   for (any_tensor* const t : {&one.x, &one.w, &one.y, &one.z, &one.bias})
     place(*t, memory);

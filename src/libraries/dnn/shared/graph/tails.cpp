@@ -1,6 +1,7 @@
 #include "libraries/dnn/shared/graph/tails.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::dnn {
 namespace {
@@ -110,10 +111,13 @@ std::vector<std::size_t> tail::leaves() const {
   return made;
 }
 
-tails::tails(const clustering& graph, std::span<const scalar> constants) : all_(graph.size()) {
+tails::tails(const clustering& graph, std::span<const scalar> constants, bool of_products)
+    : all_(graph.size()) {
   for (std::size_t n = 0; n < graph.size(); ++n) {
     if (!graph.needed(n) || !is_light(graph.entry(n).what) || !graph.is_root(n)) continue;
-    all_[n] = search(graph, constants, n).run();
+    auto found = search(graph, constants, n).run();
+    if (found && !of_products && graph.entry(found->heavy).what == kind::matmul) continue;
+    all_[n] = std::move(found);
   }
 }
 

@@ -24,7 +24,8 @@ struct tail {
 /// The tails of a graph, by the node that each ends in.
 class tails {
  public:
-  tails(const clustering& graph, std::span<const scalar> constants);
+  /// `of_products`: also those of products, not of convolutions alone.
+  tails(const clustering& graph, std::span<const scalar> constants, bool of_products);
 
   /// Null where a node ends none.
   [[nodiscard]] const tail* of(std::size_t n) const { return all_[n] ? &*all_[n] : nullptr; }
