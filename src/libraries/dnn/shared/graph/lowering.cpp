@@ -368,7 +368,7 @@ class lowering : graph_values {
   [[nodiscard]] result<lowered_graph> finished() {
     lowered_graph made{.pieces = {}, .room_bytes = room_bytes_, .by = {}};
     for (std::size_t n = 0; n < nodes_.size(); ++n)
-      made.heavy += nodes_.needed(n) && is_heavy(nodes_.entry(n).what) ? 1 : 0;
+      made.heavy += nodes_.needed(n) && is_heavy(nodes_.entry(n).what) ? 1U : 0U;
     for (step& one : steps_) {
       if (one.light) one.pieces.push_back(request_of(*one.light));
       for (piece& each : one.pieces) {
