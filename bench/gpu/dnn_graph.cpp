@@ -44,7 +44,7 @@ class operands {
     fill(stream, raw_y_, residual_, count(size.m, size.n));
   }
 
-  [[nodiscard]] dnn::graph request(dnn::graph_engine engine) const {
+  [[nodiscard]] dnn::graph request(dnn::graph_engine engine, dnn::tuning tuning) const {
     static const auto layer = dnn::computation::of(4, [](std::span<const dnn::nodes::node> x) {
       return gelu_tanh(matmul(x[0], x[1]) + x[2]) + x[3];
     });
@@ -52,7 +52,8 @@ class operands {
             .outputs = {y_},
             .what = layer,
             .intermediate = dnn::intermediate_type::bf16,
-            .engine = engine};
+            .engine = engine,
+            .tuning = tuning};
   }
   void multiply(raw::matmul& by) const {
     by.run(raw_x_.address(), raw_w_.address(), raw_bias_.address(), raw_y_.address());
@@ -75,12 +76,12 @@ class operands {
 };
 
 void measure(report& out, const device& gpu, const extents& size, dnn::graph_engine engine,
-             std::string_view by) {
+             dnn::tuning tuning, std::string_view by) {
   raw::stream stream;
   raw::matmul plain(stream, raw::element::bf16, size.m, size.n, size.k, true);
   const operands all(gpu, stream, size);
   const library_actor lane = gpu.library("dnn");
-  const dnn::graph request = all.request(engine);
+  const dnn::graph request = all.request(engine, tuning);
   const auto first = lane.ask(request).get_result();
   const std::string what =
       fmt::format("matmul, bias, gelu, residual bf16 {}x{}x{}, {}", size.m, size.n, size.k, by);
@@ -119,8 +120,10 @@ int main() {
     in_fresh_contexts(1, [&](const device& gpu) {
       for (const extents& size :
            {extents{8192, 4096, 1024}, extents{4096, 4096, 4096}, extents{2048, 1024, 4096}}) {
-        measure(out, gpu, size, dnn::graph_engine::pieces, "pieces");
-        measure(out, gpu, size, dnn::graph_engine::plan, "plan");
+        using enum dnn::tuning;
+        measure(out, gpu, size, dnn::graph_engine::pieces, heuristic, "pieces");
+        measure(out, gpu, size, dnn::graph_engine::plan, heuristic, "plan");
+        measure(out, gpu, size, dnn::graph_engine::plan, timed, "timed plan");
       }
     });
   });

@@ -94,6 +94,7 @@ def compute(
     intermediate: str = "f32",
     math: str = "strict",
     engine: str = "automatic",
+    tuning: str = "heuristic",
     deadline: float | None = None,
     run_limit: float | None = None,
     quarantine: bool = True,
@@ -109,6 +110,7 @@ def compute(
         intermediate: in which real values may be kept between nodes: "f32", "f16" or "bf16"
         math: "tf32" permits it for products of f32
         engine: how a GPU computes: "automatic", "pieces", or "plan", which waits for cuDNN's plan
+        tuning: "timed" takes the fastest of the engines for a plan, which takes longer to make
 
     Options of every request: deadline, run_limit, quarantine.
 
@@ -116,7 +118,18 @@ def compute(
     """
     what = f if isinstance(f, Computation) else _trace_computation(f, len(inputs))
     return _compute(
-        self, what, inputs, out, dtype, intermediate, math, engine, deadline, run_limit, quarantine
+        self,
+        what,
+        inputs,
+        out,
+        dtype,
+        intermediate,
+        math,
+        engine,
+        tuning,
+        deadline,
+        run_limit,
+        quarantine,
     )
 
 

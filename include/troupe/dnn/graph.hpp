@@ -58,6 +58,7 @@ struct TROUPE_EXPORT graph {
   intermediate_type intermediate = intermediate_type::f32;
   dnn::math_mode math = dnn::math_mode::strict;
   graph_engine engine = graph_engine::automatic;
+  dnn::tuning tuning = dnn::tuning::heuristic;  ///< of a plan: which of its engines is taken
 
   static void describe(description<graph>& d);
 };

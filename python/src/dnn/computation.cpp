@@ -205,7 +205,7 @@ Enum chosen(std::string_view what, const std::string& name,
 
 nb::object compute(nb::handle device, const computation& what, const nb::tuple& inputs,
                    nb::handle out, nb::handle types, const std::string& intermediate,
-                   const std::string& math, const std::string& engine,
+                   const std::string& math, const std::string& engine, const std::string& tuning,
                    std::optional<double> deadline, std::optional<double> run_limit,
                    bool quarantine) {
   const device_ref& on = handle_of(device);
@@ -222,6 +222,8 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
                                        {{"automatic", dnn::graph_engine::automatic},
                                         {"pieces", dnn::graph_engine::pieces},
                                         {"plan", dnn::graph_engine::plan}});
+  r.tuning = chosen<dnn::tuning>(
+      "tuning", tuning, {{"heuristic", dnn::tuning::heuristic}, {"timed", dnn::tuning::timed}});
   for (nb::handle one : inputs) {
     if (!nb::isinstance<py_tensor>(one))
       refuse("dnn.graph: an input must be a troupe.Tensor; it is a " + kind_of(one));
@@ -319,7 +321,7 @@ void add_computation(nb::module_& m) {
     });
   });
   m.def("_compute", &compute, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
 }
 
 }  // namespace troupe::python

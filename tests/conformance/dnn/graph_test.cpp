@@ -157,6 +157,70 @@ TEST(DnnGraph, ConvolvesScalesAndActivates) {
   }
 }
 
+/// What follows a product, drawn of all that a plan may have.
+node next_of(std::mt19937_64& random, const node& y, std::span<const node> x) {
+  const node& other = x[2 + random() % 3];  // along rows, along columns, of all elements
+  switch (random() % 14) {
+    case 0:
+      return y + other;
+    case 1:
+      return other - y;
+    case 2:
+      return y * other;
+    case 3:
+      return y / (abs(other) + 1);
+    case 4:
+      return min(y, other);
+    case 5:
+      return max(y, 0.1);
+    case 6:
+      return exp(-abs(y));
+    case 7:
+      return log(abs(y) + 1);
+    case 8:
+      return sqrt(abs(y) + 0.5);
+    case 9:
+      return rsqrt(abs(y) + 0.5);
+    case 10:
+      return erf(y) - 0.25;
+    case 11:
+      return sin(y) * other;
+    case 12:
+      return tanh(y);
+    default:
+      return sigmoid(y) + softplus(y);
+  }
+}
+
+TEST(DnnGraph, ByPlansAgreesWithItsNodes) {
+  std::mt19937_64 random(test_seed());
+  for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
+    for (int i = 0; i < 10; ++i) {
+      const auto what = computation::of(5, [&](std::span<const node> x) {
+        const node sums = matmul(x[0], x[1]);
+        node y = sums;
+        for (std::size_t steps = 1 + random() % 4; steps > 0; --steps)
+          y = next_of(random, y, x);
+        return random() % 3 == 0 ? std::vector<node>{y, sums} : std::vector<node>{y};
+      });
+      scene s;
+      auto& a = s.tensor(type, {3, 17, 32}, {17 * 32, 32, 1});
+      auto& b = i % 2 == 0 ? s.tensor(type, {32, 24}, {1, 32})
+                           : s.tensor(type, {3, 32, 24}, {32 * 24, 24, 1});
+      auto& along_rows = s.tensor(type, {24}, {1});
+      auto& along_columns = s.tensor(dtype::f32, {17, 1}, {1, 1});
+      auto& whole = s.tensor(type, {3, 17, 24}, {17 * 24, 24, 1});
+      std::vector<test_tensor*> outputs;
+      for (int o = 0; o < what.outputs(); ++o)
+        outputs.push_back(&s.tensor(o == 0 ? type : dtype::f32, {3, 17, 24}, {17 * 24, 24, 1}));
+      const dnn::graph options{.math = dnn::math_mode::strict,
+                               .engine = graph_engine::plan,
+                               .tuning = i % 4 == 0 ? dnn::tuning::timed : dnn::tuning::heuristic};
+      if (!check(s, what, {&a, &b, &along_rows, &along_columns, &whole}, outputs, options)) return;
+    }
+  }
+}
+
 TEST(DnnGraph, GivesSeveralOutputsOfWhateverTypes) {
   const auto what = computation::of(3, [](std::span<const node> x) {
     const node h = matmul(x[0], x[1]);

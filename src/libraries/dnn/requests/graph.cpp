@@ -65,6 +65,7 @@ void graph::describe(description<graph>& d) {
   d.value("intermediate", &graph::intermediate, "type of real values in memory between nodes");
   d.value("math", &graph::math, "arithmetic of products of f32");
   d.value("engine", &graph::engine, "how a GPU computes it");
+  d.value("tuning", &graph::tuning, "how the engine of a plan is chosen");
   d.rule(
       "the computation is valid for these tensors, outputs have the extents of their nodes, and "
       "are apart from all others",

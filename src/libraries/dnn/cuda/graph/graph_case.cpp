@@ -218,6 +218,7 @@ void graph_case::write(plan_words& key) const {
   constexpr std::int64_t form = 1;  // of this key, raised with every change of what graphs are made
   constexpr std::int64_t of_graphs = 0x67726170;  // apart from the keys of other requests
   key.push_back(of_graphs << 8 | form);
+  key.push_back(static_cast<std::int64_t>(r_.tuning));
   const auto words = dnn::words_of(r_);
   key.insert(key.end(), words.begin(), words.end());
   for (const auto* const list : {&r_.inputs, &r_.outputs}) {
@@ -239,6 +240,8 @@ std::vector<std::byte*> graph_case::operands() {
 
 std::vector<graphs::description> graph_case::graphs() const {
   graphs::description made;
+  constexpr int candidates = 8;
+  if (r_.tuning == dnn::tuning::timed) made.timed = candidates;
   made.full_precision = r_.math == dnn::math_mode::strict &&
                         view_of(entries_[heavy_].operands[0]).type() == dtype::f32;
   const bool convolves = entries_[heavy_].what == kind::convolution;
