@@ -89,6 +89,7 @@ computation computation_builder::finish(const std::vector<node>& outputs) {
   if (outputs.size() > static_cast<std::size_t>(computation::most_outputs))
     refuse(fmt::format("{} outputs; {} is the most", outputs.size(), computation::most_outputs));
   std::vector<std::uint16_t> wanted;
+  wanted.reserve(outputs.size());
   for (const node& one : outputs)
     wanted.push_back(number_of(one));
   std::vector<bool> needed(entries_.size(), false);

@@ -62,7 +62,7 @@ std::vector<any_tensor> graph_values::places_for(std::size_t n) {
     if (std::ranges::none_of(made, [&](const any_tensor& t) { return t.type() == type; }))
       made.push_back(room_for(type, nodes_.form(n).extents));
   }
-  std::ranges::stable_sort(made, std::greater<>(), [](auto& t) { return size_of(t.type()); });
+  std::ranges::sort(made, std::greater<>(), [](auto& t) { return size_of(t.type()); });
   return made;
 }
 

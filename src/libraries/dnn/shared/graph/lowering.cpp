@@ -346,6 +346,7 @@ class lowering : graph_values {
     std::vector<any_tensor> inputs;
     std::vector<any_tensor> outputs;
     std::vector<std::size_t> roots;
+    inputs.reserve(one.leaves.size());
     for (const std::size_t leaf : one.leaves)
       inputs.push_back(fetch(leaf, kept_type(nodes_.base(leaf))));
     for (const std::size_t n : one.roots) {
