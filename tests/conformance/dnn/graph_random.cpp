@@ -8,7 +8,6 @@ namespace troupe::conformance {
 namespace {
 
 using dnn::computation;
-using elementwise::opcode;
 using elementwise::reduction;
 using namespace dnn::nodes;
 using namespace graph_reference;
@@ -61,10 +60,13 @@ class random_graph {
     scene s;
     std::vector<test_tensor*> inputs;
     std::vector<test_tensor*> outputs;
+    std::vector<any_tensor> views;
+    inputs.reserve(extents_.size());
+    outputs.reserve(results_.size());
+    views.reserve(extents_.size());
     for (const numbers& extents : extents_)
       inputs.push_back(&drawn_tensor(s, type_, extents));
     // What is cast may be no factor of what is not.
-    std::vector<any_tensor> views;
     for (const test_tensor* const one : inputs)
       views.push_back(one->view);
     const auto forms = what_.outputs_for(views);

@@ -17,8 +17,8 @@ TEST(DnnGraph, RefusesWithTheNodeAndTheRule) {
   auto& counts = s.tensor(dtype::i32, {3, 5}, {5, 1});
   auto& wave = s.tensor(dtype::c64, {2, 3}, {3, 1});
   auto& y = s.tensor(dtype::f32, {2, 3}, {3, 1});
-  const auto refuse = [&](std::vector<test_tensor*> inputs, auto f, errc code,
-                          std::string_view text, std::vector<any_tensor> outputs = {}) {
+  const auto refuse = [&](const std::vector<test_tensor*>& inputs, auto f, errc code,
+                          std::string_view text, const std::vector<any_tensor>& outputs = {}) {
     graph r{.outputs = outputs.empty() ? std::vector{y.view} : outputs,
             .what = computation::of(static_cast<int>(inputs.size()), f)};
     for (const test_tensor* const one : inputs)

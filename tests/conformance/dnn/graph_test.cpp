@@ -204,15 +204,16 @@ TEST(DnnGraph, ByPlansAgreesWithItsNodes) {
         return random() % 3 == 0 ? std::vector<node>{y, sums} : std::vector<node>{y};
       });
       scene s;
-      auto& a = s.tensor(type, {3, 17, 32}, {17 * 32, 32, 1});
+      auto& a = s.tensor(type, {3, 17, 32}, {544, 32, 1});
       auto& b = i % 2 == 0 ? s.tensor(type, {32, 24}, {1, 32})
-                           : s.tensor(type, {3, 32, 24}, {32 * 24, 24, 1});
+                           : s.tensor(type, {3, 32, 24}, {768, 24, 1});
       auto& along_rows = s.tensor(type, {24}, {1});
       auto& along_columns = s.tensor(dtype::f32, {17, 1}, {1, 1});
-      auto& whole = s.tensor(type, {3, 17, 24}, {17 * 24, 24, 1});
+      auto& whole = s.tensor(type, {3, 17, 24}, {408, 24, 1});
       std::vector<test_tensor*> outputs;
+      outputs.reserve(static_cast<std::size_t>(what.outputs()));
       for (int o = 0; o < what.outputs(); ++o)
-        outputs.push_back(&s.tensor(o == 0 ? type : dtype::f32, {3, 17, 24}, {17 * 24, 24, 1}));
+        outputs.push_back(&s.tensor(o == 0 ? type : dtype::f32, {3, 17, 24}, {408, 24, 1}));
       const dnn::graph options{.math = dnn::math_mode::strict,
                                .engine = graph_engine::plan,
                                .tuning = i % 4 == 0 ? dnn::tuning::timed : dnn::tuning::heuristic};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 namespace troupe::cuda {
@@ -94,9 +95,8 @@ void spread(const any_tensor& t, std::size_t rank, bool channels_last, graphs::t
   made.strides.assign(missing, 1);
   made.extents.insert(made.extents.end(), t.extents().begin(), t.extents().end());
   made.strides.insert(made.strides.end(), t.strides().begin(), t.strides().end());
-  std::vector<std::size_t> order;
-  for (std::size_t d = 0; d < rank; ++d)
-    order.push_back(d);
+  std::vector<std::size_t> order(rank);
+  std::iota(order.begin(), order.end(), std::size_t{0});
   if (channels_last) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   std::int64_t step = 1;
   for (std::size_t i = rank; i-- > 0;) {
@@ -124,9 +124,7 @@ any_tensor graph_case::view_of(std::size_t n) const {
   if (one.what != kind::transpose) return {};
   const any_tensor of = view_of(one.operands[0]);
   if (of.null()) return {};
-  std::vector<int> order;
-  for (const std::int64_t d : one.numbers)
-    order.push_back(static_cast<int>(d));
+  const std::vector<int> order(one.numbers.begin(), one.numbers.end());
   auto view = of.permute(order);
   return view ? *view : any_tensor();
 }
