@@ -85,7 +85,8 @@ def attentions():
         report(f"decode 8192 keys, batch {b}", lambda: attention(q, k, v, enable_gqa=True))
 
 
-print(json.dumps({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
-                  "gpu": torch.cuda.get_device_name()}), flush=True)
-convolutions()
-attentions()
+if __name__ == "__main__":
+    print(json.dumps({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
+                      "gpu": torch.cuda.get_device_name()}), flush=True)
+    convolutions()
+    attentions()

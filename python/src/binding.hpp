@@ -115,6 +115,7 @@ void add_device(nb::module_& m);
 void add_actor(nb::module_& m);
 void add_system(nb::module_& m);
 void add_kv_cache(nb::module_& m);
+void add_computation(nb::module_& m);
 void add_catalogue(nb::module_& m);
 void add_expression(nb::module_& m);
 void add_function(nb::module_& m);

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
   add_expression(m);
   add_function(m);
   add_elementwise_requests(m);
+  add_computation(m);
   add_array_view(m);
   add_python_operation(m);
   add_python_calls(m);

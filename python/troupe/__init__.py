@@ -43,7 +43,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from . import elementwise
+    from . import dnn, elementwise
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
@@ -57,7 +57,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("elementwise", "torch"):
+    if name in ("dnn", "elementwise", "torch"):
         import importlib
 
         return importlib.import_module("." + name, __name__)
@@ -126,6 +126,14 @@ def _einsum(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
     return einsum(self, *args, **kwargs)
 
 
+def _compute(self: Device, *args: _Any, **kwargs: _Any) -> _Any:
+    """Computes a part of a network, written as a function of tensors: see troupe.dnn."""
+    from .dnn import compute
+
+    Device.compute = compute  # type: ignore[method-assign]
+    return compute(self, *args, **kwargs)
+
+
 def _kv_cache(self: Device, **kwargs: _Any) -> KvCache:
     from .kv_cache import make
 
@@ -164,6 +172,7 @@ for _owner, _name, _function in (
     (Device, "rows", _rows),
     (Device, "reduce", _reduce),
     (Device, "einsum", _einsum),
+    (Device, "compute", _compute),
     (Device, "kv_cache", _kv_cache),
     (KvStep, "attend", _attend),
     (KvStep, "__enter__", _enter_step),
@@ -203,6 +212,7 @@ __all__ = [
     "Writes",
     "__version__",
     "as_completed",
+    "dnn",
     "elementwise",
     "gather",
     "libraries",

@@ -7,8 +7,9 @@
 namespace troupe {
 
 /// Another library's operation, as a plugin runs it for its own requests: that of the backend which
-/// the plugin lies beside, so that kernels and caches are there once. A backend adds its operations
-/// before the plugins beside it do.
+/// the plugin lies beside, or of a plugin whose name comes before, so that kernels and caches are
+/// there once. A backend adds its operations before the plugins beside it do, these in the order of
+/// their names.
 template <request R>
   requires std::is_void_v<reply_of<R>>
 class operation_of {

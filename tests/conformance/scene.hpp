@@ -99,7 +99,6 @@ class scene {
   /// Runs `r`, which a GPU's library may not offer: then the line that says so is printed, and the
   /// answer is false. Any other failure fails the test.
   template <request R>
-    requires std::is_void_v<reply_of<R>>
   bool run_if_offered(R r) {
     before(request_type_of<R>(), &r);
     const auto answer = runner_(r);

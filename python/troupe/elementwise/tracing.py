@@ -40,7 +40,7 @@ def function(f: Function | _Traceable, inputs: int | None = None) -> Function:
     """
     if isinstance(f, Function):
         return f
-    return traced(f, _count_of(f) if inputs is None else inputs)
+    return traced(f, count_of(f) if inputs is None else inputs)
 
 
 def traced(f: Callable[..., Any], inputs: int) -> Function:
@@ -58,7 +58,8 @@ def traced(f: Callable[..., Any], inputs: int) -> Function:
     return known
 
 
-def _count_of(f: Callable[..., Any]) -> int:
+def count_of(f: Callable[..., Any]) -> int:
+    """How many parameters without default it has."""
     import inspect
 
     one = inspect.Parameter

@@ -9,6 +9,7 @@ const must_cover dnn("dnn",
                      {
                          {"attention_forward", {f64, f32, f16, bf16, e4m3}},
                          {"attention_backward", {f64, f32, f16, bf16}},
+                         {"graph", {f64, f32, f16, bf16}},
                          {"kv_append", {f64, f32, f16, bf16, e4m3}},
                          {"convolution_forward", {f64, f32, f16, bf16, i8, e4m3}},
                          {"convolution_backward_data convolution_backward_filter "

@@ -1,3 +1,5 @@
+#include "libraries/dnn/cpu/convolution.hpp"
+
 #include "libraries/dnn/cpu/convolution_loops.hpp"
 #include "libraries/dnn/cpu/onednn.hpp"
 
@@ -50,12 +52,6 @@ epilogue gradient_epilogue(const R& r, const any_tensor& gradient) {
   return after;
 }
 
-result<void> run_forward(const dnn::convolution_forward& r, lane_context& lane) {
-  const dnn::convolution c = convolution_of(r);
-  if (c.empty()) return {};
-  return run(onednn_forward, convolve_forward, c, epilogue_of(r), lane);
-}
-
 result<void> run_backward_data(const dnn::convolution_backward_data& r, lane_context& lane) {
   const dnn::convolution c = convolution_of(r);
   if (c.empty()) return {};
@@ -75,11 +71,18 @@ result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& 
 }
 
 const plugin_operations operations([](operation_table& table) {
-  table.add<dnn::convolution_forward>(run_forward, effort::by_size);
+  table.add<dnn::convolution_forward>(run_convolution, effort::by_size);
   table.add<dnn::convolution_backward_data>(run_backward_data, effort::by_size);
   table.add<dnn::convolution_backward_filter>(run_backward_filter, effort::by_size);
   table.add<dnn::convolution_transposed>(run_transposed, effort::by_size);
 });
 
 }  // namespace
+
+result<void> run_convolution(const dnn::convolution_forward& r, lane_context& lane) {
+  const dnn::convolution c = convolution_of(r);
+  if (c.empty()) return {};
+  return run(onednn_forward, convolve_forward, c, epilogue_of(r), lane);
+}
+
 }  // namespace troupe::cpu

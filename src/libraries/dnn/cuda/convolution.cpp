@@ -1,3 +1,5 @@
+#include "libraries/dnn/cuda/convolution.hpp"
+
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
@@ -166,4 +168,9 @@ const plugin_operations operations([](operation_table& table) {
 });
 
 }  // namespace
+
+result<void> run_convolution(const dnn::convolution_forward& r, lane& where) {
+  return run(r, where);
+}
+
 }  // namespace troupe::cuda

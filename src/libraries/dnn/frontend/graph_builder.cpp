@@ -80,6 +80,32 @@ fe::PointwiseMode_t mode_of(pointwise::kind what) noexcept {
       return fe::PointwiseMode_t::SOFTPLUS_FWD;
     case identity:
       return fe::PointwiseMode_t::IDENTITY;
+    case subtract:
+      return fe::PointwiseMode_t::SUB;
+    case divide:
+      return fe::PointwiseMode_t::DIV;
+    case minimum:
+      return fe::PointwiseMode_t::MIN;
+    case maximum:
+      return fe::PointwiseMode_t::MAX;
+    case negative:
+      return fe::PointwiseMode_t::NEG;
+    case absolute:
+      return fe::PointwiseMode_t::ABS;
+    case exp:
+      return fe::PointwiseMode_t::EXP;
+    case log:
+      return fe::PointwiseMode_t::LOG;
+    case sqrt:
+      return fe::PointwiseMode_t::SQRT;
+    case rsqrt:
+      return fe::PointwiseMode_t::RSQRT;
+    case erf:
+      return fe::PointwiseMode_t::ERF;
+    case sin:
+      return fe::PointwiseMode_t::SIN;
+    case cos:
+      return fe::PointwiseMode_t::COS;
   }
   return fe::PointwiseMode_t::NOT_SET;
 }
@@ -153,6 +179,11 @@ class translation {
         return output(c.result, graph_->conv_wgrad(first, second,
                                                    spaced<fe::graph::Conv_wgrad_attributes>(c)));
     }
+  }
+
+  void add(const matmul& m) {
+    output(m.result,
+           graph_->matmul(input(m.first), input(m.second), fe::graph::Matmul_attributes()));
   }
 
   void add(const pointwise& p) {

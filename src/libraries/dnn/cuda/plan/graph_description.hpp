@@ -40,6 +40,13 @@ struct convolution {
   std::vector<std::int64_t> dilation;
 };
 
+/// [..., m, k] · [..., k, n]; an extent of 1 before these is broadcast.
+struct matmul {
+  place first = -1;
+  place second = -1;
+  place result = -1;
+};
+
 struct pointwise {
   enum class kind : std::uint8_t {
     add,
@@ -53,6 +60,19 @@ struct pointwise {
     tanh,
     softplus,
     identity,
+    subtract,
+    divide,
+    minimum,
+    maximum,
+    negative,
+    absolute,
+    exp,
+    log,
+    sqrt,
+    rsqrt,
+    erf,
+    sin,
+    cos,
   };
   kind what{};
   place first = -1;
@@ -84,7 +104,7 @@ struct attention {
   std::int64_t most_q_rows = 0, most_kv_rows = 0;  ///< of ragged ones, backward; 0: unknown
 };
 
-using node = std::variant<convolution, pointwise, attention>;
+using node = std::variant<convolution, matmul, pointwise, attention>;
 
 struct description {
   std::vector<tensor> tensors;

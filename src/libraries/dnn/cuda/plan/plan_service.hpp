@@ -88,6 +88,18 @@ class plan_service {
     }
   }
 
+  /// The plan if it is there; null while it is made, and where there is none. If nobody has asked
+  /// for it, it begins to be made.
+  template <class Graphs>
+  [[nodiscard]] std::shared_ptr<compiled_plan> find_ready(const plan_words& key,
+                                                          const std::shared_ptr<kept_blobs>& blobs,
+                                                          Graphs&& graphs) {
+    auto entry = look(key);
+    if (!entry) entry = start(key, graphs(), blobs);
+    const bool ready = entry->now.load(std::memory_order_acquire) == plan_entry::state::ready;
+    return ready ? entry->plan : nullptr;
+  }
+
   /// Loads what is kept, and what will be, from here on. Once for all.
   void load_ahead(std::shared_ptr<kept_blobs> blobs);
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+
+#include <troupe/dnn/convolution.hpp>
+
+namespace troupe::cuda {
+
+/// Enqueues a valid request. It waits for its plan where that was not prepared.
+[[nodiscard]] result<void> run_convolution(const dnn::convolution_forward& r, lane& where);
+
+}  // namespace troupe::cuda

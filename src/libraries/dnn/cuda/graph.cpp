@@ -1,0 +1,199 @@
+#include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/failure.hpp"
+#include "backend/operation_of.hpp"
+#include "libraries/dnn/cuda/convolution.hpp"
+#include "libraries/dnn/cuda/convolution/convolution_case.hpp"
+#include "libraries/dnn/cuda/graph/graph_case.hpp"
+#include "libraries/dnn/cuda/planned.hpp"
+#include "libraries/dnn/shared/graph/known_graphs.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace troupe::cuda {
+namespace {
+
+// What runs the pieces. Set once, while the plugin is loaded.
+operation_of<blaslt::matmul> run_matmul;
+operation_of<blas::gemm> run_gemm;
+operation_of<blas::gemm_strided_batched> run_gemm_batch;
+operation_of<elementwise::map> run_map;
+operation_of<elementwise::rows> run_rows;
+const plugin_operations finds_pieces([](operation_table& table) {
+  run_matmul.find_in(table);
+  run_gemm.find_in(table);
+  run_gemm_batch.find_in(table);
+  run_map.find_in(table);
+  run_rows.find_in(table);
+});
+
+result<void> run_piece(const blaslt::matmul& r, lane& where) { return run_matmul(r, where); }
+result<void> run_piece(const blas::gemm& r, lane& where) { return run_gemm(r, where); }
+result<void> run_piece(const blas::gemm_strided_batched& r, lane& where) {
+  return run_gemm_batch(r, where);
+}
+result<void> run_piece(const elementwise::map& r, lane& where) { return run_map(r, where); }
+result<void> run_piece(const elementwise::rows& r, lane& where) { return run_rows(r, where); }
+result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
+  return run_convolution(r, where);
+}
+
+/// Memory of a lane for what goes from piece to piece, apart from its workspace, which belongs to
+/// the piece that runs. It grows, in the order of the stream.
+class graph_room {
+ public:
+  explicit graph_room(cudaStream_t stream) noexcept : stream_(stream) {}
+  ~graph_room() {
+    if (first_ != nullptr) (void)cudaFreeAsync(first_, stream_);
+  }
+  graph_room(const graph_room&) = delete;
+  graph_room& operator=(const graph_room&) = delete;
+
+  [[nodiscard]] result<std::byte*> take(std::size_t bytes) {
+    if (bytes <= bytes_) return first_;
+    if (first_ != nullptr) (void)cudaFreeAsync(std::exchange(first_, nullptr), stream_);
+    bytes_ = 0;
+    void* made = nullptr;
+    if (auto done = check(cudaMallocAsync(&made, bytes, stream_), "cudaMallocAsync"); !done)
+      return std::move(done).error();
+    bytes_ = bytes;
+    return first_ = static_cast<std::byte*>(made);
+  }
+
+ private:
+  cudaStream_t stream_;
+  std::byte* first_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+constexpr char attachment_key = 0;
+
+result<std::byte*> room_of(lane& where, std::int64_t bytes) {
+  std::shared_ptr<void>& attached = where.attachment(&attachment_key);
+  if (!attached) attached = std::make_shared<graph_room>(where.stream());
+  return static_cast<graph_room*>(attached.get())->take(static_cast<std::size_t>(bytes));
+}
+
+/// A plan may be better than these pieces: one alone is as good as a plan. Plans have one product
+/// or convolution.
+bool wants_plan(const dnn::graph& r, const dnn::lowered_graph& pieces) noexcept {
+  return r.engine == dnn::graph_engine::plan || (r.engine == dnn::graph_engine::automatic &&
+                                                 pieces.pieces.size() > 1 && pieces.heavy == 1);
+}
+
+/// With the room anywhere: plans depend on how far addresses are aligned.
+dnn::graph_memory memory_before(const dnn::graph& r) noexcept {
+  dnn::graph_memory memory(r);
+  constexpr std::uintptr_t aligned = 256;
+  memory.first[dnn::graph_memory::room] = reinterpret_cast<std::byte*>(aligned);
+  return memory;
+}
+
+// Where the graph's own plan is there, it is all that it needs. Else the pieces answer, and those
+// that are convolutions need plans.
+bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
+  auto found = dnn::lowered(r, dnn::products::with_epilogues);
+  if (!found) return true;
+  auto service = plan_service::of_current_context();
+  if (!service) return true;
+  thread_local plan_words key;
+  if (wants_plan(r, **found)) {
+    if (auto what = graph_case::of(r)) {
+      what->write(key);
+      if (r.engine == dnn::graph_engine::plan)
+        return (*service)->prepare(key, blobs, [&] { return what->graphs(); });
+      if ((*service)->find_ready(key, blobs, [&] { return what->graphs(); })) return true;
+    }
+    if (r.engine == dnn::graph_engine::plan) return true;
+  }
+  const dnn::graph_memory memory = memory_before(r);
+  bool ready = true;
+  for (const dnn::piece& one : (*found)->pieces) {
+    if (!std::holds_alternative<dnn::convolution_forward>(one)) continue;
+    const dnn::piece here = dnn::placed(one, memory);
+    const convolution_case what(std::get<dnn::convolution_forward>(here));
+    if (what.empty()) continue;
+    what.write(key);
+    ready = (*service)->prepare(key, blobs, [&] { return what.graphs(); }) && ready;
+  }
+  return ready;
+}
+
+result<dnn::graph_run> run_plan(graph_case& what, compiled_plan& plan, lane& where) {
+  auto memory = where.workspace(std::max<std::size_t>(plan.workspace_bytes(), 1));
+  if (!memory) return std::move(memory).error();
+  auto library = cudnn_of(where);
+  if (!library) return std::move(library).error();
+  const auto operands = what.operands();
+  if (auto done = plan.run(*library, operands, memory->data(), where.stream()); !done)
+    return std::move(done).error();
+  return dnn::graph_run{.pieces = 1, .by = "cudnn " + plan.engine()};
+}
+
+result<dnn::graph_run> run_pieces(const dnn::graph& r, const dnn::lowered_graph& what,
+                                  lane& where) {
+  dnn::graph_memory memory(r);
+  if (what.room_bytes > 0) {
+    auto room = room_of(where, what.room_bytes);
+    if (!room) return std::move(room).error();
+    memory.first[dnn::graph_memory::room] = *room;
+  }
+  for (const dnn::piece& one : what.pieces) {
+    const dnn::piece here = dnn::placed(one, memory);
+    auto done = std::visit([&](const auto& request) { return run_piece(request, where); }, here);
+    if (!done) return std::move(done).error();
+  }
+  return dnn::graph_run{.pieces = std::ssize(what.pieces), .by = what.by};
+}
+
+result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
+  auto found = dnn::lowered(r, dnn::products::with_epilogues);
+  if (!found) return std::move(found).error();
+  if (!wants_plan(r, **found)) return run_pieces(r, **found, where);
+  const bool only_plan = r.engine == dnn::graph_engine::plan;
+  auto what = graph_case::of(r);
+  if (!what && only_plan) {
+    return error{.code = errc::unsupported,
+                 .message =
+                     "a plan is for one product or convolution of inputs and functions of "
+                     "the elements of its result; the computation is " +
+                     r.what.to_string()};
+  }
+  if (what) {
+    auto service = plan_service::of_current_context();
+    if (!service) return std::move(service).error();
+    thread_local plan_words key;
+    what->write(key);
+    if (only_plan) {
+      auto plan = (*service)->find(key, where.blobs(), [&] { return what->graphs(); });
+      if (!plan) return std::move(plan).error();
+      return run_plan(*what, **plan, where);
+    }
+    if (const auto plan =
+            (*service)->find_ready(key, where.blobs(), [&] { return what->graphs(); }))
+      return run_plan(*what, *plan, where);
+  }
+  return run_pieces(r, **found, where);
+}
+
+const plugin_operations operations([](operation_table& table) {
+  table.insert(
+      {.type = &request_type_of<dnn::graph>(),
+       .run = [](void*, const void* r, lane_context& where, std::byte* reply) -> result<void> {
+         auto done = run_graph(*static_cast<const dnn::graph*>(r), static_cast<lane&>(where));
+         if (!done) return std::move(done).error();
+         *reinterpret_cast<dnn::graph_run*>(reply) = *std::move(done);
+         return {};
+       },
+       .prepared =
+           [](const void* r, const std::shared_ptr<kept_blobs>& blobs) noexcept {
+             // Whatever is wrong is for the executor to say.
+             try {
+               return prepare(*static_cast<const dnn::graph*>(r), blobs);
+             } catch (...) {
+               return true;
+             }
+           }});
+});
+
+}  // namespace
+}  // namespace troupe::cuda

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "libraries/dnn/cuda/plan/graph_description.hpp"
+#include "libraries/dnn/cuda/plan/plan_service.hpp"
+#include "libraries/dnn/requests/graph/inference.hpp"
+
+#include <troupe/dnn/graph.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A graph that a plan of cuDNN's may compute: one product or convolution of inputs, and functions
+/// of the elements of its result.
+class graph_case {
+ public:
+  /// Nothing for other graphs. The request must outlive it.
+  [[nodiscard]] static std::optional<graph_case> of(const dnn::graph& r);
+
+  /// Everything that decides which plan it needs.
+  void write(plan_words& key) const;
+  [[nodiscard]] std::vector<graphs::description> graphs() const;
+  /// Addresses of inputs, outputs and numbers, as the plan counts them.
+  [[nodiscard]] std::vector<std::byte*> operands();
+
+ private:
+  explicit graph_case(const dnn::graph& r) : r_(r) {}
+
+  [[nodiscard]] bool suits();
+  [[nodiscard]] bool convolution_suits(const dnn::nodes::entry& one) const;
+  [[nodiscard]] bool lies_well(const any_tensor& t) const;
+  /// The input that a node is, as a view: itself, or a transpose of one. Null for others.
+  [[nodiscard]] any_tensor view_of(std::size_t n) const;
+
+  const dnn::graph& r_;
+  std::vector<dnn::nodes::entry> entries_;
+  std::vector<dnn::node_form> forms_;
+  std::vector<std::uint16_t> results_;
+  std::size_t heavy_ = 0;
+  std::vector<float> numbers_;  // constants, as plans read them
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,83 @@
+#include "random_graphs.hpp"
+
+#include <troupe/dnn/graph.hpp>
+
+#include <vector>
+
+namespace troupe::testing_requests {
+namespace {
+
+using dnn::computation;
+using dnn::nodes::node;
+
+class drawing {
+ public:
+  drawing(std::mt19937_64& random, const view_source& views) : random_(random), views_(views) {}
+
+  void fill(dnn::graph& r) {
+    constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
+    const dtype type = types[below(4)];
+    const std::int64_t m = extent();
+    const std::int64_t n = extent();
+    const std::int64_t k = extent();
+    r.inputs = {view(type, {m, k}), view(type, {k, n}), view(type, {n}), view(type, {m, n})};
+    r.what = computation::of(4, [&](std::span<const node> x) {
+      node y = matmul(x[0], x[1]);
+      const std::size_t steps = below(5);
+      for (std::size_t i = 0; i < steps; ++i)
+        y = next(y, x);
+      std::vector<node> results{y};
+      if (one_in(3)) results.push_back(transpose(y, {1, 0}));
+      return results;
+    });
+    const auto forms = r.what.outputs_for(r.inputs).value();
+    r.outputs.clear();
+    for (const dnn::output_form& one : forms)
+      r.outputs.push_back(view(one_in(4) ? types[below(4)] : one.type, one.extents));
+    r.intermediate = static_cast<dnn::intermediate_type>(below(3));
+    r.engine = static_cast<dnn::graph_engine>(below(3));
+  }
+
+ private:
+  [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
+  [[nodiscard]] bool one_in(std::size_t n) { return below(n) == 0; }
+  [[nodiscard]] std::int64_t extent() {
+    return one_in(8) ? 0 : static_cast<std::int64_t>(1 + below(5));
+  }
+  [[nodiscard]] any_tensor view(dtype type, const shape& size) {
+    return views_(type, size, {}, memory_space::device);
+  }
+
+  [[nodiscard]] node next(const node& y, std::span<const node> x) {
+    switch (below(7)) {
+      case 0:
+        return y + x[2];
+      case 1:
+        return gelu(y) * 0.5;
+      case 2:
+        return y - x[3];
+      case 3:
+        return layer_norm(y, x[2], 1e-3);
+      case 4:
+        return y - mean(y, {-1});
+      case 5:
+        return select(y < 0.25, x[3], y);
+      default:
+        return dnn::nodes::softmax(y);
+    }
+  }
+
+  std::mt19937_64& random_;
+  const view_source& views_;
+};
+
+}  // namespace
+
+bool draw_graph(const request_type& type, void* request, std::mt19937_64& random,
+                const view_source& views) {
+  if (type.name != dnn::graph::name) return false;
+  drawing(random, views).fill(*static_cast<dnn::graph*>(request));
+  return true;
+}
+
+}  // namespace troupe::testing_requests
