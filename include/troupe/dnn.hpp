@@ -8,3 +8,4 @@
 #include <troupe/dnn/kv_cache.hpp>
 #include <troupe/dnn/modes.hpp>
 #include <troupe/dnn/plans.hpp>
+#include <troupe/dnn/rnn.hpp>

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "libraries/dnn/cpu/rnn/cells.hpp"
+#include "libraries/dnn/cpu/rnn/products.hpp"
+#include "libraries/dnn/cpu/rnn/sequences.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::cpu::rnn {
+
+/// Offsets of the weights of one layer and direction.
+struct weight_places {
+  std::int64_t w_x = 0, w_h = 0, w_p = 0, b_x = 0, b_h = 0;
+};
+
+[[nodiscard]] std::vector<weight_places> places_of(const dnn::rnn_network& network,
+                                                   std::int64_t input);
+
+/// What all passes over a network have in common.
+template <class R>
+class network {
+ public:
+  network(const dnn::rnn_network& options, const dnn::rnn_shape& s,
+          const std::vector<std::int64_t>& lengths)
+      : options_(&options), s_(s), ends_(lengths), places_(places_of(options, s.input)) {}
+
+  [[nodiscard]] const dnn::rnn_shape& sizes() const noexcept { return s_; }
+  [[nodiscard]] const sequence_ends& ends() const noexcept { return ends_; }
+  [[nodiscard]] const weight_places& places(std::int64_t state) const noexcept {
+    return places_[static_cast<std::size_t>(state)];
+  }
+  /// The step that direction `direction` takes as its k-th, and the one before it; −1: none.
+  [[nodiscard]] std::int64_t step(std::int64_t direction, std::int64_t k) const noexcept {
+    return direction == 0 ? k : s_.steps - 1 - k;
+  }
+  [[nodiscard]] std::int64_t step_before(std::int64_t direction, std::int64_t k) const noexcept {
+    return k == 0 ? -1 : step(direction, k - 1);
+  }
+
+  /// What a layer above the first one reads of the records of the one below. `drops`: in training.
+  void join(std::int64_t layer_below, const std::array<state_records<R>, 2>& below, bool drops,
+            R* to) const;
+  /// Multiplies gradients of the same by what dropout multiplied it by.
+  void drop(std::int64_t layer_below, R* rows) const;
+
+ private:
+  const dnn::rnn_network* options_;
+  dnn::rnn_shape s_;
+  sequence_ends ends_;
+  std::vector<weight_places> places_;
+};
+
+extern template class network<float>;
+extern template class network<double>;
+
+}  // namespace troupe::cpu::rnn
