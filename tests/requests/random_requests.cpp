@@ -2,6 +2,7 @@
 
 #include "random_convolutions.hpp"
 #include "random_programs.hpp"
+#include "random_rnn.hpp"
 #include "request/description/table.hpp"
 
 #include <fmt/format.h>
@@ -381,9 +382,9 @@ class random_requests::drawing {
 void random_requests::fill(const request_type& type, void* request) {
   fill(*type.fields, request);
   if (one_in(8)) return;
-  if (!draw_program(type, request, random_, views_)) {
-    (void)draw_convolution(type, request, random_, views_);
-  }
+  if (draw_program(type, request, random_, views_)) return;
+  if (draw_rnn(type, request, random_, views_)) return;
+  (void)draw_convolution(type, request, random_, views_);
 }
 
 void random_requests::fill(const description_table& table, void* request) {

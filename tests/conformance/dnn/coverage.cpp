@@ -14,9 +14,12 @@ const must_cover dnn("dnn",
                          {"convolution_backward_data convolution_backward_filter "
                           "convolution_transposed",
                           {f64, f32, f16, bf16}},
+                         {"rnn_forward rnn_backward_data rnn_backward_weights",
+                          {f64, f32, f16, bf16}},
+                         {"rnn_sizes", {f32}},
                          {"plans", {f32}},
                      },
-                     "plans");
+                     "plans rnn_sizes");
 
 }  // namespace
 }  // namespace troupe::conformance
