@@ -74,10 +74,9 @@ int main() {
 
   // region: sizes
   const troupe::dnn::rnn_network network{.cell = troupe::dnn::rnn_cell::lstm, .hidden = hidden};
-  const auto sizes =
-      gpu.ask(troupe::dnn::rnn_sizes{
-                  .network = network, .steps = steps, .batch = batch, .input = 2})
-          .get();
+  const auto sizes = gpu.ask(troupe::dnn::rnn_sizes{
+                                 .network = network, .steps = steps, .batch = batch, .input = 2})
+                         .get();
   auto reserve = gpu.tensor<std::uint8_t>({sizes.reserve}).value();
   // endregion: sizes
   const parameter lstm = parameters_of({sizes.weights});
@@ -93,7 +92,8 @@ int main() {
   auto dx = zeros({steps, batch, 2});
   const auto rows = last.reshape({batch, hidden}).value();
   const auto drows = dlast.reshape({batch, hidden}).value();
-  const auto error_of = ew::function::of(2, [](auto in) { return (in[0] - in[1]) * (2.0 / batch); });
+  const auto error_of =
+      ew::function::of(2, [](auto in) { return (in[0] - in[1]) * (2.0 / batch); });
 
   double loss = 0;
   for (int round = 1; round <= rounds; ++round) {
@@ -108,12 +108,12 @@ int main() {
                                                     .reserve = reserve,
                                                     .network = network}));
     sent.push_back(gpu.ask(troupe::blas::gemm{.a = rows, .b = head.value, .c = prediction}));
-    sent.push_back(gpu.ask(ew::map{
-        .inputs = {prediction, target}, .outputs = {difference}, .what = error_of}));
     sent.push_back(gpu.ask(
-        troupe::blas::gemm{.a = rows.transpose(), .b = difference, .c = head.gradient}));
-    sent.push_back(gpu.ask(
-        troupe::blas::gemm{.a = difference, .b = head.value.transpose(), .c = drows}));
+        ew::map{.inputs = {prediction, target}, .outputs = {difference}, .what = error_of}));
+    sent.push_back(
+        gpu.ask(troupe::blas::gemm{.a = rows.transpose(), .b = difference, .c = head.gradient}));
+    sent.push_back(
+        gpu.ask(troupe::blas::gemm{.a = difference, .b = head.value.transpose(), .c = drows}));
     sent.push_back(gpu.ask(troupe::dnn::rnn_backward_data{.weights = lstm.value,
                                                           .y = y,
                                                           .dy = dy,

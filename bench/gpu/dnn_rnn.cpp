@@ -23,10 +23,10 @@ void compare(report& out, const device& gpu, raw::stream& stream, const raw::lst
                   what.batch, what.hidden, what.tf32 ? "tf32" : to_string(what.type));
   section(out, name, [&] {
     raw::cudnn_lstm theirs(stream, what);
-    const dnn::rnn_network network{.hidden = what.hidden,
-                                   .layers = what.layers,
-                                   .math = what.tf32 ? dnn::math_mode::tf32
-                                                     : dnn::math_mode::strict};
+    const dnn::rnn_network network{
+        .hidden = what.hidden,
+        .layers = what.layers,
+        .math = what.tf32 ? dnn::math_mode::tf32 : dnn::math_mode::strict};
     const auto zeros = [&](std::vector<std::int64_t> extents) {
       auto made = gpu.allocate(what.type, shape(extents)).value();
       gpu.ask(memory::fill{.to = made, .value = 0}).get();
@@ -77,11 +77,8 @@ void compare(report& out, const device& gpu, raw::stream& stream, const raw::lst
     measure(
         "training", [&] { theirs.train(); },
         [&] {
-          lane.tell(dnn::rnn_forward{.x = x,
-                                     .weights = weights,
-                                     .y = y,
-                                     .reserve = reserve,
-                                     .network = network})
+          lane.tell(dnn::rnn_forward{
+                        .x = x, .weights = weights, .y = y, .reserve = reserve, .network = network})
               .value();
           lane.tell(dnn::rnn_backward_data{.weights = weights,
                                            .y = y,
@@ -90,11 +87,9 @@ void compare(report& out, const device& gpu, raw::stream& stream, const raw::lst
                                            .reserve = reserve,
                                            .network = network})
               .value();
-          lane.tell(dnn::rnn_backward_weights{.x = x,
-                                              .y = y,
-                                              .reserve = reserve,
-                                              .dweights = dweights,
-                                              .network = network})
+          lane
+              .tell(dnn::rnn_backward_weights{
+                  .x = x, .y = y, .reserve = reserve, .dweights = dweights, .network = network})
               .value();
         });
   });

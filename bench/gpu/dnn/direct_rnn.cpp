@@ -66,15 +66,13 @@ cudnn_lstm::cudnn_lstm(stream& on, const lstm_sizes& what) : parts_(std::make_un
         "cudnnSetDropoutDescriptor");
   const bool half = what.type == dtype::f16;
   const auto type = half ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
-  const auto math = half ? CUDNN_TENSOR_OP_MATH
-                         : what.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  const auto math = half ? CUDNN_TENSOR_OP_MATH : what.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   const auto width = static_cast<int>(what.hidden);
   check(cudnnCreateRNNDescriptor(&p.network), "cudnnCreateRNNDescriptor");
-  check(cudnnSetRNNDescriptor_v8(p.network, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM,
-                                 CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                                 type, CUDNN_DATA_FLOAT, math, width, width, width,
-                                 static_cast<int>(what.layers), p.no_dropout,
-                                 CUDNN_RNN_PADDED_IO_ENABLED),
+  check(cudnnSetRNNDescriptor_v8(
+            p.network, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
+            CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT, math, width, width,
+            width, static_cast<int>(what.layers), p.no_dropout, CUDNN_RNN_PADDED_IO_ENABLED),
         "cudnnSetRNNDescriptor_v8");
   const std::vector<int> lengths(static_cast<std::size_t>(what.batch),
                                  static_cast<int>(what.steps));
@@ -100,8 +98,8 @@ cudnn_lstm::cudnn_lstm(stream& on, const lstm_sizes& what) : parts_(std::make_un
                                   &inference, &none),
         "cudnnGetRNNTempSpaceSizes");
   p.work_bytes = std::max(p.work_bytes, inference);
-  const auto bytes = static_cast<std::size_t>(what.steps * what.batch * what.hidden *
-                                              size_of(what.type));
+  const auto bytes =
+      static_cast<std::size_t>(what.steps * what.batch * what.hidden * size_of(what.type));
   for (auto* sequence : {&p.x, &p.y, &p.dx, &p.dy})
     *sequence = p.zeros(bytes);
   p.weights = p.zeros(p.weight_bytes);

@@ -53,7 +53,8 @@ rnn_stage::rnn_stage(const rnn_case& c) : c_(c), random_(test_seed()) {
   problem_.lengths.assign(static_cast<std::size_t>(c.batch), c.steps);
   if (c.lengths) {
     for (std::size_t n = 0; n < problem_.lengths.size(); ++n) {
-      const auto drawn = static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(c.steps + 1));
+      const auto drawn =
+          static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(c.steps + 1));
       problem_.lengths[n] = n == 0 ? drawn : n == 1 ? 0 : n == 2 ? c.steps : drawn;
     }
     given_lengths_ = problem_.lengths;
@@ -102,8 +103,8 @@ test_tensor& rnn_stage::sequence(scene& s, std::int64_t width, const values* con
 
 test_tensor* rnn_stage::states(scene& s, std::int64_t width, const values* content, bool wanted) {
   if (!wanted) return nullptr;
-  test_tensor& t = s.tensor(c_.type, {problem_.states(), c_.batch, width},
-                            {c_.batch * width, width, 1});
+  test_tensor& t =
+      s.tensor(c_.type, {problem_.states(), c_.batch, width}, {c_.batch * width, width, 1});
   if (content != nullptr) filled(s, t, *content);
   return &t;
 }
@@ -120,8 +121,7 @@ std::int64_t rnn_stage::reserve_bytes() const {
   return counts.reserve;
 }
 
-void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected,
-                       std::int64_t depth) {
+void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected, std::int64_t depth) {
   // An error of one step is one of all that follow; sums of `depth` terms have no more than the
   // largest of the results. A GPU rounds each step to the type.
   double most = 1;
@@ -130,8 +130,8 @@ void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected,
   const bool rounds = s.on_gpu() || c_.type == dtype::f64;
   const auto now = s.elements_now(t);
   ASSERT_EQ(now.size(), expected.size()) << s.note();
-  const std::int64_t terms =
-      4 * c_.network.layers * c_.steps + (rounds && c_.type != dtype::f64 && c_.type != dtype::f32 ? 0 : depth);
+  const std::int64_t terms = 4 * c_.network.layers * c_.steps +
+                             (rounds && c_.type != dtype::f64 && c_.type != dtype::f32 ? 0 : depth);
   for (std::size_t i = 0; i < now.size(); ++i) {
     s.expect_near(c_.type, now[i], expected[i], most, terms, rounds ? c_.type : dtype::f32,
                   t.view.to_string() + " element " + std::to_string(i));
@@ -140,21 +140,21 @@ void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected,
 }
 
 bool rnn_stage::check_forward(bool training) {
+  const std::int64_t bytes = training ? reserve_bytes() : 0;  // one scene at a time
   scene s;
   s.name(c_.text() + (training ? " training" : " inference"));
   problem_.training = training;
   const rnn_reference::answer expected = rnn_reference::run(problem_);
   const std::int64_t hidden = c_.network.hidden;
   const auto& x = sequence(s, c_.input, &problem_.x);
-  const auto& weights =
-      filled(s, s.vector(c_.type, static_cast<std::int64_t>(problem_.weights.size())),
-             problem_.weights);
+  const auto& weights = filled(
+      s, s.vector(c_.type, static_cast<std::int64_t>(problem_.weights.size())), problem_.weights);
   const auto* h_0 = states(s, problem_.output(), &problem_.h_0, c_.states);
   const auto* c_0 = states(s, hidden, &problem_.c_0, c_.states && lstm());
   const auto& y = sequence(s, width(), nullptr);
   const auto* h_n = states(s, problem_.output(), nullptr, c_.states);
   const auto* c_n = states(s, hidden, nullptr, c_.states && lstm());
-  const test_tensor* reserve = training ? &s.vector(dtype::u8, reserve_bytes()) : nullptr;
+  const test_tensor* reserve = training ? &s.vector(dtype::u8, bytes) : nullptr;
   if (!s.run_if_offered(dnn::rnn_forward{.x = x.view,
                                          .weights = weights.view,
                                          .h_0 = view_or_none(h_0),
@@ -191,9 +191,8 @@ void rnn_stage::check_backward(bool accumulate) {
   {
     scene s;
     s.name(c_.text() + " backward data");
-    const auto& weights =
-        filled(s, s.vector(c_.type, static_cast<std::int64_t>(problem_.weights.size())),
-               problem_.weights);
+    const auto& weights = filled(
+        s, s.vector(c_.type, static_cast<std::int64_t>(problem_.weights.size())), problem_.weights);
     const auto* h_0 = states(s, problem_.output(), &problem_.h_0, c_.states);
     const auto* c_0 = states(s, hidden, &problem_.c_0, c_.states && lstm());
     const auto& y = filled(s, sequence(s, width(), nullptr), y_);

@@ -134,7 +134,8 @@ class network {
     }
     for (std::int64_t t = 0; t < length; ++t) {
       for (std::int64_t j = 0; j < width(); ++j)
-        at(y, (t * p_.batch + n) * width() + j) = rows[static_cast<std::size_t>(t)][static_cast<std::size_t>(j)];
+        at(y, (t * p_.batch + n) * width() + j) =
+            rows[static_cast<std::size_t>(t)][static_cast<std::size_t>(j)];
     }
   }
 
@@ -184,8 +185,8 @@ class network {
   number dot(std::int64_t first, std::int64_t row, const numbers& v) {
     number total = zero_;
     for (std::size_t i = 0; i < v.size(); ++i) {
-      const number w =
-          at(weights, first + row * static_cast<std::int64_t>(v.size()) + static_cast<std::int64_t>(i));
+      const number w = at(weights, first + row * static_cast<std::int64_t>(v.size()) +
+                                       static_cast<std::int64_t>(i));
       total = of_.sum(total, of_.product(w, v[i]));
     }
     return total;
@@ -236,8 +237,8 @@ class network {
           case dnn::rnn_cell::gru: {
             const number r = of_.sigmoid(sum(0, j));
             const number z = of_.sigmoid(sum(1, j));
-            const number fresh = of_.tanh(
-                of_.sum(of_x(2 * hidden + j), of_.product(r, of_h(2 * hidden + j))));
+            const number fresh =
+                of_.tanh(of_.sum(of_x(2 * hidden + j), of_.product(r, of_h(2 * hidden + j))));
             next.push_back(
                 of_.sum(of_.product(of_.complement(z), fresh), of_.product(z, at(h, j))));
             break;
@@ -268,8 +269,6 @@ answer run(const problem& p) {
   return {.y = all.values(all.y), .h_n = all.values(all.h_n), .c_n = all.values(all.c_n)};
 }
 
-gradients differentiate(const problem& p, const answer& by) {
-  return network(p).backward(by);
-}
+gradients differentiate(const problem& p, const answer& by) { return network(p).backward(by); }
 
 }  // namespace troupe::conformance::rnn_reference

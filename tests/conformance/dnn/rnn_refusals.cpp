@@ -39,11 +39,12 @@ TEST(DnnRnnForward, RefusesWhatDoesNotGoTogether) {
   s.refuse(r, errc::shape_mismatch, "h_0 must have extent 5 in dimension 2, projection, or hidden");
   r = with.good;
   r.network.layers = 3;
-  s.refuse(r, errc::shape_mismatch, "h_0 must have extent 3 in dimension 0, layers times directions");
+  s.refuse(r, errc::shape_mismatch,
+           "h_0 must have extent 3 in dimension 0, layers times directions");
   r = with.good;
   r.weights = s.vector(dtype::f32, 7).view;
   s.refuse(r, errc::shape_mismatch,
-           "weights must have extent 320 in dimension 0, the number of the network's weights");
+           "weights must have extent 352 in dimension 0, the number of the network's weights");
   r = with.good;
   r.y = s.tensor(dtype::f32, {5, 3, 8}, {24, 8, 1}).view;
   s.refuse(r, errc::shape_mismatch, "y must have extent 4 in dimension 2");
@@ -149,19 +150,19 @@ TEST(DnnRnnBackward, RefusesWhatDoesNotGoTogether) {
                          .h_0 = with.good.h_0,
                          .y = with.good.y,
                          .reserve = reserve.view,
-                         .dweights = s.vector(dtype::f32, 319).view,
+                         .dweights = s.vector(dtype::f32, 351).view,
                          .network = with.good.network};
-  s.refuse(w, errc::shape_mismatch, "dweights must have extent 320 in dimension 0");
+  s.refuse(w, errc::shape_mismatch, "dweights must have extent 352 in dimension 0");
 }
 
 TEST(DnnRnnSizes, RefusesTypesThatNetworksDoNotHave) {
   scene s;
   s.refuse(dnn::rnn_sizes{.network = {.hidden = 4}, .type = dtype::i32}, errc::type_mismatch,
            "type must be f64, f32, f16 or bf16; it is i32");
-  s.refuse(dnn::rnn_sizes{.network = {.hidden = 1 << 24, .layers = 1024},
-                          .steps = 1 << 30,
-                          .batch = 1 << 30},
-           errc::size_overflow);
+  s.refuse(
+      dnn::rnn_sizes{
+          .network = {.hidden = 1 << 24, .layers = 1024}, .steps = 1 << 30, .batch = 1 << 30},
+      errc::size_overflow);
 }
 
 }  // namespace

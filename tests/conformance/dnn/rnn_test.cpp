@@ -163,14 +163,15 @@ TEST(DnnRnn, KeepsStatesWhereNoSequenceHasAStep) {
   check(c);
 }
 
-TEST(DnnRnn, SumsOfBackwardBeginWithZeroAlsoWhereNothingRan) {
+TEST(DnnRnn, GradientsOfWeightsAreZeroWhereNothingRan) {
+  const dnn::rnn_network network{.cell = rnn_cell::gru, .hidden = 4};
+  const std::int64_t bytes =
+      rnn_stage({.network = network, .steps = 2, .batch = 2, .input = 3}).reserve_bytes();
   scene s;
   const auto& x = s.tensor(dtype::f32, {2, 2, 3}, {6, 3, 1});
   const auto& y = s.tensor(dtype::f32, {2, 2, 4}, {8, 4, 1});
-  dnn::rnn_network network{.cell = rnn_cell::gru, .hidden = 4};
   const auto& dweights = s.vector(dtype::f32, dnn::rnn_weight_count(network, 3));
-  rnn_stage of({.network = network, .steps = 2, .batch = 2, .input = 3});
-  const auto& reserve = s.vector(dtype::u8, of.reserve_bytes());
+  const auto& reserve = s.vector(dtype::u8, bytes);
   s.run(dnn::rnn_backward_weights{.x = x.view,
                                   .y = y.view,
                                   .reserve = reserve.view,

@@ -12,15 +12,17 @@ std::vector<rnn_parameter> rnn_parameters(const rnn_network& network, std::int64
   const auto each_state = [&](auto add) {
     for (std::int64_t layer = 0; layer < s.layers; ++layer) {
       for (std::int64_t direction = 0; direction < s.directions; ++direction) {
-        add([&](rnn_role role, std::int64_t of_rows, std::int64_t columns) {
-          all.push_back({.layer = layer,
-                         .direction = direction,
-                         .role = role,
-                         .offset = offset,
-                         .rows = of_rows,
-                         .columns = columns});
-          offset += of_rows * columns;
-        }, s.input_of(layer));
+        add(
+            [&](rnn_role role, std::int64_t of_rows, std::int64_t columns) {
+              all.push_back({.layer = layer,
+                             .direction = direction,
+                             .role = role,
+                             .offset = offset,
+                             .rows = of_rows,
+                             .columns = columns});
+              offset += of_rows * columns;
+            },
+            s.input_of(layer));
       }
     }
   };

@@ -32,10 +32,10 @@ class pass {
     calls_ = *std::move(made);
     const auto has = static_cast<std::size_t>(reserve.null() ? 0 : reserve.extent(0));
     if (training_ && has < calls_.reserve_bytes()) {
-      return error{.code = errc::invalid_argument,
-                   .message = fmt::format(
-                       "reserve must have the {} bytes that rnn_sizes says; it has {}",
-                       calls_.reserve_bytes(), has)};
+      return error{
+          .code = errc::invalid_argument,
+          .message = fmt::format("reserve must have the {} bytes that rnn_sizes says; it has {}",
+                                 calls_.reserve_bytes(), has)};
     }
     work_ = room_.add(static_cast<std::int64_t>(calls_.workspace_bytes()));
     weights_ = room_.add(static_cast<std::int64_t>(calls_.weight_bytes()));
@@ -74,13 +74,12 @@ class pass {
     for (std::size_t n = 0; n < r_.lengths.size(); ++n) {
       if (r_.lengths[n] != 0) continue;
       std::byte* const target = at(to) + n * row;
-      auto done =
-          at(from) == nullptr
-              ? check(cudaMemset2DAsync(target, pitch, 0, row, rows, where_.stream()),
-                      "cudaMemset2DAsync")
-              : check(cudaMemcpy2DAsync(target, pitch, at(from) + n * row, pitch, row, rows,
-                                        cudaMemcpyDeviceToDevice, where_.stream()),
-                      "cudaMemcpy2DAsync");
+      auto done = at(from) == nullptr
+                      ? check(cudaMemset2DAsync(target, pitch, 0, row, rows, where_.stream()),
+                              "cudaMemset2DAsync")
+                      : check(cudaMemcpy2DAsync(target, pitch, at(from) + n * row, pitch, row, rows,
+                                                cudaMemcpyDeviceToDevice, where_.stream()),
+                              "cudaMemcpy2DAsync");
       if (!done) return done;
     }
     return {};
@@ -134,14 +133,14 @@ class forward_pass : pass<dnn::rnn_forward> {
       std::byte* const result_at = last ? at(y) : at(reserve) + l.y_at;
       auto of_call = weights_of(l, weights);
       if (!of_call) return std::move(of_call).error();
-      if (auto done = check(
-              cudnnRNNForward(calls_.library(), l.layers->native.get(), calls_.mode(), nullptr,
-                              l.x.get(), input, l.y.get(), result_at, l.h.get(),
-                              state(h_0, l, false), state(h_n, l, false), l.c.get(),
-                              state(c_0, l, true), state(c_n, l, true), l.layers->weight_bytes,
-                              *of_call, l.workspace_bytes, base_ + work_, l.reserve_bytes,
-                              training_ ? at(reserve) + l.reserve_at : nullptr),
-              "cudnnRNNForward", where_.stream());
+      if (auto done =
+              check(cudnnRNNForward(
+                        calls_.library(), l.layers->native.get(), calls_.mode(), nullptr, l.x.get(),
+                        input, l.y.get(), result_at, l.h.get(), state(h_0, l, false),
+                        state(h_n, l, false), l.c.get(), state(c_0, l, true), state(c_n, l, true),
+                        l.layers->weight_bytes, *of_call, l.workspace_bytes, base_ + work_,
+                        l.reserve_bytes, training_ ? at(reserve) + l.reserve_at : nullptr),
+                    "cudnnRNNForward", where_.stream());
           !done) {
         return done;
       }
@@ -160,8 +159,7 @@ class forward_pass : pass<dnn::rnn_forward> {
 
 class backward_data_pass : pass<dnn::rnn_backward_data> {
  public:
-  backward_data_pass(const dnn::rnn_backward_data& r, lane& where)
-      : pass(r, r.y, true, where) {}
+  backward_data_pass(const dnn::rnn_backward_data& r, lane& where) : pass(r, r.y, true, where) {}
 
   result<void> run() {
     if (dnn::nothing_to_run(s_, r_.lengths)) {

@@ -1,3 +1,4 @@
+#include "libraries/dnn/requests/attention_sizes.hpp"
 #include "libraries/dnn/requests/rnn_shape.hpp"
 
 #include <troupe/dnn/rnn.hpp>
@@ -44,20 +45,21 @@ void features_fit(argument_checks& check, std::int64_t steps, std::int64_t batch
   });
   check.rule(static_cast<double>(steps) <= most_steps && static_cast<double>(batch) <= most_steps,
              errc::shape_mismatch, [&] {
-               return fmt::format("steps and sequences must be at most 2^31 − 1; they are {} and {}",
-                                  steps, batch);
+               return fmt::format(
+                   "steps and sequences must be at most 2^31 − 1; they are {} and {}", steps,
+                   batch);
              });
 }
 
 void dropout_fits(argument_checks& check, const rnn_network& n, const rnn_shape& s) {
   if (!check.good() || !drops(n)) return;
-  const auto words = static_cast<double>(s.rows()) * static_cast<double>(s.width()) *
-                     static_cast<double>(s.layers - 1);
-  check.rule(words + static_cast<double>(n.offset) <= static_cast<double>(longest_stream),
-             errc::size_overflow, [&] {
+  const std::int64_t words = saturated_product(saturated_product(s.steps, s.batch),
+                                               s.width() * (s.layers - 1));
+  check.rule(words <= longest_stream && n.offset <= longest_stream - words, errc::size_overflow,
+             [&] {
                return fmt::format(
-                   "network.offset must leave room for {:.0f} words within the {} of the stream; "
-                   "it is {}",
+                   "network.offset must leave room for {} words within the {} of the stream; it is "
+                   "{}",
                    words, longest_stream, n.offset);
              });
 }
@@ -92,8 +94,7 @@ void lies_without_gaps(argument_checks& check, const operand& t, const operand& 
   const auto is_dense = [&](int outer, int inner) {
     const std::int64_t width = t.view.extent(2);
     const std::int64_t rows = t.view.extent(inner);
-    return (width == 1 || t.view.stride(2) == 1) &&
-           (rows == 1 || t.view.stride(inner) == width) &&
+    return (width == 1 || t.view.stride(2) == 1) && (rows == 1 || t.view.stride(inner) == width) &&
            (t.view.extent(outer) == 1 || t.view.stride(outer) == width * rows);
   };
   check.rule(time_first(t.view) ? is_dense(0, 1) : is_dense(1, 0), errc::layout_unsupported, [&] {
@@ -243,8 +244,7 @@ void rnn_forward::describe(description<rnn_forward>& d) {
   d.same_type({&R::x, &R::weights, &R::h_0, &R::c_0, &R::y, &R::h_n, &R::c_n},
               {f64, f32, f16, bf16});
   d.same_type({&R::reserve}, {u8});
-  d.layouts(layout::packed,
-            {&R::weights, &R::h_0, &R::c_0, &R::h_n, &R::c_n, &R::reserve});
+  d.layouts(layout::packed, {&R::weights, &R::h_0, &R::c_0, &R::h_n, &R::c_n, &R::reserve});
   d.derived(n.width, derive_width<R>);
   d.rule(sizes_rule, [](argument_checks& check, const R& r) {
     common_rules(check, r);
@@ -282,8 +282,8 @@ void rnn_backward_data::describe(description<rnn_backward_data>& d) {
                &R::dc_0},
               {f64, f32, f16, bf16});
   d.same_type({&R::reserve}, {u8});
-  d.layouts(layout::packed, {&R::weights, &R::h_0, &R::c_0, &R::dh_n, &R::dc_n, &R::dh_0, &R::dc_0,
-                             &R::reserve});
+  d.layouts(layout::packed,
+            {&R::weights, &R::h_0, &R::c_0, &R::dh_n, &R::dc_n, &R::dh_0, &R::dc_0, &R::reserve});
   d.rule(sizes_rule, [](argument_checks& check, const R& r) {
     common_rules(check, r);
     if (!check.good()) return;

@@ -79,10 +79,9 @@ class backward_data_pass {
     if (of.c != nullptr) store_packed<T>(dc_, of_c, r_.dc_0, state * of_c);
     const std::int64_t columns = s_.gates() * s_.hidden;
     const std::int64_t width = s_.input_of(layer);
-    return multiply<R>(
-        matrix<const R>::packed(of.gates, s_.rows(), columns), turned::no,
-        matrix<const R>::packed(weights_ + net_.places(state).w_x, columns, width), turned::no,
-        matrix<R>::packed(dx, s_.rows(), width), direction > 0, lane_);
+    return multiply<R>(matrix<const R>::packed(of.gates, s_.rows(), columns), turned::no,
+                       matrix<const R>::packed(weights_ + net_.places(state).w_x, columns, width),
+                       turned::no, matrix<R>::packed(dx, s_.rows(), width), direction > 0, lane_);
   }
 
   result<void> run_step(std::int64_t state, std::int64_t direction, std::int64_t k, const R* dy,

@@ -123,8 +123,8 @@ class backward_weights_pass {
       return done;
     }
     return multiply<R>(rows(later, rest), turned::yes,
-                       matrix<const R>::packed(h + before * s_.output, rest, s_.output),
-                       turned::no, sum, true, lane_);
+                       matrix<const R>::packed(h + before * s_.output, rest, s_.output), turned::no,
+                       sum, true, lane_);
   }
 
   const dnn::rnn_backward_weights& r_;

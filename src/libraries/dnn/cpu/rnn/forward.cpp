@@ -36,10 +36,11 @@ class forward_pass {
     load_packed<T>(r_.weights, 0, count, weights_);
     load_sequences<T>(r_.x, net_.ends(), room_.at(input));
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
-      if (layer > 0) net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
+      if (layer > 0)
+        net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
       for (std::int64_t direction = 0; direction < s_.directions; ++direction) {
-        if (auto done = run_state(layer, direction, room_.at(input), room_.at(first_h),
-                                  room_.at(first_c));
+        if (auto done =
+                run_state(layer, direction, room_.at(input), room_.at(first_h), room_.at(first_c));
             !done) {
           return done;
         }
@@ -115,9 +116,9 @@ class forward_pass {
     const auto before = matrix<const R>::packed(h, s_.batch, s_.output);
     const std::int64_t joint = to.q != nullptr ? 2 * s_.hidden : columns;
     if (auto done = multiply<R>(
-            before, turned::no,
-            matrix<const R>::packed(weights_ + at.w_h, joint, s_.output), turned::yes,
-            {.at = gates, .rows = s_.batch, .columns = joint, .step = columns}, true, lane_);
+            before, turned::no, matrix<const R>::packed(weights_ + at.w_h, joint, s_.output),
+            turned::yes, {.at = gates, .rows = s_.batch, .columns = joint, .step = columns}, true,
+            lane_);
         !done) {
       return done;
     }

@@ -40,8 +40,7 @@ void network<R>::join(std::int64_t layer_below, const std::array<state_records<R
   for (std::int64_t step = 0; step < s_.steps; ++step) {
     for (std::int64_t n = 0; n < s_.batch; ++n) {
       for (std::int64_t k = 0; k < s_.directions; ++k, row += s_.output) {
-        const R* const h =
-            below[static_cast<std::size_t>(k)].h + (step * s_.batch + n) * s_.output;
+        const R* const h = below[static_cast<std::size_t>(k)].h + (step * s_.batch + n) * s_.output;
         if (ends_.has(step, n)) {
           std::copy_n(h, s_.output, row);
         } else {

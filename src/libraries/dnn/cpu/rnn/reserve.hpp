@@ -21,10 +21,10 @@ class reserve_records {
   /// \errors `invalid_argument` where the operand is too small
   [[nodiscard]] result<void> check() const {
     if (reserve_->extent(0) >= bytes()) return {};
-    return error{.code = errc::invalid_argument,
-                 .message = fmt::format(
-                     "reserve must have the {} bytes that rnn_sizes says; it has {}", bytes(),
-                     reserve_->extent(0))};
+    return error{
+        .code = errc::invalid_argument,
+        .message = fmt::format("reserve must have the {} bytes that rnn_sizes says; it has {}",
+                               bytes(), reserve_->extent(0))};
   }
   /// Once the scratch memory is there.
   void begin(bool load) {

@@ -39,9 +39,8 @@ struct link {
 /// dropped between them, one for each.
 class chain {
  public:
-  [[nodiscard]] static result<chain> make(const dnn::rnn_network& network,
-                                          const dnn::rnn_shape& s, dtype type,
-                                          const std::vector<std::int64_t>& lengths,
+  [[nodiscard]] static result<chain> make(const dnn::rnn_network& network, const dnn::rnn_shape& s,
+                                          dtype type, const std::vector<std::int64_t>& lengths,
                                           bool lies_time_first, bool training, lane& where);
 
   [[nodiscard]] cudnnHandle_t library() const noexcept { return library_; }

@@ -18,8 +18,7 @@ cudnnDataType_t data_type_of(dtype type) noexcept {
   }
 }
 
-result<sequence_descriptor> describe_sequences(dtype type, const sequences& s,
-                                               std::int64_t width) {
+result<sequence_descriptor> describe_sequences(dtype type, const sequences& s, std::int64_t width) {
   cudnnRNNDataDescriptor_t native = nullptr;
   if (auto made = check(cudnnCreateRNNDataDescriptor(&native), "cudnnCreateRNNDataDescriptor");
       !made) {
@@ -29,11 +28,11 @@ result<sequence_descriptor> describe_sequences(dtype type, const sequences& s,
   std::array<std::byte, sizeof(double)> zero{};
   const auto layout = s.time_first ? CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED
                                    : CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED;
-  if (auto set = check(
-          cudnnSetRNNDataDescriptor(native, data_type_of(type), layout, static_cast<int>(s.steps),
-                                    static_cast<int>(s.batch), static_cast<int>(width),
-                                    s.lengths.data(), zero.data()),
-          "cudnnSetRNNDataDescriptor");
+  if (auto set =
+          check(cudnnSetRNNDataDescriptor(native, data_type_of(type), layout,
+                                          static_cast<int>(s.steps), static_cast<int>(s.batch),
+                                          static_cast<int>(width), s.lengths.data(), zero.data()),
+                "cudnnSetRNNDataDescriptor");
       !set) {
     return std::move(set).error();
   }
@@ -51,9 +50,9 @@ result<tensor_descriptor> describe_states(dtype type, std::int64_t states, std::
   const std::array extents{static_cast<int>(states), static_cast<int>(batch),
                            static_cast<int>(width)};
   const std::array strides{extents[1] * extents[2], extents[2], 1};
-  if (auto set = check(cudnnSetTensorNdDescriptor(native, data_type_of(type), 3, extents.data(),
-                                                  strides.data()),
-                       "cudnnSetTensorNdDescriptor");
+  if (auto set = check(
+          cudnnSetTensorNdDescriptor(native, data_type_of(type), 3, extents.data(), strides.data()),
+          "cudnnSetTensorNdDescriptor");
       !set) {
     return std::move(set).error();
   }

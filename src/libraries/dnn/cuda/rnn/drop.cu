@@ -1,5 +1,4 @@
 #include "libraries/dnn/cuda/rnn/drop.hpp"
-
 #include "libraries/rng/shared/philox.hpp"
 
 #include <cuda_bf16.h>
@@ -27,8 +26,8 @@ __global__ void drop_numbers(dropped_sequences s, std::uint64_t threshold,
   using real = typename computed<T>::type;
   const std::int64_t count = s.steps * s.batch * s.width;
   const std::uint64_t first_block = s.first_word / 4;
-  const std::uint64_t blocks = (s.first_word + static_cast<std::uint64_t>(count) + 3) / 4 -
-                               first_block;
+  const std::uint64_t blocks =
+      (s.first_word + static_cast<std::uint64_t>(count) + 3) / 4 - first_block;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < blocks;
        i += stride) {

@@ -120,11 +120,11 @@ result<stack> stacks::make(const stack_key& key) const {
       void* matrix_at = nullptr;
       void* bias_at = nullptr;
       const auto state = static_cast<std::int32_t>(p.layer * dnn::directions_of(n) + p.direction);
-      if (auto got = check(
-              cudnnGetRNNWeightParams(library_, native, state, one.weight_bytes, base,
-                                      first_matrix(p.role, gates) + gate, matrix->get(), &matrix_at,
-                                      bias->get(), &bias_at),
-              "cudnnGetRNNWeightParams");
+      if (auto got =
+              check(cudnnGetRNNWeightParams(library_, native, state, one.weight_bytes, base,
+                                            first_matrix(p.role, gates) + gate, matrix->get(),
+                                            &matrix_at, bias->get(), &bias_at),
+                    "cudnnGetRNNWeightParams");
           !got) {
         return std::move(got).error();
       }
