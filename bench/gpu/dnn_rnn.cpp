@@ -17,7 +17,7 @@ namespace {
 using namespace troupe;
 using namespace troupe::bench;
 
-void compare(report& out, const device& gpu, raw::stream& stream, const raw::lstm_sizes& what) {
+void compare(report& out, device& gpu, raw::stream& stream, const raw::lstm_sizes& what) {
   const std::string name =
       fmt::format("LSTM {} x {} steps, batch {}, hidden {}, {}", what.layers, what.steps,
                   what.batch, what.hidden, what.tf32 ? "tf32" : to_string(what.type));
@@ -103,7 +103,7 @@ int main() {
     fmt::print("{}\n", raw::open_device());
     {
       troupe::system system;
-      const device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
+      device gpu = system.device(0, {.backend = backend_kind::cuda, .full = when_full::wait});
       wait_until_settled(gpu, true);
       raw::stream stream;
       compare(out, gpu, stream, {});
