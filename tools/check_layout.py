@@ -52,7 +52,7 @@ LAYERS = [
 # Headers of requests, include/troupe/<library>/, belong to the layer of what describes them.
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
 # Libraries that another one stands on; `memory` is everybody's.
-STANDS_ON = {("blaslt", "blas"), ("dnn", "elementwise"), ("dnn", "rng"), ("elementwise", "jit"), ("fft", "elementwise"),
+STANDS_ON = {("blaslt", "blas"), ("dnn", "blas"), ("dnn", "elementwise"), ("dnn", "rng"), ("elementwise", "jit"), ("fft", "elementwise"),
              ("solver", "blas")}
 
 

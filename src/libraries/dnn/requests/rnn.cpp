@@ -278,9 +278,8 @@ void rnn_backward_data::describe(description<rnn_backward_data>& d) {
   d.writes("dc_0", &R::dc_0, {n.states, n.b, n.hidden}, "gradient of c_0").optional();
   d.updates("reserve", &R::reserve, {n.bytes}, "that of forward; then for rnn_backward_weights");
   describe_network(d);
-  d.same_type({&R::weights, &R::h_0, &R::c_0, &R::y, &R::dy, &R::dh_n, &R::dc_n, &R::dx, &R::dh_0,
-               &R::dc_0},
-              {f64, f32, f16, bf16});
+  d.same_type({&R::weights, &R::h_0, &R::c_0, &R::y, &R::dy, &R::dx}, {f64, f32, f16, bf16});
+  d.same_type({&R::y, &R::dh_n, &R::dc_n, &R::dh_0, &R::dc_0}, {f64, f32, f16, bf16});
   d.same_type({&R::reserve}, {u8});
   d.layouts(layout::packed,
             {&R::weights, &R::h_0, &R::c_0, &R::dh_n, &R::dc_n, &R::dh_0, &R::dc_0, &R::reserve});

@@ -24,34 +24,20 @@ class backward_data_pass {
     if (dnn::nothing_to_run(s_, r_.lengths)) return keep_states();
     const std::int64_t count = r_.weights.extent(0);
     const std::int64_t widest = s_.rows() * std::max(s_.input, s_.width());
-    const std::array pieces{room_.add(count),
-                            room_.add(widest),
-                            room_.add(widest),
-                            room_.add(s_.batch * s_.output),
-                            room_.add(s_.batch * s_.hidden),
-                            room_.add(s_.batch * s_.output),
-                            room_.add(s_.batch * s_.hidden),
-                            room_.add(s_.batch * std::max(s_.output, s_.hidden)),
-                            room_.add(s_.batch * s_.hidden),
-                            room_.add(s_.batch * s_.output)};
+    const std::int64_t weights = room_.add(count);
+    const std::int64_t from_above = room_.add(widest);
+    const std::int64_t to_below = room_.add(widest);
+    for (std::int64_t k = 0; k < s_.directions; ++k)
+      directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
     if (auto taken = room_.take(lane_); !taken) return taken;
     kept_.begin(true);
-    weights_ = room_.at(pieces[0]);
-    R* gradients = room_.at(pieces[1]);
-    R* next = room_.at(pieces[2]);
-    first_h_ = room_.at(pieces[3]);
-    first_c_ = room_.at(pieces[4]);
-    dh_ = room_.at(pieces[5]);
-    dc_ = room_.at(pieces[6]);
-    dh_before_ = room_.at(pieces[7]);
-    du_ = room_.at(pieces[8]);
-    dh_step_ = room_.at(pieces[9]);
+    weights_ = room_.at(weights);
+    R* gradients = room_.at(from_above);
+    R* next = room_.at(to_below);
     load_packed<T>(r_.weights, 0, count, weights_);
     load_sequences<T>(r_.dy, net_.ends(), gradients);
     for (std::int64_t layer = s_.layers - 1; layer >= 0; --layer) {
-      for (std::int64_t direction = 0; direction < s_.directions; ++direction) {
-        if (auto done = run_state(layer, direction, gradients, next); !done) return done;
-      }
+      if (auto done = run_layer(layer, gradients, next); !done) return done;
       if (layer > 0) net_.drop(layer - 1, next);
       std::swap(gradients, next);
     }
@@ -61,67 +47,116 @@ class backward_data_pass {
   }
 
  private:
-  result<void> run_state(std::int64_t layer, std::int64_t direction, const R* dy, R* dx) {
-    const std::int64_t state = layer * s_.directions + direction;
-    const state_records<R> of = kept_.of(state);
+  /// One direction of the layer that is run.
+  struct direction {
+    state_records<R> of;
+    R* first_h = nullptr;
+    R* first_c = nullptr;
+    R* dh = nullptr;  ///< of the state after a step
+    R* dc = nullptr;
+    R* dh_before = nullptr;
+    R* dh_step = nullptr;
+    R* du = nullptr;
+    factor<R> by_h;  ///< from the sums of all gates, of gru of the first two
+    factor<R> by_q;
+    factor<R> by_p;
+    std::int64_t pieces[10]{};
+
+    void add_to(scratch<R>& room, const dnn::rnn_shape& s) {
+      const bool gru = s.cell == dnn::rnn_cell::gru;
+      by_h = factor<R>((gru ? 2 : s.gates()) * s.hidden, s.output);
+      by_q = factor<R>(s.hidden, gru ? s.output : 0);
+      by_p = factor<R>(s.output, s.projects ? s.hidden : 0);
+      const std::int64_t of_h = s.batch * s.output;
+      const std::int64_t of_c = s.batch * s.hidden;
+      std::size_t piece = 0;
+      for (const std::int64_t numbers :
+           {of_h, of_c, of_h, of_c, of_h, of_h, of_c, by_h.count(), by_q.count(), by_p.count()})
+        pieces[piece++] = room.add(numbers);
+    }
+  };
+
+  void begin(std::int64_t state, direction& d) {
+    d.of = kept_.of(state);
+    R** const places[] = {&d.first_h, &d.first_c, &d.dh, &d.dc, &d.dh_before, &d.dh_step, &d.du};
+    for (std::size_t i = 0; i < std::size(places); ++i)
+      *places[i] = room_.at(d.pieces[i]);
     const std::int64_t of_h = s_.batch * s_.output;
     const std::int64_t of_c = s_.batch * s_.hidden;
-    load_packed<T>(r_.h_0, state * of_h, of_h, first_h_);
-    load_packed<T>(r_.dh_n, state * of_h, of_h, dh_);
-    if (of.c != nullptr) {
-      load_packed<T>(r_.c_0, state * of_c, of_c, first_c_);
-      load_packed<T>(r_.dc_n, state * of_c, of_c, dc_);
+    load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
+    load_packed<T>(r_.dh_n, state * of_h, of_h, d.dh);
+    if (d.of.c != nullptr) {
+      load_packed<T>(r_.c_0, state * of_c, of_c, d.first_c);
+      load_packed<T>(r_.dc_n, state * of_c, of_c, d.dc);
     }
-    for (std::int64_t k = s_.steps - 1; k >= 0; --k) {
-      if (auto done = run_step(state, direction, k, dy, of); !done) return done;
-    }
-    store_packed<T>(dh_, of_h, r_.dh_0, state * of_h);
-    if (of.c != nullptr) store_packed<T>(dc_, of_c, r_.dc_0, state * of_c);
-    const std::int64_t columns = s_.gates() * s_.hidden;
-    const std::int64_t width = s_.input_of(layer);
-    return multiply<R>(matrix<const R>::packed(of.gates, s_.rows(), columns), turned::no,
-                       matrix<const R>::packed(weights_ + net_.places(state).w_x, columns, width),
-                       turned::no, matrix<R>::packed(dx, s_.rows(), width), direction > 0, lane_);
+    const weight_places& at = net_.places(state);
+    const R* const w_h = weights_ + at.w_h;
+    d.by_h.pack(w_h, s_.output, 1, room_.at(d.pieces[7]));
+    if (d.of.q != nullptr)
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, s_.output, 1, room_.at(d.pieces[8]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, room_.at(d.pieces[9]));
   }
 
-  result<void> run_step(std::int64_t state, std::int64_t direction, std::int64_t k, const R* dy,
-                        const state_records<R>& of) {
-    const std::int64_t step = net_.step(direction, k);
-    const std::int64_t before = net_.step_before(direction, k);
-    const std::int64_t first_row = step * s_.batch;
-    for (std::int64_t n = 0; n < s_.batch; ++n) {
-      R* const to = dh_step_ + n * s_.output;
-      const R* const later = dh_ + n * s_.output;
-      const R* const here = dy + (first_row + n) * s_.width() + direction * s_.output;
-      const bool has = net_.ends().has(step, n);
-      for (std::int64_t j = 0; j < s_.output; ++j)
-        to[j] = has ? here[j] + later[j] : R{0};
-    }
-    const R* du = dh_step_;
-    if (s_.projects) {
-      std::copy_n(dh_step_, s_.batch * s_.output, of.dh + first_row * s_.output);
+  result<void> run_layer(std::int64_t layer, const R* dy, R* dx) {
+    for (std::int64_t k = 0; k < s_.directions; ++k)
+      begin(layer * s_.directions + k, directions_[static_cast<std::size_t>(k)]);
+    net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
+      const direction& d = directions_[static_cast<std::size_t>(k)];
+      for (std::int64_t i = s_.steps - 1; i >= 0; --i)
+        run_step(k, i, d, dy, first, last - first);
+    });
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    const std::int64_t width = s_.input_of(layer);
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      const direction& d = directions_[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      const std::int64_t of_h = s_.batch * s_.output;
+      store_packed<T>(d.dh, of_h, r_.dh_0, state * of_h);
+      const std::int64_t of_c = s_.batch * s_.hidden;
+      if (d.of.c != nullptr) store_packed<T>(d.dc, of_c, r_.dc_0, state * of_c);
       if (auto done = multiply<R>(
-              matrix<const R>::packed(dh_step_, s_.batch, s_.output), turned::no,
-              matrix<const R>::packed(weights_ + net_.places(state).w_p, s_.output, s_.hidden),
-              turned::no, matrix<R>::packed(du_, s_.batch, s_.hidden), false, lane_);
+              matrix<const R>::packed(d.of.gates, s_.rows(), columns), turned::no,
+              matrix<const R>::packed(weights_ + net_.places(state).w_x, columns, width),
+              turned::no, matrix<R>::packed(dx, s_.rows(), width), k > 0, lane_);
           !done) {
         return done;
       }
-      du = du_;
     }
-    for (std::int64_t n = 0; n < s_.batch; ++n)
-      run_cell(step, before, n, du + n * s_.hidden, of);
-    return take_back(state, step, of);
+    return {};
+  }
+
+  void run_step(std::int64_t k, std::int64_t i, const direction& d, const R* dy, std::int64_t first,
+                std::int64_t count) const {
+    const std::int64_t step = net_.step(k, i);
+    const std::int64_t row = step * s_.batch + first;
+    R* const dh_step = d.dh_step + first * s_.output;
+    for (std::int64_t n = 0; n < count; ++n) {
+      R* const to = dh_step + n * s_.output;
+      const R* const later = d.dh + (first + n) * s_.output;
+      const R* const here = dy + (row + n) * s_.width() + k * s_.output;
+      const bool has = net_.ends().has(step, first + n);
+      for (std::int64_t j = 0; j < s_.output; ++j)
+        to[j] = has ? here[j] + later[j] : R{0};
+    }
+    R* const du = s_.projects ? d.du + first * s_.hidden : dh_step;
+    if (s_.projects) {
+      std::copy_n(dh_step, count * s_.output, d.of.dh + row * s_.output);
+      std::fill_n(du, count * s_.hidden, R{0});
+      d.by_p.multiply(dh_step, s_.output, count, du, s_.hidden);
+    }
+    for (std::int64_t n = 0; n < count; ++n)
+      run_cell(step, net_.step_before(k, i), first + n, du + n * s_.hidden, d);
+    take_back(step, first, count, d);
   }
 
   void run_cell(std::int64_t step, std::int64_t before, std::int64_t n, const R* du,
-                const state_records<R>& of) const {
+                const direction& d) const {
     const std::int64_t row = step * s_.batch + n;
     const std::int64_t columns = s_.gates() * s_.hidden;
-    R* const gates = of.gates + row * columns;
+    R* const gates = d.of.gates + row * columns;
     if (!net_.ends().has(step, n)) {
       std::fill_n(gates, columns, R{0});
-      if (of.q != nullptr) std::fill_n(of.q + row * s_.hidden, s_.hidden, R{0});
+      if (d.of.q != nullptr) std::fill_n(d.of.q + row * s_.hidden, s_.hidden, R{0});
       return;
     }
     const auto state_before = [&](const R* all, const R* first, std::int64_t width) {
@@ -133,45 +168,30 @@ class backward_data_pass {
       case dnn::rnn_cell::tanh:
         return with_.tanh_backward(gates, du, s_.hidden);
       case dnn::rnn_cell::lstm:
-        return with_.lstm_backward(gates, state_before(of.c, first_c_, s_.hidden),
-                                   of.c + row * s_.hidden, du, dc_ + n * s_.hidden, s_.hidden);
+        return with_.lstm_backward(gates, state_before(d.of.c, d.first_c, s_.hidden),
+                                   d.of.c + row * s_.hidden, du, d.dc + n * s_.hidden, s_.hidden);
       case dnn::rnn_cell::gru:
-        return with_.gru_backward(gates, of.q + row * s_.hidden,
-                                  state_before(of.h, first_h_, s_.output), du,
-                                  dh_before_ + n * s_.hidden, s_.hidden);
+        return with_.gru_backward(gates, d.of.q + row * s_.hidden,
+                                  state_before(d.of.h, d.first_h, s_.output), du,
+                                  d.dh_before + n * s_.hidden, s_.hidden);
     }
   }
 
-  // The gradient of the state before this step.
-  result<void> take_back(std::int64_t state, std::int64_t step, const state_records<R>& of) {
+  // The gradient of the states before this step.
+  void take_back(std::int64_t step, std::int64_t first, std::int64_t count,
+                 const direction& d) const {
     const std::int64_t columns = s_.gates() * s_.hidden;
-    const std::int64_t first_row = step * s_.batch;
-    const R* const w_h = weights_ + net_.places(state).w_h;
-    const std::int64_t joint = of.q != nullptr ? 2 * s_.hidden : columns;
-    const auto to = matrix<R>::packed(dh_before_, s_.batch, s_.output);
-    if (auto done = multiply<R>({.at = of.gates + first_row * columns,
-                                 .rows = s_.batch,
-                                 .columns = joint,
-                                 .step = columns},
-                                turned::no, matrix<const R>::packed(w_h, joint, s_.output),
-                                turned::no, to, of.q != nullptr, lane_);
-        !done) {
-      return done;
+    const std::int64_t row = step * s_.batch + first;
+    R* const to = d.dh_before + first * s_.output;
+    // Of gru, what the state has directly is there already.
+    if (d.of.q == nullptr) std::fill_n(to, count * s_.output, R{0});
+    d.by_h.multiply(d.of.gates + row * columns, columns, count, to, s_.output);
+    if (d.of.q != nullptr)
+      d.by_q.multiply(d.of.q + row * s_.hidden, s_.hidden, count, to, s_.output);
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (net_.ends().has(step, first + n))
+        std::copy_n(to + n * s_.output, s_.output, d.dh + (first + n) * s_.output);
     }
-    if (of.q != nullptr) {
-      if (auto done = multiply<R>(
-              matrix<const R>::packed(of.q + first_row * s_.hidden, s_.batch, s_.hidden),
-              turned::no, matrix<const R>::packed(w_h + joint * s_.output, s_.hidden, s_.output),
-              turned::no, to, true, lane_);
-          !done) {
-        return done;
-      }
-    }
-    for (std::int64_t n = 0; n < s_.batch; ++n) {
-      if (net_.ends().has(step, n))
-        std::copy_n(dh_before_ + n * s_.output, s_.output, dh_ + n * s_.output);
-    }
-    return {};
   }
 
   // No sequence has a step.
@@ -189,14 +209,8 @@ class backward_data_pass {
   const cells<R>& with_ = cells<R>::mine();
   scratch<R> room_;
   reserve_records<R> kept_;
+  std::array<direction, 2> directions_{};
   R* weights_ = nullptr;
-  R* first_h_ = nullptr;
-  R* first_c_ = nullptr;
-  R* dh_ = nullptr;  ///< of the state after a step
-  R* dc_ = nullptr;
-  R* dh_before_ = nullptr;
-  R* du_ = nullptr;
-  R* dh_step_ = nullptr;
 };
 
 }  // namespace

@@ -4,9 +4,11 @@
 
 namespace troupe::cpu::rnn {
 
-/// What a cell computes of one sequence at one step: n numbers of each gate and state. Gates lie
-/// one behind another, n apart. Forward replaces the sums of gates by their values, backward these
-/// by the gradients of the sums.
+/// The loops of recurrent networks, for one kind of processor.
+///
+/// Those of cells are what a cell computes of one sequence at one step: n numbers of each gate and
+/// state. Gates lie one behind another, n apart. Forward replaces the sums of gates by their
+/// values, backward these by the gradients of the sums.
 template <class T>
 struct cells {
   void (*relu)(T* gates, T* h, std::int64_t n);
@@ -24,6 +26,11 @@ struct cells {
   /// q becomes its gradient; dh_before is what h_before has of h directly.
   void (*gru_backward)(T* gates, T* q, const T* h_before, const T* dh, T* dh_before,
                        std::int64_t n);
+
+  /// c[r, j] += Σ_k a[r, k] · panels[j / panel][k][j % panel]: the product with a `factor`.
+  void (*multiply)(const T* a, std::int64_t a_step, std::int64_t rows, const T* panels,
+                   std::int64_t depth, std::int64_t columns, T* c, std::int64_t c_step);
+  std::int64_t panel;
 
   [[nodiscard]] static const cells& mine() noexcept;
 };

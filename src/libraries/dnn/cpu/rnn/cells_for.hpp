@@ -1,7 +1,8 @@
 #pragma once
 
-// The loops of cells for the processor that the including source is compiled for, written so that
-// the compiler vectorises them. It defines CELLS, the name of its set.
+// The loops for the processor that the including source is compiled for. It defines CELLS, the name
+// of its set, VECTOR_BYTES and ROWS, what its registers hold of a product. Those of cells are
+// written so that the compiler vectorises them.
 
 #include "libraries/dnn/cpu/rnn/cells.hpp"
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 
 namespace troupe::cpu::rnn {
 namespace {
@@ -149,6 +151,67 @@ void gru_backward(T* __restrict gates, T* __restrict q, const T* __restrict h_be
   }
 }
 
+template <class T>
+struct vector_of {
+  using type [[gnu::vector_size(VECTOR_BYTES)]] = T;
+  static constexpr std::int64_t count = VECTOR_BYTES / sizeof(T);
+};
+template <class T>
+constexpr std::int64_t panel = 2 * vector_of<T>::count;
+
+template <class T, int Rows>
+void multiply_rows(const T* a, std::int64_t a_step, const T* b, std::int64_t depth,
+                   std::int64_t columns, T* c, std::int64_t c_step) {
+  using lanes = typename vector_of<T>::type;
+  lanes sums[std::size_t{Rows}][2] = {};
+  for (std::int64_t k = 0; k < depth; ++k, b += panel<T>) {
+    lanes left;
+    lanes right;
+    std::memcpy(&left, b, sizeof(lanes));
+    std::memcpy(&right, b + vector_of<T>::count, sizeof(lanes));
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      sums[r][0] += a[r * a_step + k] * left;
+      sums[r][1] += a[r * a_step + k] * right;
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    T* const to = c + r * c_step;
+    T own[std::size_t{panel<T>}];
+    std::memcpy(own, sums[r], sizeof(own));
+    if (columns >= panel<T>) {
+      for (std::int64_t j = 0; j < panel<T>; ++j)
+        to[j] += own[j];
+    } else {
+      for (std::int64_t j = 0; j < columns; ++j)
+        to[j] += own[j];
+    }
+  }
+}
+
+template <class T, int Rows>
+void multiply_rest(const T* a, std::int64_t a_step, std::int64_t rows, const T* b,
+                   std::int64_t depth, std::int64_t columns, T* c, std::int64_t c_step) {
+  if constexpr (Rows > 0) {
+    if (rows == Rows) return multiply_rows<T, Rows>(a, a_step, b, depth, columns, c, c_step);
+    multiply_rest<T, Rows - 1>(a, a_step, rows, b, depth, columns, c, c_step);
+  }
+}
+
+template <class T>
+void multiply(const T* a, std::int64_t a_step, std::int64_t rows, const T* panels,
+              std::int64_t depth, std::int64_t columns, T* c, std::int64_t c_step) {
+  for (std::int64_t j = 0; j < columns; j += panel<T>, panels += depth * panel<T>) {
+    std::int64_t r = 0;
+    for (; r + ROWS <= rows; r += ROWS)
+      multiply_rows<T, ROWS>(a + r * a_step, a_step, panels, depth, columns - j, c + r * c_step + j,
+                             c_step);
+    multiply_rest<T, ROWS - 1>(a + r * a_step, a_step, rows - r, panels, depth, columns - j,
+                               c + r * c_step + j, c_step);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -159,7 +222,9 @@ const cells<T> cell_sets<T>::CELLS = {.relu = relu<T>,
                                       .relu_backward = relu_backward<T>,
                                       .tanh_backward = tanh_backward<T>,
                                       .lstm_backward = lstm_backward<T>,
-                                      .gru_backward = gru_backward<T>};
+                                      .gru_backward = gru_backward<T>,
+                                      .multiply = multiply<T>,
+                                      .panel = panel<T>};
 template const cells<float> cell_sets<float>::CELLS;
 template const cells<double> cell_sets<double>::CELLS;
 

@@ -1,4 +1,6 @@
 #define CELLS plain
+#define VECTOR_BYTES 16
+#define ROWS 4
 #include "libraries/dnn/cpu/rnn/cells_for.hpp"
 
 namespace troupe::cpu::rnn {

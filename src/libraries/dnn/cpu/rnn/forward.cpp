@@ -25,8 +25,8 @@ class forward_pass {
     const std::int64_t count = r_.weights.extent(0);
     const std::int64_t weights = room_.add(count);
     const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
-    const std::int64_t first_h = room_.add(s_.batch * s_.output);
-    const std::int64_t first_c = room_.add(s_.batch * s_.hidden);
+    for (std::int64_t k = 0; k < s_.directions; ++k)
+      directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
     // Without a reserve, layers take turns with two sets of records.
     const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
     if (auto taken = room_.take(lane_); !taken) return taken;
@@ -38,13 +38,7 @@ class forward_pass {
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
       if (layer > 0)
         net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
-      for (std::int64_t direction = 0; direction < s_.directions; ++direction) {
-        if (auto done =
-                run_state(layer, direction, room_.at(input), room_.at(first_h), room_.at(first_c));
-            !done) {
-          return done;
-        }
-      }
+      if (auto done = run_layer(layer, room_.at(input)); !done) return done;
     }
     const auto top = records_of(s_.layers - 1);
     for (std::int64_t k = 0; k < s_.directions; ++k)
@@ -65,25 +59,65 @@ class forward_pass {
     return both;
   }
 
-  result<void> run_state(std::int64_t layer, std::int64_t direction, const R* input, R* first_h,
-                         R* first_c) {
-    const std::int64_t state = layer * s_.directions + direction;
-    const state_records<R> to = records_of(layer)[static_cast<std::size_t>(direction)];
-    const std::int64_t of_h = s_.batch * s_.output;
-    const std::int64_t of_c = s_.batch * s_.hidden;
-    load_packed<T>(r_.h_0, state * of_h, of_h, first_h);
-    if (to.c != nullptr) load_packed<T>(r_.c_0, state * of_c, of_c, first_c);
-    if (auto summed = sum_inputs(layer, state, input, to); !summed) return summed;
-    const R* h = first_h;
-    const R* c = first_c;
-    for (std::int64_t k = 0; k < s_.steps; ++k) {
-      const std::int64_t step = net_.step(direction, k);
-      if (auto done = run_step(state, step, h, c, to); !done) return done;
-      h = to.h + step * of_h;
-      if (to.c != nullptr) c = to.c + step * of_c;
+  /// One direction of the layer that is run.
+  struct direction {
+    state_records<R> to;
+    R* first_h = nullptr;
+    R* first_c = nullptr;
+    factor<R> by_h;  ///< of the sums of all gates, of gru of the first two
+    factor<R> by_q;
+    factor<R> by_p;
+    std::int64_t pieces[5]{};
+
+    void add_to(scratch<R>& room, const dnn::rnn_shape& s) {
+      const bool gru = s.cell == dnn::rnn_cell::gru;
+      by_h = factor<R>(s.output, (gru ? 2 : s.gates()) * s.hidden);
+      by_q = factor<R>(s.output, gru ? s.hidden : 0);
+      by_p = factor<R>(s.hidden, s.projects ? s.output : 0);
+      std::size_t piece = 0;
+      for (const std::int64_t numbers :
+           {s.batch * s.output, s.batch * s.hidden, by_h.count(), by_q.count(), by_p.count()})
+        pieces[piece++] = room.add(numbers);
     }
-    store_packed<T>(h, of_h, r_.h_n, state * of_h);
-    if (to.c != nullptr) store_packed<T>(c, of_c, r_.c_n, state * of_c);
+  };
+
+  void begin(std::int64_t state, direction& d) {
+    d.first_h = room_.at(d.pieces[0]);
+    d.first_c = room_.at(d.pieces[1]);
+    const std::int64_t of_h = s_.batch * s_.output;
+    load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
+    const std::int64_t of_c = s_.batch * s_.hidden;
+    if (d.to.c != nullptr) load_packed<T>(r_.c_0, state * of_c, of_c, d.first_c);
+    const weight_places& at = net_.places(state);
+    const R* const w_h = weights_ + at.w_h;
+    d.by_h.pack(w_h, 1, s_.output, room_.at(d.pieces[2]));
+    if (d.to.q != nullptr)
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, 1, s_.output, room_.at(d.pieces[3]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, room_.at(d.pieces[4]));
+  }
+
+  result<void> run_layer(std::int64_t layer, const R* input) {
+    const auto records = records_of(layer);
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      direction& d = directions_[static_cast<std::size_t>(k)];
+      d.to = records[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      begin(state, d);
+      if (auto summed = sum_inputs(layer, state, input, d.to); !summed) return summed;
+    }
+    net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
+      run_sequences(k, directions_[static_cast<std::size_t>(k)], first, last);
+    });
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      const state_records<R>& to = records[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      const std::int64_t last = net_.step(k, s_.steps - 1) * s_.batch;
+      store_packed<T>(to.h + last * s_.output, s_.batch * s_.output, r_.h_n,
+                      state * s_.batch * s_.output);
+      if (to.c == nullptr) continue;
+      store_packed<T>(to.c + last * s_.hidden, s_.batch * s_.hidden, r_.c_n,
+                      state * s_.batch * s_.hidden);
+    }
     return {};
   }
 
@@ -107,33 +141,24 @@ class forward_pass {
                        matrix<R>::packed(to.gates, s_.rows(), columns), true, lane_);
   }
 
-  result<void> run_step(std::int64_t state, std::int64_t step, const R* h, const R* c,
-                        const state_records<R>& to) {
+  void run_sequences(std::int64_t k, const direction& d, std::int64_t first,
+                     std::int64_t last) const {
     const std::int64_t columns = s_.gates() * s_.hidden;
-    const weight_places& at = net_.places(state);
-    const std::int64_t first_row = step * s_.batch;
-    R* const gates = to.gates + first_row * columns;
-    const auto before = matrix<const R>::packed(h, s_.batch, s_.output);
-    const std::int64_t joint = to.q != nullptr ? 2 * s_.hidden : columns;
-    if (auto done = multiply<R>(
-            before, turned::no, matrix<const R>::packed(weights_ + at.w_h, joint, s_.output),
-            turned::yes, {.at = gates, .rows = s_.batch, .columns = joint, .step = columns}, true,
-            lane_);
-        !done) {
-      return done;
+    const std::int64_t count = last - first;
+    for (std::int64_t i = 0; i < s_.steps; ++i) {
+      const std::int64_t step = net_.step(k, i);
+      const std::int64_t before = net_.step_before(k, i) * s_.batch;
+      const R* const h = (i == 0 ? d.first_h : d.to.h + before * s_.output) + first * s_.output;
+      const R* const c = (i == 0 || d.to.c == nullptr ? d.first_c : d.to.c + before * s_.hidden) +
+                         first * s_.hidden;
+      const std::int64_t row = step * s_.batch + first;
+      d.by_h.multiply(h, s_.output, count, d.to.gates + row * columns, columns);
+      if (d.to.q != nullptr)
+        d.by_q.multiply(h, s_.output, count, d.to.q + row * s_.hidden, s_.hidden);
+      for (std::int64_t n = 0; n < count; ++n)
+        run_cell(step, first + n, h + n * s_.output, c + n * s_.hidden, d.to);
+      if (s_.projects) project(step, first, count, h, d);
     }
-    if (to.q != nullptr) {
-      const R* const of_n = weights_ + at.w_h + joint * s_.output;
-      if (auto done = multiply<R>(
-              before, turned::no, matrix<const R>::packed(of_n, s_.hidden, s_.output), turned::yes,
-              matrix<R>::packed(to.q + first_row * s_.hidden, s_.batch, s_.hidden), true, lane_);
-          !done) {
-        return done;
-      }
-    }
-    for (std::int64_t n = 0; n < s_.batch; ++n)
-      run_cell(step, n, h + n * s_.output, c + n * s_.hidden, to);
-    return s_.projects ? project(state, step, h, to) : result<void>();
   }
 
   void run_cell(std::int64_t step, std::int64_t n, const R* h, const R* c,
@@ -162,19 +187,16 @@ class forward_pass {
     }
   }
 
-  result<void> project(std::int64_t state, std::int64_t step, const R* h,
-                       const state_records<R>& to) {
-    const std::int64_t first_row = step * s_.batch;
-    R* const projected = to.h + first_row * s_.output;
-    auto done = multiply<R>(
-        matrix<const R>::packed(to.u + first_row * s_.hidden, s_.batch, s_.hidden), turned::no,
-        matrix<const R>::packed(weights_ + net_.places(state).w_p, s_.output, s_.hidden),
-        turned::yes, matrix<R>::packed(projected, s_.batch, s_.output), false, lane_);
-    for (std::int64_t n = 0; done && n < s_.batch; ++n) {
-      if (!net_.ends().has(step, n))
+  void project(std::int64_t step, std::int64_t first, std::int64_t count, const R* h,
+               const direction& d) const {
+    const std::int64_t row = step * s_.batch + first;
+    R* const projected = d.to.h + row * s_.output;
+    std::fill_n(projected, count * s_.output, R{0});
+    d.by_p.multiply(d.to.u + row * s_.hidden, s_.hidden, count, projected, s_.output);
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (!net_.ends().has(step, first + n))
         std::copy_n(h + n * s_.output, s_.output, projected + n * s_.output);
     }
-    return done;
   }
 
   // No sequence has a step.
@@ -193,6 +215,7 @@ class forward_pass {
   const cells<R>& with_ = cells<R>::mine();
   scratch<R> room_;
   std::optional<reserve_records<R>> kept_;
+  std::array<direction, 2> directions_{};
   R* records_ = nullptr;
   R* weights_ = nullptr;
 };

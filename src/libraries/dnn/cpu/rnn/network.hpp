@@ -1,9 +1,11 @@
 #pragma once
 
-#include "libraries/dnn/cpu/rnn/cells.hpp"
+#include "libraries/dnn/cpu/rnn/factor.hpp"
 #include "libraries/dnn/cpu/rnn/products.hpp"
 #include "libraries/dnn/cpu/rnn/sequences.hpp"
+#include "libraries/dnn/cpu/share_out.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -37,6 +39,21 @@ class network {
   }
   [[nodiscard]] std::int64_t step_before(std::int64_t direction, std::int64_t k) const noexcept {
     return k == 0 ? -1 : step(direction, k - 1);
+  }
+
+  /// Runs all steps of one layer: `run(direction, first, last)` for ranges of sequences, which do
+  /// not wait for each other, in several threads where there is enough to do.
+  template <class Run>
+  void share_sequences(Run run) const {
+    constexpr std::int64_t least = std::int64_t{1} << 21;  // products
+    const std::int64_t products = s_.rows() * s_.directions * s_.gates() * s_.hidden * s_.output;
+    const std::int64_t threads = threads_for(s_.directions * s_.batch, products, least);
+    const std::int64_t parts = (threads + s_.directions - 1) / s_.directions;
+    const std::int64_t each = (s_.batch + parts - 1) / parts;
+    share_out(threads, s_.directions * parts, [&](std::int64_t, std::int64_t task) {
+      const std::int64_t first = task % parts * each;
+      run(task / parts, first, std::min(first + each, s_.batch));
+    });
   }
 
   /// What a layer above the first one reads of the records of the one below. `drops`: in training.
