@@ -29,6 +29,7 @@ class backward_data_pass {
     const std::int64_t to_below = room_.add(widest);
     for (std::int64_t k = 0; k < s_.directions; ++k)
       directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
+    by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
     if (auto taken = room_.take(lane_); !taken) return taken;
     kept_.begin(true);
     weights_ = room_.at(weights);
@@ -37,7 +38,7 @@ class backward_data_pass {
     load_packed<T>(r_.weights, 0, count, weights_);
     load_sequences<T>(r_.dy, net_.ends(), gradients);
     for (std::int64_t layer = s_.layers - 1; layer >= 0; --layer) {
-      if (auto done = run_layer(layer, gradients, next); !done) return done;
+      run_layer(layer, gradients, next);
       if (layer > 0) net_.drop(layer - 1, next);
       std::swap(gradients, next);
     }
@@ -97,7 +98,7 @@ class backward_data_pass {
     if (s_.projects) d.by_p.pack(weights_ + at.w_p, s_.hidden, 1, room_.at(d.pieces[9]));
   }
 
-  result<void> run_layer(std::int64_t layer, const R* dy, R* dx) {
+  void run_layer(std::int64_t layer, const R* dy, R* dx) {
     for (std::int64_t k = 0; k < s_.directions; ++k)
       begin(layer * s_.directions + k, directions_[static_cast<std::size_t>(k)]);
     net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
@@ -105,8 +106,6 @@ class backward_data_pass {
       for (std::int64_t i = s_.steps - 1; i >= 0; --i)
         run_step(k, i, d, dy, first, last - first);
     });
-    const std::int64_t columns = s_.gates() * s_.hidden;
-    const std::int64_t width = s_.input_of(layer);
     for (std::int64_t k = 0; k < s_.directions; ++k) {
       const direction& d = directions_[static_cast<std::size_t>(k)];
       const std::int64_t state = layer * s_.directions + k;
@@ -114,15 +113,21 @@ class backward_data_pass {
       store_packed<T>(d.dh, of_h, r_.dh_0, state * of_h);
       const std::int64_t of_c = s_.batch * s_.hidden;
       if (d.of.c != nullptr) store_packed<T>(d.dc, of_c, r_.dc_0, state * of_c);
-      if (auto done = multiply<R>(
-              matrix<const R>::packed(d.of.gates, s_.rows(), columns), turned::no,
-              matrix<const R>::packed(weights_ + net_.places(state).w_x, columns, width),
-              turned::no, matrix<R>::packed(dx, s_.rows(), width), k > 0, lane_);
-          !done) {
-        return done;
-      }
+      pass_down(layer, state, d, dx, k > 0);
     }
-    return {};
+  }
+
+  // The gradient of the layer's input, or more of it.
+  void pass_down(std::int64_t layer, std::int64_t state, const direction& d, R* dx, bool more) {
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    const std::int64_t width = s_.input_of(layer);
+    factor<R> by_x(columns, width);
+    by_x.pack(weights_ + net_.places(state).w_x, width, 1, room_.at(by_x_));
+    net_.share_rows(layer, [&](std::int64_t first, std::int64_t last) {
+      R* const to = dx + first * width;
+      if (!more) std::fill_n(to, (last - first) * width, R{0});
+      by_x.multiply(d.of.gates + first * columns, columns, last - first, to, width);
+    });
   }
 
   void run_step(std::int64_t k, std::int64_t i, const direction& d, const R* dy, std::int64_t first,
@@ -210,6 +215,7 @@ class backward_data_pass {
   scratch<R> room_;
   reserve_records<R> kept_;
   std::array<direction, 2> directions_{};
+  std::int64_t by_x_ = 0;
   R* weights_ = nullptr;
 };
 

@@ -27,6 +27,7 @@ class forward_pass {
     const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
     for (std::int64_t k = 0; k < s_.directions; ++k)
       directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
+    by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
     // Without a reserve, layers take turns with two sets of records.
     const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
     if (auto taken = room_.take(lane_); !taken) return taken;
@@ -38,7 +39,7 @@ class forward_pass {
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
       if (layer > 0)
         net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
-      if (auto done = run_layer(layer, room_.at(input)); !done) return done;
+      run_layer(layer, room_.at(input));
     }
     const auto top = records_of(s_.layers - 1);
     for (std::int64_t k = 0; k < s_.directions; ++k)
@@ -96,14 +97,14 @@ class forward_pass {
     if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, room_.at(d.pieces[4]));
   }
 
-  result<void> run_layer(std::int64_t layer, const R* input) {
+  void run_layer(std::int64_t layer, const R* input) {
     const auto records = records_of(layer);
     for (std::int64_t k = 0; k < s_.directions; ++k) {
       direction& d = directions_[static_cast<std::size_t>(k)];
       d.to = records[static_cast<std::size_t>(k)];
       const std::int64_t state = layer * s_.directions + k;
       begin(state, d);
-      if (auto summed = sum_inputs(layer, state, input, d.to); !summed) return summed;
+      sum_inputs(layer, state, input, d);
     }
     net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
       run_sequences(k, directions_[static_cast<std::size_t>(k)], first, last);
@@ -118,27 +119,28 @@ class forward_pass {
       store_packed<T>(to.c + last * s_.hidden, s_.batch * s_.hidden, r_.c_n,
                       state * s_.batch * s_.hidden);
     }
-    return {};
   }
 
-  // What the sums of all steps have of the input, in one product.
-  result<void> sum_inputs(std::int64_t layer, std::int64_t state, const R* input,
-                          const state_records<R>& to) {
+  // What the sums of all steps have of the input.
+  void sum_inputs(std::int64_t layer, std::int64_t state, const R* input, const direction& d) {
     const std::int64_t columns = s_.gates() * s_.hidden;
     const weight_places& at = net_.places(state);
-    const std::int64_t joint = to.q != nullptr ? 2 * s_.hidden : columns;
-    for (std::int64_t row = 0; row < s_.rows(); ++row) {
-      R* const sums = to.gates + row * columns;
-      for (std::int64_t j = 0; j < joint; ++j)
-        sums[j] = weights_[at.b_x + j] + weights_[at.b_h + j];
-      if (to.q == nullptr) continue;
-      std::copy_n(weights_ + at.b_x + joint, s_.hidden, sums + joint);
-      std::copy_n(weights_ + at.b_h + joint, s_.hidden, to.q + row * s_.hidden);
-    }
+    const std::int64_t joint = d.to.q != nullptr ? 2 * s_.hidden : columns;
     const std::int64_t depth = s_.input_of(layer);
-    return multiply<R>(matrix<const R>::packed(input, s_.rows(), depth), turned::no,
-                       matrix<const R>::packed(weights_ + at.w_x, columns, depth), turned::yes,
-                       matrix<R>::packed(to.gates, s_.rows(), columns), true, lane_);
+    factor<R> by_x(depth, columns);
+    by_x.pack(weights_ + at.w_x, 1, depth, room_.at(by_x_));
+    net_.share_rows(layer, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        R* const sums = d.to.gates + row * columns;
+        for (std::int64_t j = 0; j < joint; ++j)
+          sums[j] = weights_[at.b_x + j] + weights_[at.b_h + j];
+        if (d.to.q == nullptr) continue;
+        std::copy_n(weights_ + at.b_x + joint, s_.hidden, sums + joint);
+        std::copy_n(weights_ + at.b_h + joint, s_.hidden, d.to.q + row * s_.hidden);
+      }
+      by_x.multiply(input + first * depth, depth, last - first, d.to.gates + first * columns,
+                    columns);
+    });
   }
 
   void run_sequences(std::int64_t k, const direction& d, std::int64_t first,
@@ -216,6 +218,7 @@ class forward_pass {
   scratch<R> room_;
   std::optional<reserve_records<R>> kept_;
   std::array<direction, 2> directions_{};
+  std::int64_t by_x_ = 0;
   R* records_ = nullptr;
   R* weights_ = nullptr;
 };

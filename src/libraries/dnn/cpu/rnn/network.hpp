@@ -41,11 +41,16 @@ class network {
     return k == 0 ? -1 : step(direction, k - 1);
   }
 
+  /// Numbers of the largest factor by W_x, in either direction.
+  [[nodiscard]] std::int64_t largest_input_factor(std::int64_t columns) const noexcept {
+    const std::int64_t widest = std::max(s_.input, s_.layers > 1 ? s_.width() : 0);
+    return std::max(factor<R>(widest, columns).count(), factor<R>(columns, widest).count());
+  }
+
   /// Runs all steps of one layer: `run(direction, first, last)` for ranges of sequences, which do
   /// not wait for each other, in several threads where there is enough to do.
   template <class Run>
   void share_sequences(Run run) const {
-    constexpr std::int64_t least = std::int64_t{1} << 21;  // products
     const std::int64_t products = s_.rows() * s_.directions * s_.gates() * s_.hidden * s_.output;
     const std::int64_t threads = threads_for(s_.directions * s_.batch, products, least);
     const std::int64_t parts = (threads + s_.directions - 1) / s_.directions;
@@ -56,6 +61,17 @@ class network {
     });
   }
 
+  /// Runs what is done for all rows of a layer, `run(first, last)` for ranges of them, likewise.
+  template <class Run>
+  void share_rows(std::int64_t layer, Run run) const {
+    constexpr std::int64_t each = 96;  // a multiple of what kernels take
+    const std::int64_t tasks = (s_.rows() + each - 1) / each;
+    const std::int64_t products = s_.rows() * s_.gates() * s_.hidden * s_.input_of(layer);
+    share_out(threads_for(tasks, products, least), tasks, [&](std::int64_t, std::int64_t task) {
+      run(task * each, std::min((task + 1) * each, s_.rows()));
+    });
+  }
+
   /// What a layer above the first one reads of the records of the one below. `drops`: in training.
   void join(std::int64_t layer_below, const std::array<state_records<R>, 2>& below, bool drops,
             R* to) const;
@@ -63,6 +79,9 @@ class network {
   void drop(std::int64_t layer_below, R* rows) const;
 
  private:
+  // What a thread should have to do at the least, in products.
+  static constexpr std::int64_t least = std::int64_t{1} << 21;
+
   const dnn::rnn_network* options_;
   dnn::rnn_shape s_;
   sequence_ends ends_;
