@@ -20,8 +20,8 @@ def sequences() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
 
 with troupe.System() as system:
     gpu = system.device(0)
-    network = {"cell": "lstm", "hidden": HIDDEN}
-    sizes = gpu.dnn.rnn_sizes(network=network, steps=STEPS, batch=BATCH, input=2).result()
+    network = {"network_cell": "lstm", "network_hidden": HIDDEN}
+    sizes = gpu.dnn.rnn_sizes(steps=STEPS, batch=BATCH, input=2, **network).result()
     reserve = gpu.empty(sizes.reserve, "u8")
     w = gpu.tensor(rng.uniform(-0.2, 0.2, sizes.weights).astype("f4"))
     head = gpu.tensor(rng.uniform(-0.2, 0.2, (HIDDEN, 1)).astype("f4"))
@@ -36,15 +36,15 @@ with troupe.System() as system:
         x, target = gpu.tensor(numbers), gpu.tensor(sums)
         rows, drows = last[0], dlast[0]
         asked = [
-            gpu.dnn.rnn_forward(x=x, weights=w, y=y, h_n=last, reserve=reserve, network=network),
+            gpu.dnn.rnn_forward(x=x, weights=w, y=y, h_n=last, reserve=reserve, **network),
             gpu.blas.gemm(a=rows, b=head, c=guess),
             gpu.map(lambda p, t: (p - t) * (2 / BATCH), guess, target, out=error),
             gpu.blas.gemm(a=rows.transpose(), b=error, c=dhead),
             gpu.blas.gemm(a=error, b=head.transpose(), c=drows),
             gpu.dnn.rnn_backward_data(
-                weights=w, y=y, dy=dy, dh_n=dlast, dx=dx, reserve=reserve, network=network
+                weights=w, y=y, dy=dy, dh_n=dlast, dx=dx, reserve=reserve, **network
             ),
-            gpu.dnn.rnn_backward_weights(x=x, y=y, reserve=reserve, dweights=dw, network=network),
+            gpu.dnn.rnn_backward_weights(x=x, y=y, reserve=reserve, dweights=dw, **network),
             gpu.elementwise.adamw(
                 parameters=[w, head],
                 gradients=[dw, dhead],
