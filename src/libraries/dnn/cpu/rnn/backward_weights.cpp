@@ -1,5 +1,6 @@
 #include "libraries/dnn/cpu/rnn/network.hpp"
 #include "libraries/dnn/cpu/rnn/passes.hpp"
+#include "libraries/dnn/cpu/rnn/products.hpp"
 #include "libraries/dnn/cpu/rnn/reserve.hpp"
 
 namespace troupe::cpu::rnn {

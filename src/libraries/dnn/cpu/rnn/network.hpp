@@ -1,7 +1,6 @@
 #pragma once
 
 #include "libraries/dnn/cpu/rnn/factor.hpp"
-#include "libraries/dnn/cpu/rnn/products.hpp"
 #include "libraries/dnn/cpu/rnn/sequences.hpp"
 #include "libraries/dnn/cpu/share_out.hpp"
 
