@@ -14,9 +14,8 @@ const must_cover dnn("dnn",
                          {"convolution_backward_data convolution_backward_filter "
                           "convolution_transposed",
                           {f64, f32, f16, bf16}},
-                         {"rnn_forward rnn_backward_data rnn_backward_weights",
+                         {"rnn_forward rnn_backward_data rnn_backward_weights rnn_sizes",
                           {f64, f32, f16, bf16}},
-                         {"rnn_sizes", {f32}},
                          {"plans", {f32}},
                      },
                      "plans rnn_sizes");

@@ -1,5 +1,7 @@
 #include "rnn_cases.hpp"
 
+#include "conformance/coverage.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -118,6 +120,8 @@ std::int64_t rnn_stage::reserve_bytes() const {
                                            .batch = c_.batch,
                                            .input = c_.input});
   EXPECT_EQ(counts.weights, static_cast<std::int64_t>(problem_.weights.size())) << s.note();
+  cover("dnn.rnn_sizes", c_.type);
+  cover_layout("dnn.rnn_sizes", true);
   return counts.reserve;
 }
 
