@@ -31,7 +31,7 @@ class backward_data_pass {
       directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
     by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
     if (auto taken = room_.take(lane_); !taken) return taken;
-    kept_.begin(true);
+    kept_.begin();
     weights_ = room_.at(weights);
     R* gradients = room_.at(from_above);
     R* next = room_.at(to_below);

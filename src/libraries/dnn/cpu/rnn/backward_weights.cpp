@@ -30,7 +30,7 @@ class backward_weights_pass {
     const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
     const std::int64_t first_h = room_.add(s_.batch * s_.output);
     if (auto taken = room_.take(lane_); !taken) return taken;
-    kept_.begin(true);
+    kept_.begin();
     sums_ = room_.at(sums);
     load_sequences<T>(r_.x, net_.ends(), room_.at(input));
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {

@@ -31,7 +31,7 @@ class forward_pass {
     // Without a reserve, layers take turns with two sets of records.
     const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
     if (auto taken = room_.take(lane_); !taken) return taken;
-    if (kept_) kept_->begin(false);
+    if (kept_) kept_->begin();
     records_ = kept_ ? nullptr : room_.at(records);
     weights_ = room_.at(weights);
     load_packed<T>(r_.weights, 0, count, weights_);

@@ -27,10 +27,9 @@ class reserve_records {
                                bytes(), reserve_->extent(0))};
   }
   /// Once the scratch memory is there.
-  void begin(bool load) {
+  void begin() {
     base_ = piece_ < 0 ? reinterpret_cast<R*>(reserve_->address()) : room_->at(piece_);
-    if (piece_ >= 0 && load)
-      std::memcpy(base_, reserve_->address(), static_cast<std::size_t>(bytes()));
+    if (piece_ >= 0) std::memcpy(base_, reserve_->address(), static_cast<std::size_t>(bytes()));
   }
   void end() {
     if (piece_ >= 0) std::memcpy(reserve_->address(), base_, static_cast<std::size_t>(bytes()));
