@@ -125,7 +125,7 @@ class forward_pass : pass<dnn::rnn_forward> {
     const std::size_t y = operands_.add(r_.y, use::writes, room_);
     const std::size_t h_n = operands_.add(r_.h_n, use::writes, room_);
     const std::size_t c_n = operands_.add(r_.c_n, use::writes, room_);
-    const std::size_t reserve = operands_.add(r_.reserve, use::writes, room_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::writes, room_);
     if (auto begun = begin(); !begun) return begun;
     const std::byte* input = at(x);
     for (const link& l : calls_.links()) {
@@ -178,7 +178,7 @@ class backward_data_pass : pass<dnn::rnn_backward_data> {
     const std::size_t dx = operands_.add(r_.dx, use::writes, room_);
     const std::size_t dh_0 = operands_.add(r_.dh_0, use::writes, room_);
     const std::size_t dc_0 = operands_.add(r_.dc_0, use::writes, room_);
-    const std::size_t reserve = operands_.add(r_.reserve, use::updates, room_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::updates, room_);
     // What comes down from one layer to the next, in turns.
     const bool several = calls_.links().size() > 1;
     const auto joint = static_cast<std::int64_t>(several ? calls_.joint_bytes() : 0);
@@ -228,7 +228,7 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
     const std::size_t x = operands_.add(r_.x, use::reads, room_);
     const std::size_t h_0 = operands_.add(r_.h_0, use::reads, room_);
     const std::size_t y = operands_.add(r_.y, use::reads, room_);
-    const std::size_t reserve = operands_.add(r_.reserve, use::reads, room_);
+    const std::size_t reserve = operands_.add_reserve(r_.reserve, use::reads, room_);
     const std::size_t dweights =
         operands_.add(r_.dweights, r_.accumulate ? use::updates : use::writes, room_);
     if (auto begun = begin(); !begun) return begun;

@@ -2,13 +2,12 @@
 
 namespace troupe::cuda::rnn {
 
-std::size_t operands::add(const any_tensor& t, use how, pieces& room) {
-  constexpr std::uintptr_t aligned = 16;
+std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room) {
   one added{.given = t.address(),
             .address = t.address(),
             .bytes = static_cast<std::size_t>(t.null() ? 0 : t.count() * size_of(t.type())),
             .how = how};
-  added.staged = added.bytes > 0 && reinterpret_cast<std::uintptr_t>(added.given) % aligned != 0;
+  added.staged = added.bytes > 0 && reinterpret_cast<std::uintptr_t>(added.given) % alignment != 0;
   if (added.staged) added.offset = room.add(static_cast<std::int64_t>(added.bytes));
   all_.push_back(added);
   return all_.size() - 1;

@@ -14,12 +14,15 @@ namespace troupe::cuda::rnn {
 
 enum class use : std::uint8_t { reads, writes, updates };
 
-/// Operands without gaps, as cuDNN takes them: aligned to 16 bytes. Others are copied to workspace
-/// and back.
+/// Operands without gaps, as cuDNN takes them: aligned. Others are copied to workspace and back.
 class operands {
  public:
   /// The number of the operand. Before the workspace is there.
-  std::size_t add(const any_tensor& t, use how, pieces& room);
+  std::size_t add(const any_tensor& t, use how, pieces& room) { return add(t, how, 16, room); }
+  /// Of a reserve: cuDNN lays it out from its address on, so that a copy would be another one.
+  std::size_t add_reserve(const any_tensor& t, use how, pieces& room) {
+    return add(t, how, 256, room);
+  }
   /// Once it is: copies what is read.
   [[nodiscard]] result<void> begin(std::byte* workspace, cudaStream_t stream);
   /// Null for what is not given.
@@ -36,6 +39,8 @@ class operands {
     bool staged = false;
     use how{};
   };
+  std::size_t add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room);
+
   std::vector<one> all_;
 };
 
