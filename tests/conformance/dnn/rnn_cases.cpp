@@ -253,4 +253,58 @@ void rnn_stage::check_backward(bool accumulate) {
   expect(s, dweights, sums, depth);
 }
 
+void rnn_stage::check_repeated(int times) {
+  const std::int64_t bytes = reserve_bytes();
+  scene s;
+  s.name(c_.text() + " repeated");
+  s.keep_layouts();
+  auto& x = sequence(s, c_.input, nullptr);
+  auto& weights = s.vector(c_.type, static_cast<std::int64_t>(problem_.weights.size()));
+  auto& y = sequence(s, width(), nullptr);
+  auto& dy = sequence(s, width(), nullptr);
+  auto& dx = sequence(s, c_.input, nullptr);
+  auto& dweights = s.vector(c_.type, weights.view.extent(0));
+  auto& reserve = s.vector(dtype::u8, bytes);
+  problem_.training = true;
+  problem_.h_0.clear();
+  problem_.c_0.clear();
+  const std::int64_t depth = 4 * (c_.input + 2 * c_.network.hidden + c_.steps * c_.batch);
+  for (int i = 0; i < times && !testing::Test::HasFailure(); ++i) {
+    problem_.x = random_values(c_.steps * c_.batch * c_.input, 1);
+    const rnn_reference::answer expected = rnn_reference::run(problem_);
+    rnn_reference::answer by;
+    by.y = random_values(c_.steps * c_.batch * width(), 1);
+    const rnn_reference::gradients gradients = rnn_reference::differentiate(problem_, by);
+    filled(s, x, problem_.x);
+    filled(s, weights, problem_.weights);
+    filled(s, dy, by.y);
+    const auto keep = [&](test_tensor& t) { s.fill(t, s.elements_now(t)); };
+    s.run(dnn::rnn_forward{.x = x.view,
+                           .weights = weights.view,
+                           .y = y.view,
+                           .reserve = reserve.view,
+                           .network = c_.network,
+                           .lengths = given_lengths_});
+    expect(s, y, expected.y, depth);
+    keep(y);
+    keep(reserve);
+    s.run(dnn::rnn_backward_data{.weights = weights.view,
+                                 .y = y.view,
+                                 .dy = dy.view,
+                                 .dx = dx.view,
+                                 .reserve = reserve.view,
+                                 .network = c_.network,
+                                 .lengths = given_lengths_});
+    expect(s, dx, gradients.x, depth);
+    keep(reserve);
+    s.run(dnn::rnn_backward_weights{.x = x.view,
+                                    .y = y.view,
+                                    .reserve = reserve.view,
+                                    .dweights = dweights.view,
+                                    .network = c_.network,
+                                    .lengths = given_lengths_});
+    expect(s, dweights, gradients.weights, depth);
+  }
+}
+
 }  // namespace troupe::conformance

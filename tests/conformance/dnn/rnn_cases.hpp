@@ -34,6 +34,9 @@ class rnn_stage {
   /// After training: both requests.
   void check_backward(bool accumulate = false);
 
+  /// All three requests several times on the same tensors, each time with other content.
+  void check_repeated(int times);
+
   [[nodiscard]] rnn_reference::problem& problem() { return problem_; }
 
  private:

@@ -150,6 +150,19 @@ TEST(DnnRnn, IsTheDefinitionForRandomCases) {
   }
 }
 
+// A GPU records what comes again with the same memory; the content is another one each time.
+TEST(DnnRnn, IsTheDefinitionEachTimeThatItComesWithTheSameMemory) {
+  for (const dtype type : {dtype::f32, dtype::f16}) {
+    for (const std::int64_t projection : {0, 3}) {
+      rnn_stage({.type = type,
+                 .network = {.hidden = 9, .layers = 2, .projection = projection},
+                 .batch = 3,
+                 .lengths = true})
+          .check_repeated(5);
+    }
+  }
+}
+
 TEST(DnnRnn, KeepsStatesWhereNoSequenceHasAStep) {
   for (const std::int64_t steps : {0, 2}) {
     for (const std::int64_t batch : {0, 3}) {

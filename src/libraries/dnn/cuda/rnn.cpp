@@ -1,10 +1,12 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/dnn/cuda/rnn/chain.hpp"
 #include "libraries/dnn/cuda/rnn/operands.hpp"
+#include "libraries/dnn/cuda/rnn/recorded.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace troupe::cuda {
@@ -41,11 +43,21 @@ class pass {
     weights_ = room_.add(static_cast<std::int64_t>(calls_.weight_bytes()));
     return {};
   }
-  [[nodiscard]] result<void> begin() {
+  /// Enqueues what `calls` does, once all operands are there, between the copies of those that lie
+  /// elsewhere. `kind` tells requests apart whose operands are alike.
+  template <class Calls>
+  [[nodiscard]] result<void> enqueue(std::uint64_t kind, Calls calls) {
     auto memory = where_.workspace(std::max<std::size_t>(room_.bytes(), 1));
     if (!memory) return std::move(memory).error();
     base_ = memory->data();
-    return operands_.begin(base_, where_.stream());
+    auto recorded = recorded_calls::of(where_);
+    if (!recorded) return std::move(recorded).error();
+    return (*recorded)->run(words(kind), [&](cudaStream_t stream) {
+      stream_ = stream;
+      if (auto begun = operands_.begin(base_, stream_); !begun) return begun;
+      if (auto done = calls(); !done) return done;
+      return operands_.end(stream_);
+    });
   }
   [[nodiscard]] std::byte* at(std::size_t operand) const noexcept { return operands_.at(operand); }
   /// The part of the states that a call is about.
@@ -60,7 +72,7 @@ class pass {
       return same;
     }
     std::byte* const to = base_ + weights_;
-    if (auto done = calls_.gather(l, at(operand), to, where_.stream()); !done) {
+    if (auto done = calls_.gather(l, at(operand), to, stream_); !done) {
       return std::move(done).error();
     }
     return to;
@@ -74,12 +86,12 @@ class pass {
     for (std::size_t n = 0; n < r_.lengths.size(); ++n) {
       if (r_.lengths[n] != 0) continue;
       std::byte* const target = at(to) + n * row;
-      auto done = at(from) == nullptr
-                      ? check(cudaMemset2DAsync(target, pitch, 0, row, rows, where_.stream()),
-                              "cudaMemset2DAsync")
-                      : check(cudaMemcpy2DAsync(target, pitch, at(from) + n * row, pitch, row, rows,
-                                                cudaMemcpyDeviceToDevice, where_.stream()),
-                              "cudaMemcpy2DAsync");
+      auto done =
+          at(from) == nullptr
+              ? check(cudaMemset2DAsync(target, pitch, 0, row, rows, stream_), "cudaMemset2DAsync")
+              : check(cudaMemcpy2DAsync(target, pitch, at(from) + n * row, pitch, row, rows,
+                                        cudaMemcpyDeviceToDevice, stream_),
+                      "cudaMemcpy2DAsync");
       if (!done) return done;
     }
     return {};
@@ -93,6 +105,28 @@ class pass {
   }
   [[nodiscard]] result<void> zero(const any_tensor& t) const { return keep_all(any_tensor(), t); }
 
+  [[nodiscard]] call_words words(std::uint64_t kind) const {
+    const dnn::rnn_network& n = r_.network;
+    call_words all{kind,
+                   static_cast<std::uint64_t>(type_),
+                   static_cast<std::uint64_t>(time_first_),
+                   static_cast<std::uint64_t>(training_),
+                   static_cast<std::uint64_t>(n.cell),
+                   static_cast<std::uint64_t>(n.math),
+                   static_cast<std::uint64_t>(n.bidirectional),
+                   std::bit_cast<std::uint64_t>(n.dropout),
+                   n.seed,
+                   static_cast<std::uint64_t>(n.offset),
+                   std::bit_cast<std::uint64_t>(base_)};
+    for (const std::int64_t number :
+         {n.hidden, n.layers, n.projection, s_.steps, s_.batch, s_.input})
+      all.push_back(static_cast<std::uint64_t>(number));
+    for (const std::int64_t length : r_.lengths)
+      all.push_back(static_cast<std::uint64_t>(length));
+    operands_.write(all);
+    return all;
+  }
+
   const R& r_;
   dnn::rnn_shape s_;
   dtype type_;
@@ -105,6 +139,7 @@ class pass {
   std::size_t work_ = 0;
   std::size_t weights_ = 0;
   std::byte* base_ = nullptr;
+  cudaStream_t stream_ = nullptr;  ///< what calls enqueue on
 };
 
 class forward_pass : pass<dnn::rnn_forward> {
@@ -126,34 +161,35 @@ class forward_pass : pass<dnn::rnn_forward> {
     const std::size_t h_n = operands_.add(r_.h_n, use::writes, room_);
     const std::size_t c_n = operands_.add(r_.c_n, use::writes, room_);
     const std::size_t reserve = operands_.add_reserve(r_.reserve, use::writes, room_);
-    if (auto begun = begin(); !begun) return begun;
-    const std::byte* input = at(x);
-    for (const link& l : calls_.links()) {
-      const bool last = &l == &calls_.links().back();
-      std::byte* const result_at = last ? at(y) : at(reserve) + l.y_at;
-      auto of_call = weights_of(l, weights);
-      if (!of_call) return std::move(of_call).error();
-      if (auto done =
-              check(cudnnRNNForward(
-                        calls_.library(), l.layers->native.get(), calls_.mode(), nullptr, l.x.get(),
-                        input, l.y.get(), result_at, l.h.get(), state(h_0, l, false),
-                        state(h_n, l, false), l.c.get(), state(c_0, l, true), state(c_n, l, true),
-                        l.layers->weight_bytes, *of_call, l.workspace_bytes, base_ + work_,
-                        l.reserve_bytes, training_ ? at(reserve) + l.reserve_at : nullptr),
-                    "cudnnRNNForward", where_.stream());
-          !done) {
-        return done;
+    return enqueue(0, [&]() -> result<void> {
+      const std::byte* input = at(x);
+      for (const link& l : calls_.links()) {
+        const bool last = &l == &calls_.links().back();
+        std::byte* const result_at = last ? at(y) : at(reserve) + l.y_at;
+        auto of_call = weights_of(l, weights);
+        if (!of_call) return std::move(of_call).error();
+        if (auto done =
+                check(cudnnRNNForward(
+                          calls_.library(), l.layers->native.get(), calls_.mode(), nullptr,
+                          l.x.get(), input, l.y.get(), result_at, l.h.get(), state(h_0, l, false),
+                          state(h_n, l, false), l.c.get(), state(c_0, l, true), state(c_n, l, true),
+                          l.layers->weight_bytes, *of_call, l.workspace_bytes, base_ + work_,
+                          l.reserve_bytes, training_ ? at(reserve) + l.reserve_at : nullptr),
+                      "cudnnRNNForward", stream_);
+            !done) {
+          return done;
+        }
+        if (last) break;
+        std::byte* const dropped = at(reserve) + l.dropped_at;
+        if (auto done = calls_.enqueue_drop(l, result_at, dropped, stream_); !done) {
+          return done;
+        }
+        input = dropped;
       }
-      if (last) break;
-      std::byte* const dropped = at(reserve) + l.dropped_at;
-      if (auto done = calls_.enqueue_drop(l, result_at, dropped, where_.stream()); !done) {
-        return done;
-      }
-      input = dropped;
-    }
-    if (auto done = keep(h_0, h_n, s_.output); !done) return done;
-    if (auto done = keep(c_0, c_n, s_.hidden); !done) return done;
-    return operands_.end(where_.stream());
+      if (auto done = keep(h_0, h_n, s_.output); !done) return done;
+      if (auto done = keep(c_0, c_n, s_.hidden); !done) return done;
+      return {};
+    });
   }
 };
 
@@ -183,35 +219,36 @@ class backward_data_pass : pass<dnn::rnn_backward_data> {
     const bool several = calls_.links().size() > 1;
     const auto joint = static_cast<std::int64_t>(several ? calls_.joint_bytes() : 0);
     const std::size_t between[2] = {room_.add(joint), room_.add(joint)};
-    if (auto begun = begin(); !begun) return begun;
-    const std::byte* gradient = at(dy);
-    const auto& links = calls_.links();
-    for (std::size_t i = links.size(); i-- > 0;) {
-      const link& l = links[i];
-      const std::byte* const of_y = i + 1 == links.size() ? at(y) : at(reserve) + l.y_at;
-      std::byte* const to = i == 0 ? at(dx) : base_ + between[i % 2];
-      auto of_call = weights_of(l, weights);
-      if (!of_call) return std::move(of_call).error();
-      if (auto done = check(
-              cudnnRNNBackwardData_v8(
-                  calls_.library(), l.layers->native.get(), nullptr, l.y.get(), of_y, gradient,
-                  l.x.get(), to, l.h.get(), state(h_0, l, false), state(dh_n, l, false),
-                  state(dh_0, l, false), l.c.get(), state(c_0, l, true), state(dc_n, l, true),
-                  state(dc_0, l, true), l.layers->weight_bytes, *of_call, l.workspace_bytes,
-                  base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
-              "cudnnRNNBackwardData_v8", where_.stream());
-          !done) {
-        return done;
+    return enqueue(1, [&]() -> result<void> {
+      const std::byte* gradient = at(dy);
+      const auto& links = calls_.links();
+      for (std::size_t i = links.size(); i-- > 0;) {
+        const link& l = links[i];
+        const std::byte* const of_y = i + 1 == links.size() ? at(y) : at(reserve) + l.y_at;
+        std::byte* const to = i == 0 ? at(dx) : base_ + between[i % 2];
+        auto of_call = weights_of(l, weights);
+        if (!of_call) return std::move(of_call).error();
+        if (auto done = check(
+                cudnnRNNBackwardData_v8(
+                    calls_.library(), l.layers->native.get(), nullptr, l.y.get(), of_y, gradient,
+                    l.x.get(), to, l.h.get(), state(h_0, l, false), state(dh_n, l, false),
+                    state(dh_0, l, false), l.c.get(), state(c_0, l, true), state(dc_n, l, true),
+                    state(dc_0, l, true), l.layers->weight_bytes, *of_call, l.workspace_bytes,
+                    base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
+                "cudnnRNNBackwardData_v8", stream_);
+            !done) {
+          return done;
+        }
+        if (i == 0) break;
+        if (auto done = calls_.enqueue_drop(links[i - 1], to, to, stream_); !done) {
+          return done;
+        }
+        gradient = to;
       }
-      if (i == 0) break;
-      if (auto done = calls_.enqueue_drop(links[i - 1], to, to, where_.stream()); !done) {
-        return done;
-      }
-      gradient = to;
-    }
-    if (auto done = keep(dh_n, dh_0, s_.output); !done) return done;
-    if (auto done = keep(dc_n, dc_0, s_.hidden); !done) return done;
-    return operands_.end(where_.stream());
+      if (auto done = keep(dh_n, dh_0, s_.output); !done) return done;
+      if (auto done = keep(dc_n, dc_0, s_.hidden); !done) return done;
+      return {};
+    });
   }
 };
 
@@ -231,38 +268,39 @@ class backward_weights_pass : pass<dnn::rnn_backward_weights> {
     const std::size_t reserve = operands_.add_reserve(r_.reserve, use::reads, room_);
     const std::size_t dweights =
         operands_.add(r_.dweights, r_.accumulate ? use::updates : use::writes, room_);
-    if (auto begun = begin(); !begun) return begun;
-    const std::byte* input = at(x);
-    for (const link& l : calls_.links()) {
-      const bool last = &l == &calls_.links().back();
-      const std::byte* const of_y = last ? at(y) : at(reserve) + l.y_at;
-      std::byte* to = calls_.in_place(l, at(dweights));
-      const bool in_place = to != nullptr;
-      if (!in_place) to = base_ + weights_;
-      if (auto begun = begin_sums(l, at(dweights), to, in_place); !begun) return begun;
-      if (auto done = check(cudnnRNNBackwardWeights_v8(
-                                calls_.library(), l.layers->native.get(), CUDNN_WGRAD_MODE_ADD,
-                                nullptr, l.x.get(), input, l.h.get(), state(h_0, l, false),
-                                l.y.get(), of_y, l.layers->weight_bytes, to, l.workspace_bytes,
-                                base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
-                            "cudnnRNNBackwardWeights_v8", where_.stream());
-          !done) {
-        return done;
+    return enqueue(r_.accumulate ? 3 : 2, [&]() -> result<void> {
+      const std::byte* input = at(x);
+      for (const link& l : calls_.links()) {
+        const bool last = &l == &calls_.links().back();
+        const std::byte* const of_y = last ? at(y) : at(reserve) + l.y_at;
+        std::byte* to = calls_.in_place(l, at(dweights));
+        const bool in_place = to != nullptr;
+        if (!in_place) to = base_ + weights_;
+        if (auto begun = begin_sums(l, at(dweights), to, in_place); !begun) return begun;
+        if (auto done = check(cudnnRNNBackwardWeights_v8(
+                                  calls_.library(), l.layers->native.get(), CUDNN_WGRAD_MODE_ADD,
+                                  nullptr, l.x.get(), input, l.h.get(), state(h_0, l, false),
+                                  l.y.get(), of_y, l.layers->weight_bytes, to, l.workspace_bytes,
+                                  base_ + work_, l.reserve_bytes, at(reserve) + l.reserve_at),
+                              "cudnnRNNBackwardWeights_v8", stream_);
+            !done) {
+          return done;
+        }
+        if (!in_place) {
+          if (auto done = calls_.scatter(l, to, at(dweights), stream_); !done) return done;
+        }
+        input = at(reserve) + l.dropped_at;
       }
-      if (!in_place) {
-        if (auto done = calls_.scatter(l, to, at(dweights), where_.stream()); !done) return done;
-      }
-      input = at(reserve) + l.dropped_at;
-    }
-    return operands_.end(where_.stream());
+      return {};
+    });
   }
 
  private:
   // cuDNN adds to what is there.
   result<void> begin_sums(const link& l, const std::byte* ours, std::byte* to,
                           bool in_place) const {
-    if (!r_.accumulate) return enqueue_zeros(to, l.layers->weight_bytes, where_.stream());
-    return in_place ? result<void>() : calls_.gather(l, ours, to, where_.stream());
+    if (!r_.accumulate) return enqueue_zeros(to, l.layers->weight_bytes, stream_);
+    return in_place ? result<void>() : calls_.gather(l, ours, to, stream_);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "libraries/dnn/cuda/rnn/operands.hpp"
 
+#include <bit>
+
 namespace troupe::cuda::rnn {
 
 std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room) {
@@ -11,6 +13,11 @@ std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment
   if (added.staged) added.offset = room.add(static_cast<std::int64_t>(added.bytes));
   all_.push_back(added);
   return all_.size() - 1;
+}
+
+void operands::write(std::vector<std::uint64_t>& words) const {
+  for (const one& t : all_)
+    words.push_back(std::bit_cast<std::uint64_t>(t.given));
 }
 
 result<void> operands::begin(std::byte* workspace, cudaStream_t stream) {

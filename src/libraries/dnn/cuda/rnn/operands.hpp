@@ -25,6 +25,8 @@ class operands {
   }
   /// Once it is: copies what is read.
   [[nodiscard]] result<void> begin(std::byte* workspace, cudaStream_t stream);
+  /// Adds where they lie.
+  void write(std::vector<std::uint64_t>& words) const;
   /// Null for what is not given.
   [[nodiscard]] std::byte* at(std::size_t number) const noexcept { return all_[number].address; }
   /// Copies what was written.
