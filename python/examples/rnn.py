@@ -1,5 +1,7 @@
 """An LSTM learns to add up the two numbers of a sequence that are marked, from requests alone."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import troupe
@@ -20,13 +22,14 @@ def sequences() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
 
 with troupe.System() as system:
     gpu = system.device(0)
-    network = {"network_cell": "lstm", "network_hidden": HIDDEN}
+    network: dict[str, Any] = {"network_cell": "lstm", "network_hidden": HIDDEN}
     sizes = gpu.dnn.rnn_sizes(steps=STEPS, batch=BATCH, input=2, **network).result()
     reserve = gpu.empty(sizes.reserve, "u8")
     w = gpu.tensor(rng.uniform(-0.2, 0.2, sizes.weights).astype("f4"))
     head = gpu.tensor(rng.uniform(-0.2, 0.2, (HIDDEN, 1)).astype("f4"))
     dw, dhead = gpu.empty(sizes.weights), gpu.empty((HIDDEN, 1))
-    moments = [[gpu.full(t.shape, 0) for t in (w, head)] for _ in range(2)]
+    m, v = ([gpu.full(t.shape, 0) for t in (w, head)] for _ in range(2))
+    adam: dict[str, Any] = {"first_moments": m, "second_moments": v, "learning_rate": 0.01}
     y, dy = gpu.empty((STEPS, BATCH, HIDDEN)), gpu.full((STEPS, BATCH, HIDDEN), 0)
     last, dlast = gpu.empty((1, BATCH, HIDDEN)), gpu.empty((1, BATCH, HIDDEN))
     dx, guess, error = gpu.empty((STEPS, BATCH, 2)), gpu.empty((BATCH, 1)), gpu.empty((BATCH, 1))
@@ -45,15 +48,7 @@ with troupe.System() as system:
                 weights=w, y=y, dy=dy, dh_n=dlast, dx=dx, reserve=reserve, **network
             ),
             gpu.dnn.rnn_backward_weights(x=x, y=y, reserve=reserve, dweights=dw, **network),
-            gpu.elementwise.adamw(
-                parameters=[w, head],
-                gradients=[dw, dhead],
-                first_moments=moments[0],
-                second_moments=moments[1],
-                learning_rate=0.01,
-                weight_decay=0,
-                step=step,
-            ),
+            gpu.elementwise.adamw(parameters=[w, head], gradients=[dw, dhead], step=step, **adam),
         ]
         for one in asked:
             one.result()
