@@ -11,3 +11,4 @@
 #include <troupe/dnn/modes.hpp>
 #include <troupe/dnn/nodes.hpp>
 #include <troupe/dnn/plans.hpp>
+#include <troupe/dnn/rnn.hpp>

@@ -22,6 +22,7 @@ SAYS = {
     "convnet.py": "the same with a killed worker: True",
     "numpy_service.py": "'right': 397",
     "transformer_block.py": "it learns: True",
+    "rnn.py": "learned: True",
 }
 
 

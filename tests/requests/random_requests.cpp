@@ -4,6 +4,7 @@
 #include "random_graphs.hpp"
 #include "random_modes.hpp"
 #include "random_programs.hpp"
+#include "random_rnn.hpp"
 #include "request/description/table.hpp"
 
 #include <fmt/format.h>
@@ -384,7 +385,7 @@ void random_requests::fill(const request_type& type, void* request) {
   fill(*type.fields, request);
   if (one_in(8)) return;
   (void)(draw_program(type, request, random_, views_) ||
-         draw_graph(type, request, random_, views_) ||
+         draw_graph(type, request, random_, views_) || draw_rnn(type, request, random_, views_) ||
          draw_convolution(type, request, random_, views_) ||
          draw_modes(type, request, random_, views_));
 }

@@ -9,23 +9,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Philox4x32-10, written again from the paper: a bug of the library's must not hide here.
-std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number) {
-  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(number / 4),
-                                 static_cast<std::uint32_t>(number / 4 >> 32), 0, 0};
-  std::uint32_t k0 = static_cast<std::uint32_t>(seed);
-  std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
-         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return c[number % 4];
-}
-
 std::vector<double> slopes(std::int64_t heads) {
   const auto of_power = [](std::int64_t n) {
     std::vector<double> all;
@@ -48,6 +31,22 @@ double rounded_e4m3(double x) {
 }
 
 }  // namespace
+
+std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number) {
+  std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(number / 4),
+                                 static_cast<std::uint32_t>(number / 4 >> 32), 0, 0};
+  std::uint32_t k0 = static_cast<std::uint32_t>(seed);
+  std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return c[number % 4];
+}
 
 bool problem::attends(std::int64_t b, std::int64_t i, std::int64_t j) const {
   const auto n = static_cast<std::size_t>(b);

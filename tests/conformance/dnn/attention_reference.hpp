@@ -76,4 +76,8 @@ struct gradients {
 [[nodiscard]] gradients differentiate(const problem& p, const block& o, const block& d_o,
                                       const block& statistics);
 
+/// A word of a stream by Philox4x32-10, written again from the paper: a bug of the library's must
+/// not hide here.
+[[nodiscard]] std::uint32_t philox_word(std::uint64_t seed, std::uint64_t number);
+
 }  // namespace troupe::conformance::attention_reference

@@ -15,9 +15,11 @@ const must_cover dnn("dnn",
                          {"convolution_backward_data convolution_backward_filter "
                           "convolution_transposed",
                           {f64, f32, f16, bf16}},
+                         {"rnn_forward rnn_backward_data rnn_backward_weights rnn_sizes",
+                          {f64, f32, f16, bf16}},
                          {"plans", {f32}},
                      },
-                     "plans");
+                     "plans rnn_sizes");
 
 }  // namespace
 }  // namespace troupe::conformance

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+namespace troupe::cpu::rnn {
+
+/// The loops of recurrent networks, for one kind of processor.
+///
+/// Those of cells are what a cell computes of one sequence at one step: n numbers of each gate and
+/// state. Gates lie one behind another, n apart. Forward replaces the sums of gates by their
+/// values, backward these by the gradients of the sums.
+template <class T>
+struct cells {
+  void (*relu)(T* gates, T* h, std::int64_t n);
+  void (*tanh)(T* gates, T* h, std::int64_t n);
+  /// u = o · tanh(c).
+  void (*lstm)(T* gates, const T* c_before, T* c, T* u, std::int64_t n);
+  /// q is the part of n's sum that comes from the state.
+  void (*gru)(T* gates, const T* q, const T* h_before, T* h, std::int64_t n);
+
+  void (*relu_backward)(T* gates, const T* dh, std::int64_t n);
+  void (*tanh_backward)(T* gates, const T* dh, std::int64_t n);
+  /// dc becomes the gradient of c_before.
+  void (*lstm_backward)(T* gates, const T* c_before, const T* c, const T* du, T* dc,
+                        std::int64_t n);
+  /// q becomes its gradient; dh_before is what h_before has of h directly.
+  void (*gru_backward)(T* gates, T* q, const T* h_before, const T* dh, T* dh_before,
+                       std::int64_t n);
+
+  /// c[r, j] += Σ_k a[r, k] · panels[j / panel][k][j % panel]: the product with a `factor`.
+  void (*multiply)(const T* a, std::int64_t a_step, std::int64_t rows, const T* panels,
+                   std::int64_t depth, std::int64_t columns, T* c, std::int64_t c_step);
+  std::int64_t panel;
+
+  [[nodiscard]] static const cells& mine() noexcept;
+};
+
+// One set for each kind of processor.
+template <class T>
+struct cell_sets {
+  static const cells<T> plain;   ///< any
+  static const cells<T> avx2;    ///< with AVX2 and FMA
+  static const cells<T> avx512;  ///< with AVX-512 F, BW, DQ and VL
+};
+
+}  // namespace troupe::cpu::rnn

@@ -1,0 +1,232 @@
+#include "libraries/dnn/cpu/rnn/network.hpp"
+#include "libraries/dnn/cpu/rnn/passes.hpp"
+#include "libraries/dnn/cpu/rnn/reserve.hpp"
+
+#include <optional>
+
+namespace troupe::cpu::rnn {
+namespace {
+
+template <class T>
+class forward_pass {
+  using R = real_of<T>;
+
+ public:
+  forward_pass(const dnn::rnn_forward& r, lane_context& lane)
+      : r_(r), s_(dnn::shape_of(r)), net_(r.network, s_, r.lengths), layout_(s_), lane_(lane) {
+    if (!r.reserve.null()) kept_.emplace(r.reserve, s_, room_);
+  }
+
+  result<void> run() {
+    if (kept_) {
+      if (auto fits = kept_->check(); !fits) return fits;
+    }
+    if (dnn::nothing_to_run(s_, r_.lengths)) return keep_states();
+    const std::int64_t count = r_.weights.extent(0);
+    const std::int64_t weights = room_.add(count);
+    const std::int64_t input = room_.add(s_.rows() * std::max(s_.input, s_.width()));
+    for (std::int64_t k = 0; k < s_.directions; ++k)
+      directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
+    by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
+    // Without a reserve, layers take turns with two sets of records.
+    const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
+    if (auto taken = room_.take(lane_); !taken) return taken;
+    if (kept_) kept_->begin();
+    records_ = kept_ ? nullptr : room_.at(records);
+    weights_ = room_.at(weights);
+    load_packed<T>(r_.weights, 0, count, weights_);
+    load_sequences<T>(r_.x, net_.ends(), room_.at(input));
+    for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
+      if (layer > 0)
+        net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
+      run_layer(layer, room_.at(input));
+    }
+    const auto top = records_of(s_.layers - 1);
+    for (std::int64_t k = 0; k < s_.directions; ++k)
+      store_sequences<T>(top[static_cast<std::size_t>(k)].h, s_.output, net_.ends(), r_.y,
+                         k * s_.output, s_.output);
+    if (kept_) kept_->end();
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::array<state_records<R>, 2> records_of(std::int64_t layer) const {
+    std::array<state_records<R>, 2> both;
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      both[static_cast<std::size_t>(k)] =
+          kept_ ? kept_->of(layer * s_.directions + k)
+                : layout_.at(records_ + (layer % 2 * 2 + k) * layout_.count());
+    }
+    return both;
+  }
+
+  /// One direction of the layer that is run.
+  struct direction {
+    state_records<R> to;
+    R* first_h = nullptr;
+    R* first_c = nullptr;
+    factor<R> by_h;  ///< of the sums of all gates, of gru of the first two
+    factor<R> by_q;
+    factor<R> by_p;
+    std::int64_t pieces[5]{};
+
+    void add_to(scratch<R>& room, const dnn::rnn_shape& s) {
+      const bool gru = s.cell == dnn::rnn_cell::gru;
+      by_h = factor<R>(s.output, (gru ? 2 : s.gates()) * s.hidden);
+      by_q = factor<R>(s.output, gru ? s.hidden : 0);
+      by_p = factor<R>(s.hidden, s.projects ? s.output : 0);
+      std::size_t piece = 0;
+      for (const std::int64_t numbers :
+           {s.batch * s.output, s.batch * s.hidden, by_h.count(), by_q.count(), by_p.count()})
+        pieces[piece++] = room.add(numbers);
+    }
+  };
+
+  void begin(std::int64_t state, direction& d) {
+    d.first_h = room_.at(d.pieces[0]);
+    d.first_c = room_.at(d.pieces[1]);
+    const std::int64_t of_h = s_.batch * s_.output;
+    load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
+    const std::int64_t of_c = s_.batch * s_.hidden;
+    if (d.to.c != nullptr) load_packed<T>(r_.c_0, state * of_c, of_c, d.first_c);
+    const weight_places& at = net_.places(state);
+    const R* const w_h = weights_ + at.w_h;
+    d.by_h.pack(w_h, 1, s_.output, room_.at(d.pieces[2]));
+    if (d.to.q != nullptr)
+      d.by_q.pack(w_h + 2 * s_.hidden * s_.output, 1, s_.output, room_.at(d.pieces[3]));
+    if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, room_.at(d.pieces[4]));
+  }
+
+  void run_layer(std::int64_t layer, const R* input) {
+    const auto records = records_of(layer);
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      direction& d = directions_[static_cast<std::size_t>(k)];
+      d.to = records[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      begin(state, d);
+      sum_inputs(layer, state, input, d);
+    }
+    net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
+      run_sequences(k, directions_[static_cast<std::size_t>(k)], first, last);
+    });
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      const state_records<R>& to = records[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      const std::int64_t last = net_.step(k, s_.steps - 1) * s_.batch;
+      store_packed<T>(to.h + last * s_.output, s_.batch * s_.output, r_.h_n,
+                      state * s_.batch * s_.output);
+      if (to.c == nullptr) continue;
+      store_packed<T>(to.c + last * s_.hidden, s_.batch * s_.hidden, r_.c_n,
+                      state * s_.batch * s_.hidden);
+    }
+  }
+
+  // What the sums of all steps have of the input.
+  void sum_inputs(std::int64_t layer, std::int64_t state, const R* input, const direction& d) {
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    const weight_places& at = net_.places(state);
+    const std::int64_t joint = d.to.q != nullptr ? 2 * s_.hidden : columns;
+    const std::int64_t depth = s_.input_of(layer);
+    factor<R> by_x(depth, columns);
+    by_x.pack(weights_ + at.w_x, 1, depth, room_.at(by_x_));
+    net_.share_rows(layer, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        R* const sums = d.to.gates + row * columns;
+        for (std::int64_t j = 0; j < joint; ++j)
+          sums[j] = weights_[at.b_x + j] + weights_[at.b_h + j];
+        if (d.to.q == nullptr) continue;
+        std::copy_n(weights_ + at.b_x + joint, s_.hidden, sums + joint);
+        std::copy_n(weights_ + at.b_h + joint, s_.hidden, d.to.q + row * s_.hidden);
+      }
+      by_x.multiply(input + first * depth, depth, last - first, d.to.gates + first * columns,
+                    columns);
+    });
+  }
+
+  void run_sequences(std::int64_t k, const direction& d, std::int64_t first,
+                     std::int64_t last) const {
+    const std::int64_t columns = s_.gates() * s_.hidden;
+    const std::int64_t count = last - first;
+    for (std::int64_t i = 0; i < s_.steps; ++i) {
+      const std::int64_t step = net_.step(k, i);
+      const std::int64_t before = net_.step_before(k, i) * s_.batch;
+      const R* const h = (i == 0 ? d.first_h : d.to.h + before * s_.output) + first * s_.output;
+      const R* const c = (i == 0 || d.to.c == nullptr ? d.first_c : d.to.c + before * s_.hidden) +
+                         first * s_.hidden;
+      const std::int64_t row = step * s_.batch + first;
+      d.by_h.multiply(h, s_.output, count, d.to.gates + row * columns, columns);
+      if (d.to.q != nullptr)
+        d.by_q.multiply(h, s_.output, count, d.to.q + row * s_.hidden, s_.hidden);
+      for (std::int64_t n = 0; n < count; ++n)
+        run_cell(step, first + n, h + n * s_.output, c + n * s_.hidden, d.to);
+      if (s_.projects) project(step, first, count, h, d);
+    }
+  }
+
+  void run_cell(std::int64_t step, std::int64_t n, const R* h, const R* c,
+                const state_records<R>& to) const {
+    const std::int64_t row = step * s_.batch + n;
+    R* const gates = to.gates + row * s_.gates() * s_.hidden;
+    R* const after = s_.projects ? to.u + row * s_.hidden : to.h + row * s_.output;
+    if (!net_.ends().has(step, n)) {
+      if (s_.projects) {
+        std::fill_n(after, s_.hidden, R{0});
+      } else {
+        std::copy_n(h, s_.output, after);
+      }
+      if (to.c != nullptr) std::copy_n(c, s_.hidden, to.c + row * s_.hidden);
+      return;
+    }
+    switch (s_.cell) {
+      case dnn::rnn_cell::relu:
+        return with_.relu(gates, after, s_.hidden);
+      case dnn::rnn_cell::tanh:
+        return with_.tanh(gates, after, s_.hidden);
+      case dnn::rnn_cell::lstm:
+        return with_.lstm(gates, c, to.c + row * s_.hidden, after, s_.hidden);
+      case dnn::rnn_cell::gru:
+        return with_.gru(gates, to.q + row * s_.hidden, h, after, s_.hidden);
+    }
+  }
+
+  void project(std::int64_t step, std::int64_t first, std::int64_t count, const R* h,
+               const direction& d) const {
+    const std::int64_t row = step * s_.batch + first;
+    R* const projected = d.to.h + row * s_.output;
+    std::fill_n(projected, count * s_.output, R{0});
+    d.by_p.multiply(d.to.u + row * s_.hidden, s_.hidden, count, projected, s_.output);
+    for (std::int64_t n = 0; n < count; ++n) {
+      if (!net_.ends().has(step, first + n))
+        std::copy_n(h + n * s_.output, s_.output, projected + n * s_.output);
+    }
+  }
+
+  // No sequence has a step.
+  result<void> keep_states() const {
+    store_sequences<T, R>(nullptr, 0, net_.ends(), r_.y, 0, s_.width());
+    keep_packed<T>(r_.h_0, r_.h_n);
+    keep_packed<T>(r_.c_0, r_.c_n);
+    return {};
+  }
+
+  const dnn::rnn_forward& r_;
+  dnn::rnn_shape s_;
+  network<R> net_;
+  record_layout layout_;
+  lane_context& lane_;
+  const cells<R>& with_ = cells<R>::mine();
+  scratch<R> room_;
+  std::optional<reserve_records<R>> kept_;
+  std::array<direction, 2> directions_{};
+  std::int64_t by_x_ = 0;
+  R* records_ = nullptr;
+  R* weights_ = nullptr;
+};
+
+}  // namespace
+
+result<void> forward(const dnn::rnn_forward& r, lane_context& lane) {
+  return for_type(r.x.type(), [&]<class T>(T) { return forward_pass<T>(r, lane).run(); });
+}
+
+}  // namespace troupe::cpu::rnn

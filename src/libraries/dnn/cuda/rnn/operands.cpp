@@ -1,0 +1,53 @@
+#include "libraries/dnn/cuda/rnn/operands.hpp"
+
+#include <bit>
+
+namespace troupe::cuda::rnn {
+
+std::size_t operands::add(const any_tensor& t, use how, std::uintptr_t alignment, pieces& room) {
+  one added{.given = t.address(),
+            .address = t.address(),
+            .bytes = static_cast<std::size_t>(t.null() ? 0 : t.count() * size_of(t.type())),
+            .how = how};
+  added.staged = added.bytes > 0 && reinterpret_cast<std::uintptr_t>(added.given) % alignment != 0;
+  if (added.staged) added.offset = room.add(static_cast<std::int64_t>(added.bytes));
+  all_.push_back(added);
+  return all_.size() - 1;
+}
+
+void operands::write(std::vector<std::uint64_t>& words) const {
+  for (const one& t : all_)
+    words.push_back(std::bit_cast<std::uint64_t>(t.given));
+}
+
+result<void> operands::begin(std::byte* workspace, cudaStream_t stream) {
+  for (one& t : all_) {
+    if (!t.staged) continue;
+    t.address = workspace + t.offset;
+    if (t.how == use::writes) continue;
+    if (auto copied = enqueue_copy(t.address, t.given, t.bytes, stream); !copied) return copied;
+  }
+  return {};
+}
+
+result<void> operands::end(cudaStream_t stream) const {
+  for (const one& t : all_) {
+    if (!t.staged || t.how == use::reads) continue;
+    if (auto copied = enqueue_copy(t.given, t.address, t.bytes, stream); !copied) return copied;
+  }
+  return {};
+}
+
+result<void> enqueue_copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                          cudaStream_t stream) {
+  if (bytes == 0) return {};
+  return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
+               "cudaMemcpyAsync");
+}
+
+result<void> enqueue_zeros(std::byte* to, std::size_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return {};
+  return check(cudaMemsetAsync(to, 0, bytes, stream), "cudaMemsetAsync");
+}
+
+}  // namespace troupe::cuda::rnn

@@ -1,0 +1,93 @@
+#include "libraries/dnn/cuda/rnn/recorded.hpp"
+
+#include "backend/cuda/context/failure.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::cuda::rnn {
+namespace {
+
+constexpr char attachment_key = 0;
+constexpr std::size_t most_kept = 32;
+
+}  // namespace
+
+result<recorded_calls*> recorded_calls::of(lane& where) {
+  std::shared_ptr<void>& place = where.attachment(&attachment_key);
+  if (!place) {
+    auto library = cudnn_of(where);
+    if (!library) return std::move(library).error();
+    cudaStream_t apart = nullptr;
+    if (auto made = check(cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking),
+                          "cudaStreamCreateWithFlags");
+        !made) {
+      return std::move(made).error();
+    }
+    place = std::shared_ptr<recorded_calls>(
+        new recorded_calls(*library, where.stream(), owned<cudaStream_t>(apart)));
+  }
+  return static_cast<recorded_calls*>(place.get());
+}
+
+result<void> recorded_calls::run(call_words words,
+                                 const std::function<result<void>(cudaStream_t)>& enqueue) {
+  ++uses_;
+  entry* const known = find(words);
+  if (known == nullptr) {
+    remember(std::move(words));
+    return enqueue(stream_);
+  }
+  known->last_use = uses_;
+  if (!known->graph && !known->refused) known->refused = !record(*known, enqueue);
+  return known->graph ? launch(*known) : enqueue(stream_);
+}
+
+recorded_calls::entry* recorded_calls::find(const call_words& words) {
+  const auto found = std::ranges::find(entries_, words, &entry::words);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+void recorded_calls::remember(call_words words) {
+  if (entries_.size() >= most_kept) {
+    const auto oldest = std::ranges::min_element(entries_, {}, &entry::last_use);
+    if (oldest->runs()) return;  // a graph is there as long as it runs
+    entries_.erase(oldest);
+  }
+  entries_.push_back({.words = std::move(words), .last_use = uses_});
+}
+
+bool recorded_calls::record(entry& e, const std::function<result<void>(cudaStream_t)>& enqueue) {
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return false;
+  owned<cudaEvent_t> launched(event);
+  cudaStream_t const apart = apart_.get();
+  bool good = cudnnSetStream(library_, apart) == CUDNN_STATUS_SUCCESS;
+  cudaGraph_t native = nullptr;
+  if (good && cudaStreamBeginCapture(apart, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+    good = enqueue(apart).has_value();
+    good = cudaStreamEndCapture(apart, &native) == cudaSuccess && good;
+  } else {
+    good = false;
+  }
+  const owned<cudaGraph_t> graph(native);
+  good = cudnnSetStream(library_, stream_) == CUDNN_STATUS_SUCCESS && good;
+  cudaGraphExec_t ready = nullptr;
+  good = good && cudaGraphInstantiate(&ready, native, 0) == cudaSuccess;
+  if (!good) {
+    (void)cudaGetLastError();  // of no request
+    return false;
+  }
+  e.graph.reset(ready);
+  e.launched = std::move(launched);
+  return true;
+}
+
+result<void> recorded_calls::launch(entry& e) {
+  if (auto done = check(cudaGraphLaunch(e.graph.get(), stream_), "cudaGraphLaunch"); !done) {
+    return done;
+  }
+  return check(cudaEventRecord(e.launched.get(), stream_), "cudaEventRecord");
+}
+
+}  // namespace troupe::cuda::rnn

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <troupe/dnn/rnn.hpp>
+
+#include <cstdint>
+#include <vector>
+
+/// Recurrent networks in f64, number by number from the definition. Each number remembers what it
+/// was computed from, so that gradients follow from the same definition.
+namespace troupe::conformance::rnn_reference {
+
+/// Rows as packed tensors, time first. What is not given is 0.
+struct problem {
+  dnn::rnn_network network{};
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+  std::int64_t input = 0;
+  bool training = false;
+  std::vector<std::int64_t> lengths{};  ///< of each sequence
+  std::vector<double> x{}, weights{}, h_0{}, c_0{};
+
+  [[nodiscard]] std::int64_t directions() const { return network.bidirectional ? 2 : 1; }
+  [[nodiscard]] std::int64_t output() const {
+    return network.projection != 0 ? network.projection : network.hidden;
+  }
+  [[nodiscard]] std::int64_t states() const { return network.layers * directions(); }
+};
+
+struct answer {
+  std::vector<double> y{}, h_n{}, c_n{};
+};
+[[nodiscard]] answer run(const problem& p);
+
+/// The gradients of Σ dy · y + Σ dh_n · h_n + Σ dc_n · c_n.
+struct gradients {
+  std::vector<double> x{}, weights{}, h_0{}, c_0{};
+};
+[[nodiscard]] gradients differentiate(const problem& p, const answer& by);
+
+}  // namespace troupe::conformance::rnn_reference
