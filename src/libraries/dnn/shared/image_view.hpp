@@ -3,6 +3,7 @@
 #include <troupe/tensor/tensor.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace troupe::dnn {
 
@@ -44,6 +45,24 @@ struct image_extents {
   }
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return n * c * places(); }
 };
+
+/// Makes one of neighbouring dimensions of space where all of these views go on in equal steps: the
+/// last dimension is as long as it can be.
+inline void merge_space(image_extents& of, std::initializer_list<image_view*> views) noexcept {
+  for (const int outer : {1, 0}) {
+    // The inner one is the last, because those between have become 1.
+    if (of.space[outer] == 1) continue;
+    for (const image_view* v : views) {
+      if (of.space[2] != 1 && v->steps[outer] != v->steps[2] * of.space[2]) return;
+    }
+    if (of.space[2] == 1) {
+      for (image_view* v : views)
+        v->steps[2] = v->steps[outer];
+    }
+    of.space[2] *= of.space[outer];
+    of.space[outer] = 1;
+  }
+}
 
 /// Calls `f` with a value of the type of elements: of those that images have.
 template <class F>
