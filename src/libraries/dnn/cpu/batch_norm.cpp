@@ -76,7 +76,7 @@ class normalizer {
       merge_space(of_, {&x_, &dy_, &to_});
     }
     by_rows_ = of_.c > 1 && x_.c_step == 1 && to_.c_step == 1 && (dy.null() || dy_.c_step == 1);
-    images_ = by_rows_ ? 1 : std::clamp<std::int64_t>(most_parts / std::max<std::int64_t>(1, of_.c), 1, of_.n);
+    images_ = by_rows_ ? 1 : std::clamp<std::int64_t>(most_parts / std::max<std::int64_t>(1, of_.c), 1, std::max<std::int64_t>(1, of_.n));
     rows_ = of_.n * of_.places();
     parts_ = by_rows_ ? std::clamp<std::int64_t>(rows_ / row_block, 1, most_parts)
                       : images_;
@@ -87,9 +87,10 @@ class normalizer {
 
   /// Numbers for each channel, one array after the other, and scratch of threads.
   result<void> reserve(lane_context& lane, int arrays) {
-    const std::int64_t scratch = by_rows_ ? 2 * of_.c : 2 * line_block;
+    const std::int64_t scratch = 2 * (by_rows_ ? of_.c : line_block);
+    threads_ = threads_for(parts_per_pass(), of_.count(), work_per_thread);
     auto room = lane.workspace(static_cast<std::size_t>(
-        (of_.c * (arrays + 2 * parts_) + scratch * parts_per_pass()) * static_cast<std::int64_t>(sizeof(real))));
+        (of_.c * (arrays + 2 * parts_) + scratch * threads_) * static_cast<std::int64_t>(sizeof(real))));
     if (!room) return std::move(room).error();
     numbers_ = reinterpret_cast<real*>(room->data());
     sums_ = numbers_ + of_.c * arrays;
@@ -177,7 +178,7 @@ class normalizer {
 
   template <class F>
   void share(std::int64_t tasks, F run) const {
-    share_out(std::min(tasks, threads_for(tasks, of_.count(), work_per_thread)), tasks, run);
+    share_out(std::min(tasks, threads_), tasks, run);
   }
 
   /// Calls `f(offset)` with where row `i`, a place of an image, begins in a view.
@@ -315,6 +316,7 @@ class normalizer {
   bool by_rows_ = false;      ///< lines are of all channels, side by side
   std::int64_t images_ = 1;
   std::int64_t rows_ = 0;     ///< elements of a channel
+  std::int64_t threads_ = 1;
   std::int64_t parts_ = 1;    ///< that sums are made of
   real* numbers_ = nullptr;
   real* sums_ = nullptr;

@@ -21,6 +21,7 @@ struct pooling {
   space_numbers padding{};
   space_numbers post_padding{};
   bool ceil_mode = false;
+  bool count_padding = false;
 
   /// Dimensions of space.
   [[nodiscard]] int space() const noexcept { return image.view.rank() - 2; }
@@ -45,6 +46,7 @@ template <class R>
   p.padding = numbers_of(r.padding, 0);
   p.post_padding = r.post_padding.empty() ? p.padding : numbers_of(r.post_padding, 0);
   p.ceil_mode = r.ceil_mode;
+  if constexpr (requires { r.count_padding; }) p.count_padding = r.count_padding;
   return p;
 }
 /// Of a forward request, or of a gradient.
@@ -86,7 +88,8 @@ inline fixed_windows pooling::along(int d) const noexcept {
           .dilation = small(dilation[i]),
           .padding = small(padding[i]),
           .post_padding = small(post_padding[i]),
-          .reach = small(std::min(most, spread(window[i], dilation[i]) - 1))};
+          .reach = small(std::min(most, spread(window[i], dilation[i]) - 1)),
+          .count_padding = count_padding};
 }
 
 }  // namespace troupe::dnn

@@ -21,6 +21,13 @@ struct window_range {
   std::int32_t end = 0;
 };
 
+/// ⌊a / b⌋ for numbers that are not negative.
+[[nodiscard]] constexpr std::int32_t quotient_of(std::int64_t a, std::int64_t b) noexcept {
+  // A GPU divides 32 bits faster.
+  if ((a | b) <= 0x7fffffff) return static_cast<std::int32_t>(a) / static_cast<std::int32_t>(b);
+  return static_cast<std::int32_t>(a / b);
+}
+
 /// Windows of one length, some elements apart.
 struct fixed_windows {
   std::int32_t in = 1;
@@ -31,6 +38,7 @@ struct fixed_windows {
   std::int32_t padding = 0;
   std::int32_t post_padding = 0;
   std::int32_t reach = 0;  ///< from the first tap to the last, or 2³¹ − 1
+  bool count_padding = false;
 
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
     tap_range taps{.start = o * stride - padding, .end = 0};
@@ -40,12 +48,15 @@ struct fixed_windows {
     taps.end = inside < window ? inside + 1 : window;
     return taps;
   }
-  /// What an average divides by, in this dimension.
-  [[nodiscard]] constexpr std::int32_t count(const tap_range& taps,
-                                             bool count_padding) const noexcept {
+  /// An average is the sum of its elements, each by its factor, by the product of the divisors.
+  [[nodiscard]] constexpr std::int32_t divisor(const tap_range& taps) const noexcept {
     if (!count_padding) return taps.end - taps.first;
     const std::int32_t room = in + post_padding - taps.start;
     return room < window ? room : window;
+  }
+  template <class Real>
+  [[nodiscard]] constexpr Real factor(std::int32_t, const tap_range&, std::int32_t) const noexcept {
+    return 1;
   }
   /// The windows that may have place `i` as one of their taps.
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
@@ -72,15 +83,18 @@ struct adaptive_windows {
     const std::int32_t start = floor_of(o, in, out);
     return {.start = start, .end = floor_of(o + 1, in, out, out - 1) - start};
   }
-  [[nodiscard]] constexpr std::int32_t count(const tap_range& taps, bool) const noexcept {
+  [[nodiscard]] constexpr std::int32_t divisor(const tap_range& taps) const noexcept {
     return taps.end;
+  }
+  template <class Real>
+  [[nodiscard]] constexpr Real factor(std::int32_t, const tap_range&, std::int32_t) const noexcept {
+    return 1;
   }
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
     return {.first = floor_of(i, out, in), .end = floor_of(i + 1, out, in, in - 1)};
   }
-  /// Every place between is a tap.
-  [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t, std::int32_t) const noexcept {
-    return 0;
+  [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
+    return i - taps_of(o).start;
   }
 
  private:
@@ -88,10 +102,7 @@ struct adaptive_windows {
   [[nodiscard]] static constexpr std::int32_t floor_of(std::int32_t a, std::int32_t b,
                                                        std::int32_t c,
                                                        std::int32_t more = 0) noexcept {
-    const std::int64_t all = std::int64_t{a} * b + more;
-    // A GPU divides 32 bits faster.
-    if (all <= 0x7fffffff) return static_cast<std::int32_t>(all) / c;
-    return static_cast<std::int32_t>(all / c);
+    return quotient_of(std::int64_t{a} * b + more, c);
   }
 };
 
