@@ -121,9 +121,9 @@ std::vector<double> gradient_by_differences(
   return gradient;
 }
 
-std::vector<double> reals_of(const std::vector<number>& numbers) {
+std::vector<double> reals_of(const std::vector<number>& list) {
   std::vector<double> made;
-  for (const number& one : numbers)
+  for (const number& one : list)
     made.push_back(one.real());
   return made;
 }

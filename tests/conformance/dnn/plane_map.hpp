@@ -38,6 +38,6 @@ void expect_transposed(scene& s, const plane_map& map, const test_tensor& dy,
 [[nodiscard]] std::vector<double> gradient_by_differences(
     const std::function<std::vector<double>(const std::vector<double>&)>& f,
     std::vector<double> x, const std::vector<double>& dy);
-[[nodiscard]] std::vector<double> reals_of(const std::vector<number>& numbers);
+[[nodiscard]] std::vector<double> reals_of(const std::vector<number>& list);
 
 }  // namespace troupe::conformance
