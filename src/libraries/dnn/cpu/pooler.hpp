@@ -170,7 +170,10 @@ class pooler {
   }
   [[nodiscard]] std::int32_t first_place(std::int32_t td, std::int32_t th) const noexcept {
     if constexpr (std::same_as<Windows, fixed_windows>) {
-      return (td * windows[1].window + th) * windows[2].window;
+      // Larger than 31 bits only where nobody asks for places.
+      const auto whole = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
+      return static_cast<std::int32_t>((whole(td) * whole(windows[1].window) + whole(th)) *
+                                       whole(windows[2].window));
     } else {
       return 0;
     }

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(image_threads)
   const tap_range height = p.height.taps_of(at.h);
   const tap_range width = p.width.taps_of(at.w);
   real sums[V] = {};
-  const T* const image = p.image.elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
+  const T* const image = p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
   for (std::int32_t td = depth.first; td < depth.end; ++td) {
     const real of_depth = p.depth.template factor<real>(at.d, depth, td);
     for (std::int32_t th = height.first; th < height.end; ++th) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(image_threads)
   const tap_range depth = p.depth.taps_of(at.d);
   const tap_range height = p.height.taps_of(at.h);
   const tap_range width = p.width.taps_of(at.w);
-  const T* const image = p.image.elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
+  const T* const image = p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
   real sum = 0;
   const std::int32_t of_width = width.empty() ? 0 : width.end - width.first;
   const std::int32_t of_height = height.empty() ? 0 : height.end - height.first;
@@ -181,7 +181,11 @@ result<void> run(average_operands<Windows> p, const any_tensor& image, const any
 template <class R>
 average_operands<fixed_windows> windows_of(const R& r) {
   const dnn::pooling pooling = dnn::pooling_of(r);
-  return {.depth = pooling.along(0), .height = pooling.along(1), .width = pooling.along(2)};
+  average_operands<fixed_windows> p;
+  p.depth = pooling.along(0);
+  p.height = pooling.along(1);
+  p.width = pooling.along(2);
+  return p;
 }
 /// Those that follow from the extents.
 template <class Windows>

@@ -136,7 +136,10 @@ __global__ void __launch_bounds__(image_threads)
 template <class R>
 max_operands operands_of(const R& r, const any_tensor& image, const any_tensor& response) {
   const dnn::pooling pooling = dnn::pooling_of(r);
-  max_operands p{.depth = pooling.along(0), .height = pooling.along(1), .width = pooling.along(2)};
+  max_operands p;
+  p.depth = pooling.along(0);
+  p.height = pooling.along(1);
+  p.width = pooling.along(2);
   p.image = image_view(image);
   p.response = image_view(response);
   if (r.places.null()) return p;

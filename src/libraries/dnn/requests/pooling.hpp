@@ -64,8 +64,8 @@ inline std::int64_t pooling::windows(std::size_t d, std::int64_t in) const noexc
       in + padding[d] + post_padding[d] - spread(window[d], dilation[d]) + (ceil_mode ? stride[d] - 1 : 0);
   if (room < 0) return 0;
   const std::int64_t count = room / stride[d] + 1;
-  // With `ceil_mode` the last one may begin after the image.
-  return ceil_mode && (count - 1) * stride[d] >= in + padding[d] ? count - 1 : count;
+  // With `ceil_mode` more could fit, which begin after the image.
+  return ceil_mode ? std::min(count, (in + padding[d] - 1) / stride[d] + 1) : count;
 }
 
 inline std::int64_t pooling::window_places() const noexcept {

@@ -21,7 +21,7 @@ struct image_view {
     for (int d = 2; d < t.rank(); ++d)
       steps[d + 3 - t.rank()] = t.stride(d);
   }
-  [[nodiscard]] bool given() const noexcept { return at != nullptr; }
+  [[nodiscard]] constexpr bool given() const noexcept { return at != nullptr; }
   template <class T>
   [[nodiscard]] constexpr T* elements() const noexcept {
     return reinterpret_cast<T*>(at);
