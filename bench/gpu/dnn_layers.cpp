@@ -3,8 +3,7 @@
 // dnn_layers_torch.py, in the same run.
 
 #include "random_numbers.hpp"
-#include "report.hpp"
-#include "samples.hpp"
+#include "side_by_side.hpp"
 
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
