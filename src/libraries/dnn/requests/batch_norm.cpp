@@ -29,7 +29,7 @@ void describe_weights(description<R>& d, extent c) {
 }
 template <class R>
 void describe_eps(description<R>& d) {
-  d.value("eps", &R::eps, "added to the variance, so that it is not 0").at_least(0).finite();
+  d.value("eps", &R::eps, "added to the variance, so that it is not 0").at_least(0);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ constexpr std::string_view source =
 template <class R>
 void describe_numbers(description<R>& d) {
   d.value("size", &R::size, "channels of a sum").range(1, std::numeric_limits<std::int32_t>::max());
-  d.value("alpha", &R::alpha, "factor of the mean square").at_least(0).finite();
+  d.value("alpha", &R::alpha, "factor of the mean square").at_least(0);
   d.value("beta", &R::beta, "exponent").finite();
-  d.value("k", &R::k, "added to the mean square").above(0).finite();
+  d.value("k", &R::k, "added to the mean square").above(0);
 }
 
 }  // namespace
