@@ -135,6 +135,7 @@ class layers_bench {
              {DNNL_ARG_MEAN, mean},
              {DNNL_ARG_VARIANCE, variance},
              {DNNL_ARG_SCALE, scale},
+             {DNNL_ARG_SHIFT, shift},
              {DNNL_ARG_DIFF_SCALE, channel()},
              {DNNL_ARG_DIFF_SHIFT, channel()}},
             dnn::batch_norm_backward{.x = x, .dy = y, .mean = c[2], .rstd = c[3], .weight = c[0],
