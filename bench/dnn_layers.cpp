@@ -62,12 +62,12 @@ class layers_bench {
       using dnnl::algorithm;
       const dnnl::pooling_forward::primitive_desc forward(
           {dnnl::prop_kind::forward_training,
-           max ? algorithm::pooling_max : algorithm::pooling_avg_include_padding,
-           x_here.get_desc(), y_here.get_desc(), strides, windows, paddings, paddings},
+           max ? algorithm::pooling_max : algorithm::pooling_avg_include_padding, x_here.get_desc(),
+           y_here.get_desc(), strides, windows, paddings, paddings},
           engine_);
       const dnnl::pooling_backward::primitive_desc backward(
-          {max ? algorithm::pooling_max : algorithm::pooling_avg_include_padding,
-           x_here.get_desc(), y_here.get_desc(), strides, windows, paddings, paddings},
+          {max ? algorithm::pooling_max : algorithm::pooling_avg_include_padding, x_here.get_desc(),
+           y_here.get_desc(), strides, windows, paddings, paddings},
           engine_, forward);
       const dnnl::memory workspace(forward.workspace_desc(), engine_);
       arguments forwards{{DNNL_ARG_SRC, x_here}, {DNNL_ARG_DST, y_here}};
@@ -80,18 +80,33 @@ class layers_bench {
                              std::to_string(window) + "^2 of " + what_.text();
       if (max) {
         measure(of, dnnl::pooling_forward(forward), forwards,
-                dnn::max_pool_forward{.x = x, .y = y, .places = places, .window = {window},
-                                      .stride = {stride}, .padding = {padding}});
+                dnn::max_pool_forward{.x = x,
+                                      .y = y,
+                                      .places = places,
+                                      .window = {window},
+                                      .stride = {stride},
+                                      .padding = {padding}});
         measure(of + ", backward", dnnl::pooling_backward(backward), backwards,
-                dnn::max_pool_backward{.dy = y, .places = places, .dx = x, .window = {window},
-                                       .stride = {stride}, .padding = {padding}});
+                dnn::max_pool_backward{.dy = y,
+                                       .places = places,
+                                       .dx = x,
+                                       .window = {window},
+                                       .stride = {stride},
+                                       .padding = {padding}});
       } else {
         measure(of, dnnl::pooling_forward(forward), forwards,
-                dnn::average_pool_forward{.x = x, .y = y, .window = {window}, .stride = {stride},
-                                          .padding = {padding}, .count_padding = true});
+                dnn::average_pool_forward{.x = x,
+                                          .y = y,
+                                          .window = {window},
+                                          .stride = {stride},
+                                          .padding = {padding},
+                                          .count_padding = true});
         measure(of + ", backward", dnnl::pooling_backward(backward), backwards,
-                dnn::average_pool_backward{.dy = y, .dx = x, .window = {window},
-                                           .stride = {stride}, .padding = {padding},
+                dnn::average_pool_backward{.dy = y,
+                                           .dx = x,
+                                           .window = {window},
+                                           .stride = {stride},
+                                           .padding = {padding},
                                            .count_padding = true});
       }
     }
@@ -125,8 +140,8 @@ class layers_bench {
              {DNNL_ARG_VARIANCE, variance},
              {DNNL_ARG_SCALE, scale},
              {DNNL_ARG_SHIFT, shift}},
-            dnn::batch_norm_training{.x = x, .weight = c[0], .bias = c[1], .y = y, .mean = c[2],
-                                     .rstd = c[3]});
+            dnn::batch_norm_training{
+                .x = x, .weight = c[0], .bias = c[1], .y = y, .mean = c[2], .rstd = c[3]});
     measure("batch norm of " + what_.text() + ", backward",
             dnnl::batch_normalization_backward(backward),
             {{DNNL_ARG_SRC, x_here},
@@ -138,8 +153,14 @@ class layers_bench {
              {DNNL_ARG_SHIFT, shift},
              {DNNL_ARG_DIFF_SCALE, channel()},
              {DNNL_ARG_DIFF_SHIFT, channel()}},
-            dnn::batch_norm_backward{.x = x, .dy = y, .mean = c[2], .rstd = c[3], .weight = c[0],
-                                     .dx = dx, .dweight = c[4], .dbias = c[5]});
+            dnn::batch_norm_backward{.x = x,
+                                     .dy = y,
+                                     .mean = c[2],
+                                     .rstd = c[3],
+                                     .weight = c[0],
+                                     .dx = dx,
+                                     .dweight = c[4],
+                                     .dbias = c[5]});
   }
 
  private:
@@ -152,10 +173,9 @@ class layers_bench {
     return t;
   }
   [[nodiscard]] any_tensor image(std::int64_t side, dtype type = dtype::f32) {
-    any_tensor made =
-        what_.channels_last
-            ? cpu_.allocate(type, {what_.n, side, side, what_.c}).value()
-            : cpu_.allocate(type, {what_.n, what_.c, side, side}).value();
+    any_tensor made = what_.channels_last
+                          ? cpu_.allocate(type, {what_.n, side, side, what_.c}).value()
+                          : cpu_.allocate(type, {what_.n, what_.c, side, side}).value();
     if (type == dtype::f32) made = filled(made);
     return what_.channels_last ? made.permute({0, 3, 1, 2}).value() : made;
   }
@@ -163,7 +183,8 @@ class layers_bench {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> number(0.1F, 1);
     auto* const first = static_cast<float*>(of.get_data_handle());
-    std::generate_n(first, of.get_desc().get_size() / sizeof(float), [&] { return number(random); });
+    std::generate_n(first, of.get_desc().get_size() / sizeof(float),
+                    [&] { return number(random); });
     return of;
   }
   [[nodiscard]] dnnl::memory memory(std::int64_t side) const {

@@ -44,20 +44,36 @@ class layers_bench {
     const auto places = image(s, out, dtype::u8);
     const std::string of = fmt::format("pool {}x{} of {}", window, window, text(s));
     measure("max " + of,
-            dnn::max_pool_forward{.x = x, .y = y, .places = places, .window = {window},
-                                  .stride = {stride}, .padding = {padding}},
+            dnn::max_pool_forward{.x = x,
+                                  .y = y,
+                                  .places = places,
+                                  .window = {window},
+                                  .stride = {stride},
+                                  .padding = {padding}},
             {x, y, places});
     measure("max " + of + ", backward",
-            dnn::max_pool_backward{.dy = dy, .places = places, .dx = dx, .window = {window},
-                                   .stride = {stride}, .padding = {padding}},
+            dnn::max_pool_backward{.dy = dy,
+                                   .places = places,
+                                   .dx = dx,
+                                   .window = {window},
+                                   .stride = {stride},
+                                   .padding = {padding}},
             {dy, places, dx});
     measure("average " + of,
-            dnn::average_pool_forward{.x = x, .y = y, .window = {window}, .stride = {stride},
-                                      .padding = {padding}, .count_padding = true},
+            dnn::average_pool_forward{.x = x,
+                                      .y = y,
+                                      .window = {window},
+                                      .stride = {stride},
+                                      .padding = {padding},
+                                      .count_padding = true},
             {x, y});
     measure("average " + of + ", backward",
-            dnn::average_pool_backward{.dy = dy, .dx = dx, .window = {window}, .stride = {stride},
-                                       .padding = {padding}, .count_padding = true},
+            dnn::average_pool_backward{.dy = dy,
+                                       .dx = dx,
+                                       .window = {window},
+                                       .stride = {stride},
+                                       .padding = {padding},
+                                       .count_padding = true},
             {dy, dx});
   }
   void global_average(const sizes& s) {
@@ -76,25 +92,35 @@ class layers_bench {
       c.push_back(random(dtype::f32, {s.c}));
     const std::string of = "batch norm of " + text(s);
     measure(of,
-            dnn::batch_norm_training{.x = x, .weight = c[0], .bias = c[1], .y = y, .mean = c[2],
-                                     .rstd = c[3], .running_mean = c[4],
+            dnn::batch_norm_training{.x = x,
+                                     .weight = c[0],
+                                     .bias = c[1],
+                                     .y = y,
+                                     .mean = c[2],
+                                     .rstd = c[3],
+                                     .running_mean = c[4],
                                      .running_variance = c[5]},
             {x, x, y});
     measure(of + ", backward",
-            dnn::batch_norm_backward{.x = x, .dy = dy, .mean = c[2], .rstd = c[3], .weight = c[0],
-                                     .dx = y, .dweight = c[6], .dbias = c[7]},
+            dnn::batch_norm_backward{.x = x,
+                                     .dy = dy,
+                                     .mean = c[2],
+                                     .rstd = c[3],
+                                     .weight = c[0],
+                                     .dx = y,
+                                     .dweight = c[6],
+                                     .dbias = c[7]},
             {x, dy, x, dy, y});
     measure(of + ", inference",
-            dnn::batch_norm_inference{.x = x, .mean = c[4], .variance = c[3], .weight = c[0],
-                                      .bias = c[1], .y = y},
+            dnn::batch_norm_inference{
+                .x = x, .mean = c[4], .variance = c[3], .weight = c[0], .bias = c[1], .y = y},
             {x, y});
   }
   void resample(const sizes& s) {
     const auto x = image(s, s.side);
     const auto y = image(s, 2 * s.side);
     const std::string of = "bilinear, twice the side of " + text(s);
-    measure(of,
-            dnn::resample_forward{.x = x, .y = y, .interpolation = dnn::interpolation::linear},
+    measure(of, dnn::resample_forward{.x = x, .y = y, .interpolation = dnn::interpolation::linear},
             {x, y});
     measure(of + ", backward",
             dnn::resample_backward{.dy = y, .dx = x, .interpolation = dnn::interpolation::linear},
@@ -117,10 +143,9 @@ class layers_bench {
         random_numbers<float>(static_cast<std::size_t>(made.count()));
     const any_tensor wide = gpu_.allocate(dtype::f32, extents).value();
     gpu_.copy_in(dtype::f32, std::as_bytes(std::span(numbers)), wide).get();
-    gpu_.ask(elementwise::map{
-                 .inputs = {wide},
-                 .outputs = {made},
-                 .what = elementwise::function::of(1, [](auto x) { return x[0]; })})
+    gpu_.ask(elementwise::map{.inputs = {wide},
+                              .outputs = {made},
+                              .what = elementwise::function::of(1, [](auto x) { return x[0]; })})
         .get();
     return made;
   }

@@ -140,8 +140,8 @@ void run_training(const norm_case& c) {
     const double second_order = root * root * std::numeric_limits<float>::epsilon();
     spread[i] += deviation * deviation * second_order;
     scale[i] = deviation;
-    s.expect_near(c.statistics(), mean_now[i], expected.mean[i], root, c.elements(),
-                  c.statistics(), "mean " + std::to_string(i));
+    s.expect_near(c.statistics(), mean_now[i], expected.mean[i], root, c.elements(), c.statistics(),
+                  "mean " + std::to_string(i));
     s.expect_near(c.statistics(), rstd_now[i], deviation, deviation * spread[i], c.elements(),
                   c.statistics(), "rstd " + std::to_string(i));
     if (!c.running) continue;
@@ -161,10 +161,9 @@ void run_training(const norm_case& c) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::size_t k = c.channel_of(i);
     const double unit = (elements[i] - expected.mean[k]) * scale[k];
-    const double bound =
-        std::abs(weights[k]) *
-            (std::abs(unit) * spread[k] + scale[k] * std::sqrt(expected.square[k])) +
-        std::abs(biases[k]);
+    const double bound = std::abs(weights[k]) * (std::abs(unit) * spread[k] +
+                                                 scale[k] * std::sqrt(expected.square[k])) +
+                         std::abs(biases[k]);
     s.expect_near(c.type, now[i], unit * weights[k] + biases[k], bound, c.elements(),
                   c.statistics(), "element " + std::to_string(i));
     if (testing::Test::HasFailure()) return;
@@ -193,10 +192,10 @@ void run_inference(const norm_case& c) {
     const std::size_t k = c.channel_of(i);
     const double scale = weights[k] / std::sqrt(variance.values[k].real() + r.eps);
     const double center = mean.values[k].real();
-    s.expect_near(c.type, now[i], (elements[i] - center) * scale + biases[k],
-                  (std::abs(elements[i]) + std::abs(center)) * std::abs(scale) +
-                      std::abs(biases[k]),
-                  4, c.statistics(), "element " + std::to_string(i));
+    s.expect_near(
+        c.type, now[i], (elements[i] - center) * scale + biases[k],
+        (std::abs(elements[i]) + std::abs(center)) * std::abs(scale) + std::abs(biases[k]), 4,
+        c.statistics(), "element " + std::to_string(i));
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -206,9 +205,7 @@ void run_backward(const norm_case& c, int written) {
   s.name("backward " + c.text() + " written " + std::to_string(written));
   auto& x = image_tensor(s, c.type, c.extents(), c.order);
   auto& dy = image_tensor(s, c.type, c.extents(), c.order);
-  auto& dx = written == 1   ? x
-             : written == 2 ? dy
-                            : image_tensor(s, c.type, c.extents(), c.order);
+  auto& dx = written == 1 ? x : written == 2 ? dy : image_tensor(s, c.type, c.extents(), c.order);
   auto& mean = s.vector(c.statistics(), c.c);
   auto& rstd = positive(s, s.vector(c.statistics(), c.c, 2));
   test_tensor* const weight = c.weight ? &s.vector(c.weight_type, c.c) : nullptr;
@@ -252,12 +249,12 @@ void run_backward(const norm_case& c, int written) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::size_t k = c.channel_of(i);
     const double scale = weights[k] * rstd.values[k].real();
-    const double spread = (std::abs(elements[i]) + std::abs(mean.values[k].real())) *
-                          rstd.values[k].real();
-    s.expect_near(c.type, now[i], scale * (gradients[i] - sum[k] / m - unit(i) * product[k] / m),
-                  std::abs(scale) * (std::abs(gradients[i]) + all_sum[k] / m +
-                                     spread * all_product[k] / m),
-                  c.elements(), c.statistics(), "element " + std::to_string(i));
+    const double spread =
+        (std::abs(elements[i]) + std::abs(mean.values[k].real())) * rstd.values[k].real();
+    s.expect_near(
+        c.type, now[i], scale * (gradients[i] - sum[k] / m - unit(i) * product[k] / m),
+        std::abs(scale) * (std::abs(gradients[i]) + all_sum[k] / m + spread * all_product[k] / m),
+        c.elements(), c.statistics(), "element " + std::to_string(i));
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -378,9 +375,9 @@ TEST(DnnLrn, AgreesWithTheDefinitionAndItsDifferences) {
                                  .alpha = r.alpha,
                                  .beta = r.beta,
                                  .k = r.k});
-      const reals gradient = gradient_by_differences(
-          [&](const reals& at) { return responses(r, c, at); }, reals_of(x_again.values),
-          reals_of(dy.values));
+      const reals gradient =
+          gradient_by_differences([&](const reals& at) { return responses(r, c, at); },
+                                  reals_of(x_again.values), reals_of(dy.values));
       const auto dx_now = back.elements_now(dx);
       const double off = type == dtype::f64 ? 1e-8 : type == dtype::f32 ? 1e-5 : 2e-2;
       for (std::size_t k = 0; k < dx_now.size(); ++k)
@@ -399,8 +396,7 @@ TEST(DnnBatchNorm, HasTheGradientOfItsDifferences) {
   auto& dx = image_tensor(s, dtype::f64, c.extents(), c.order);
   auto& mean = s.vector(dtype::f64, c.c);
   auto& rstd = s.vector(dtype::f64, c.c);
-  s.run(dnn::batch_norm_training{
-      .x = x.view, .y = y.view, .mean = mean.view, .rstd = rstd.view});
+  s.run(dnn::batch_norm_training{.x = x.view, .y = y.view, .mean = mean.view, .rstd = rstd.view});
   s.fill(mean, s.elements_now(mean));
   s.fill(rstd, s.elements_now(rstd));
   s.run(dnn::batch_norm_backward{

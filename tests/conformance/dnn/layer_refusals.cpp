@@ -50,8 +50,8 @@ TEST_F(DnnLayerRefusals, NameTheExtentsOfPoolingThatDoNotGoTogether) {
   s.refuse(r, shape_mismatch, "places");
   s.refuse(dnn::adaptive_average_pool_forward{.x = tensor({2, 3, 8}), .y = tensor({2, 3, 4, 4})},
            shape_mismatch, "x and y must have as many dimensions of space");
-  s.refuse(dnn::resample_backward{.dy = tensor({2, 3, 0}), .dx = tensor({2, 3, 4})},
-           shape_mismatch, "dimension 2 of dy must have an extent of at least 1");
+  s.refuse(dnn::resample_backward{.dy = tensor({2, 3, 0}), .dx = tensor({2, 3, 4})}, shape_mismatch,
+           "dimension 2 of dy must have an extent of at least 1");
 }
 
 TEST_F(DnnLayerRefusals, NameNumbersOfPoolingOutOfRange) {
@@ -115,9 +115,9 @@ TEST_F(DnnLayerRefusals, NameWhatIsWrongOfNorms) {
   r.eps = 0;
   r.weight = c(3, dtype::f16);
   s.refuse(r, type_mismatch);
-  s.refuse(dnn::batch_norm_backward{
-               .x = x, .dy = tensor({2, 3, 5}), .mean = c(), .rstd = c(), .dx = x},
-           shape_mismatch, "dy must have the extents [4] (space) because x is [2, 3, 4]");
+  s.refuse(
+      dnn::batch_norm_backward{.x = x, .dy = tensor({2, 3, 5}), .mean = c(), .rstd = c(), .dx = x},
+      shape_mismatch, "dy must have the extents [4] (space) because x is [2, 3, 4]");
   s.refuse(dnn::lrn_forward{.x = x, .y = x}, aliasing);
   s.refuse(dnn::lrn_forward{.x = x, .y = tensor({2, 3, 4}), .size = 0}, invalid_argument, "size");
   s.refuse(dnn::lrn_forward{.x = x, .y = tensor({2, 3, 4}), .k = 0}, invalid_argument, "k");

@@ -104,8 +104,8 @@ void expect_transposed(scene& s, const plane_map& map, const test_tensor& dy,
 }
 
 std::vector<double> gradient_by_differences(
-    const std::function<std::vector<double>(const std::vector<double>&)>& f,
-    std::vector<double> x, const std::vector<double>& dy) {
+    const std::function<std::vector<double>(const std::vector<double>&)>& f, std::vector<double> x,
+    const std::vector<double>& dy) {
   constexpr double step = 1e-6;
   std::vector<double> gradient(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {

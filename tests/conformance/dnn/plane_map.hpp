@@ -21,7 +21,7 @@ void for_each_place(const numbers& extents, const std::function<void(const numbe
 
 /// The factor of each element of a channel in each element of its result.
 struct plane_map {
-  numbers in;   ///< extents of space
+  numbers in;  ///< extents of space
   numbers out;
   std::vector<std::vector<double>> factors;  ///< [out][in]
 
@@ -36,8 +36,8 @@ void expect_transposed(scene& s, const plane_map& map, const test_tensor& dy,
 
 /// The gradient of Σ dy · f(x) by x, by differences.
 [[nodiscard]] std::vector<double> gradient_by_differences(
-    const std::function<std::vector<double>(const std::vector<double>&)>& f,
-    std::vector<double> x, const std::vector<double>& dy);
+    const std::function<std::vector<double>(const std::vector<double>&)>& f, std::vector<double> x,
+    const std::vector<double>& dy);
 [[nodiscard]] std::vector<double> reals_of(const std::vector<number>& list);
 
 }  // namespace troupe::conformance

@@ -40,11 +40,9 @@ struct pooling_case {
     numbers all;
     for (std::size_t d = 0; d < space(); ++d) {
       const std::int64_t reach = apart(d) * (width(d) - 1) + 1;
-      const std::int64_t room =
-          in[d] + before(d) + after(d) + (ceil_mode ? step(d) - 1 : 0);
+      const std::int64_t room = in[d] + before(d) + after(d) + (ceil_mode ? step(d) - 1 : 0);
       std::int64_t count = 0;
-      while (count * step(d) + reach <= room &&
-             (!ceil_mode || count * step(d) < in[d] + before(d)))
+      while (count * step(d) + reach <= room && (!ceil_mode || count * step(d) < in[d] + before(d)))
         ++count;
       all.push_back(count);
     }
@@ -62,9 +60,12 @@ struct pooling_case {
   [[nodiscard]] std::string text() const {
     std::string text = std::string(to_string(type)) + " n " + std::to_string(n) + " c " +
                        std::to_string(c) + " order " + std::to_string(static_cast<int>(order));
-    for (const auto& [name, list] :
-         {std::pair("in", &in), {"window", &window}, {"stride", &stride}, {"dilation", &dilation},
-          {"padding", &padding}, {"post", &post_padding}})
+    for (const auto& [name, list] : {std::pair("in", &in),
+                                     {"window", &window},
+                                     {"stride", &stride},
+                                     {"dilation", &dilation},
+                                     {"padding", &padding},
+                                     {"post", &post_padding}})
       text += std::string(" ") + name + " " + text_of_numbers(*list);
     return text + (ceil_mode ? " ceil" : "") + (count_padding ? " count padding" : "");
   }
@@ -210,8 +211,9 @@ void run_max_backward(const pooling_case& c) {
   auto& places = image_tensor(s, places_type(s, c), image_extents(c.n, c.c, c.out()), c.order);
   std::vector<number> numbers_of_places;
   for (const std::int64_t place : at.places) {
-    numbers_of_places.emplace_back(
-        static_cast<double>(place >= 0 ? place : places.view.type() == dtype::u8 ? 255 : -1));
+    numbers_of_places.emplace_back(static_cast<double>(place >= 0                        ? place
+                                                       : places.view.type() == dtype::u8 ? 255
+                                                                                         : -1));
   }
   s.fill(places, numbers_of_places);
   auto& dx = image_tensor(s, c.type, image_extents(c.n, c.c, c.in), c.order);
@@ -371,8 +373,8 @@ TEST(DnnPooling, IgnoresPlacesThatWindowsDoNotHave) {
     s.fill(places, {number(2), number(0), number(200),
                     number(places_are == dtype::i32 ? -2147483648.0 : 255.0)});
     auto& dx = s.tensor(dtype::f32, {1, 1, 8}, {8, 8, 1});
-    s.run(dnn::max_pool_backward{
-        .dy = dy.view, .places = places.view, .dx = dx.view, .window = {2}});
+    s.run(
+        dnn::max_pool_backward{.dy = dy.view, .places = places.view, .dx = dx.view, .window = {2}});
     std::vector<number> expected(8);
     expected[2] = dy.values[1];
     EXPECT_EQ(s.elements_now(dx), expected) << s.note();
@@ -439,8 +441,9 @@ std::vector<std::vector<double>> interpolation_factors(std::int64_t in, std::int
       add(std::floor(centre + 1e-9), 1);
       continue;
     }
-    const double corner =
-        out == 1 ? 0 : static_cast<double>(o) * static_cast<double>(in - 1) / static_cast<double>(out - 1);
+    const double corner = out == 1 ? 0
+                                   : static_cast<double>(o) * static_cast<double>(in - 1) /
+                                         static_cast<double>(out - 1);
     const double place =
         how == dnn::interpolation::linear_corners ? corner : std::max(0.0, centre - 0.5);
     const double whole = std::floor(place + 1e-9);
@@ -469,10 +472,9 @@ TEST(DnnResample, InterpolatesForwardAndBackward) {
         const std::int64_t n = from(0, 2);
         const std::int64_t c = from(0, 1) == 0 ? 16 : from(1, 9);
         const image_order order = image_orders[from(0, 2)];
-        const std::string text = std::string(to_string(type)) + " how " +
-                                 std::to_string(static_cast<int>(how)) + " " +
-                                 text_of_numbers(map.in) + " to " + text_of_numbers(map.out) +
-                                 " c " + std::to_string(c);
+        const std::string text =
+            std::string(to_string(type)) + " how " + std::to_string(static_cast<int>(how)) + " " +
+            text_of_numbers(map.in) + " to " + text_of_numbers(map.out) + " c " + std::to_string(c);
         run_linear_forward(map, type, n, c, order, "resample " + text,
                            dnn::resample_forward{.interpolation = how});
         run_linear_backward(map, type, n, c, order, "resample backward " + text,

@@ -27,16 +27,14 @@ constexpr std::int64_t row_block = 16;     ///< rows of channels in cache
 template <class Real>
 Real number_of(const any_tensor& t, std::int64_t c, Real otherwise) {
   if (t.null()) return otherwise;
-  return dnn::for_image_type(t.type(), [&]<class T>(T) {
-    return widened<Real>(t.data<T>()[c * t.stride(0)]);
-  });
+  return dnn::for_image_type(
+      t.type(), [&]<class T>(T) { return widened<Real>(t.data<T>()[c * t.stride(0)]); });
 }
 template <class Real>
 void set_number(const any_tensor& t, std::int64_t c, Real value) {
   if (t.null()) return;
-  dnn::for_image_type(t.type(), [&]<class T>(T) {
-    t.data<T>()[c * t.stride(0)] = narrowed<T>(value);
-  });
+  dnn::for_image_type(t.type(),
+                      [&]<class T>(T) { t.data<T>()[c * t.stride(0)] = narrowed<T>(value); });
 }
 
 /// Two sums of each channel, of one part of its elements: its mean and squares, or those that the
@@ -76,10 +74,11 @@ class normalizer {
       merge_space(of_, {&x_, &dy_, &to_});
     }
     by_rows_ = of_.c > 1 && x_.c_step == 1 && to_.c_step == 1 && (dy.null() || dy_.c_step == 1);
-    images_ = by_rows_ ? 1 : std::clamp<std::int64_t>(most_parts / std::max<std::int64_t>(1, of_.c), 1, std::max<std::int64_t>(1, of_.n));
+    images_ = by_rows_ ? 1
+                       : std::clamp<std::int64_t>(most_parts / std::max<std::int64_t>(1, of_.c), 1,
+                                                  std::max<std::int64_t>(1, of_.n));
     rows_ = of_.n * of_.places();
-    parts_ = by_rows_ ? std::clamp<std::int64_t>(rows_ / row_block, 1, most_parts)
-                      : images_;
+    parts_ = by_rows_ ? std::clamp<std::int64_t>(rows_ / row_block, 1, most_parts) : images_;
   }
 
   [[nodiscard]] std::int64_t channels() const noexcept { return of_.c; }
@@ -89,8 +88,9 @@ class normalizer {
   result<void> reserve(lane_context& lane, int arrays) {
     const std::int64_t scratch = 2 * (by_rows_ ? of_.c : line_block);
     threads_ = threads_for(parts_per_pass(), of_.count(), work_per_thread);
-    auto room = lane.workspace(static_cast<std::size_t>(
-        (of_.c * (arrays + 2 * parts_) + scratch * threads_) * static_cast<std::int64_t>(sizeof(real))));
+    auto room = lane.workspace(
+        static_cast<std::size_t>((of_.c * (arrays + 2 * parts_) + scratch * threads_) *
+                                 static_cast<std::int64_t>(sizeof(real))));
     if (!room) return std::move(room).error();
     numbers_ = reinterpret_cast<real*>(room->data());
     sums_ = numbers_ + of_.c * arrays;
@@ -110,7 +110,9 @@ class normalizer {
   [[nodiscard]] moments<real> moments_of(std::int64_t c) const {
     moments<real> all;
     for (std::int64_t p = 0; p < parts_; ++p)
-      all.take({.count = static_cast<real>(elements_of(p)), .mean = first(p)[c], .squares = second(p)[c]});
+      all.take({.count = static_cast<real>(elements_of(p)),
+                .mean = first(p)[c],
+                .squares = second(p)[c]});
     return all;
   }
 
@@ -131,11 +133,11 @@ class normalizer {
   }
 
   void normalize(const real* mean, const real* scale, const real* bias) const {
-    for_each_line([&](std::int64_t n, std::int64_t c, std::int64_t at_x, std::int64_t,
-                      std::int64_t at_to) {
-      kernels_.normalize(x_.elements<T>() + at_x, step(x_), n, of(mean, c), of(scale, c),
-                         of(bias, c), to_.elements<T>() + at_to, step(to_));
-    });
+    for_each_line(
+        [&](std::int64_t n, std::int64_t c, std::int64_t at_x, std::int64_t, std::int64_t at_to) {
+          kernels_.normalize(x_.elements<T>() + at_x, step(x_), n, of(mean, c), of(scale, c),
+                             of(bias, c), to_.elements<T>() + at_to, step(to_));
+        });
   }
   void differentiate(const real* mean, const real* average, const real* slope,
                      const real* scale) const {
@@ -313,11 +315,11 @@ class normalizer {
   image_view x_;
   image_view dy_;
   image_view to_;
-  bool by_rows_ = false;      ///< lines are of all channels, side by side
+  bool by_rows_ = false;  ///< lines are of all channels, side by side
   std::int64_t images_ = 1;
-  std::int64_t rows_ = 0;     ///< elements of a channel
+  std::int64_t rows_ = 0;  ///< elements of a channel
   std::int64_t threads_ = 1;
-  std::int64_t parts_ = 1;    ///< that sums are made of
+  std::int64_t parts_ = 1;  ///< that sums are made of
   real* numbers_ = nullptr;
   real* sums_ = nullptr;
   real* scratch_ = nullptr;

@@ -3,7 +3,7 @@
 
 namespace troupe::cpu {
 
-#define OF_OTHERS(T)                                              \
+#define OF_OTHERS(T)                                               \
   extern template const line_kernels<T> line_kernel_sets<T>::avx2; \
   extern template const line_kernels<T> line_kernel_sets<T>::avx512;
 OF_OTHERS(double)

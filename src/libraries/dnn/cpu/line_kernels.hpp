@@ -20,8 +20,8 @@ struct channel_numbers {
   std::int64_t step = 0;  ///< 1, or 0 for one channel
 };
 
-/// The loops for one kind of processor. Lines of elements have a step, in elements; numbers lie side
-/// by side. Of elements that are written, each is read before it is.
+/// The loops for one kind of processor. Lines of elements have a step, in elements; numbers lie
+/// side by side. Of elements that are written, each is read before it is.
 template <class T>
 struct line_kernels {
   using real = typename sums_of<T>::type;

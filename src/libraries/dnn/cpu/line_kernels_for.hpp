@@ -1,8 +1,8 @@
 #pragma once
 
 // The loops over lines, for the processor that the including source is compiled for. It defines
-// KERNELS, the name of its set. Conversions are written so that loops of them can be vectorised, and
-// here, because each source needs its own.
+// KERNELS, the name of its set. Conversions are written so that loops of them can be vectorised,
+// and here, because each source needs its own.
 
 #include "libraries/dnn/cpu/line_kernels.hpp"
 
@@ -65,29 +65,6 @@ template <class F>
   }
 }
 
-/// Calls `f(j, fresh)` for all j below n, in blocks that fill vectors. The last block begins early
-/// where a rest is left: of the elements that it has again, `fresh` is false.
-template <class F>
-[[gnu::always_inline]] inline void for_blocks(std::int64_t n, F f) {
-  constexpr std::int64_t block = 16;
-  if (n < block) {
-    for (std::int64_t j = 0; j < n; ++j)
-      f(j, true);
-    return;
-  }
-  std::int64_t at = 0;
-  for (; at + block <= n; at += block) {
-#pragma GCC ivdep
-    for (std::int64_t j = 0; j < block; ++j)
-      f(at + j, true);
-  }
-  if (at == n) return;
-  const std::int64_t again = block - (n - at);
-#pragma GCC ivdep
-  for (std::int64_t j = 0; j < block; ++j)
-    f(n - block + j, j >= again);
-}
-
 template <class T>
 void load(const T* x, std::int64_t step, std::int64_t n, real_of<T>* to) {
   with_step(step, [=](auto s) {
@@ -105,36 +82,37 @@ void store(const real_of<T>* from, std::int64_t n, T* y, std::int64_t step) {
   });
 }
 
-// An element that is taken again changes nothing.
 template <class T>
 void take_max(const T* x, std::int64_t step, std::int64_t n, real_of<T>* best) {
   with_step(step, [=](auto s) {
-    for_blocks(n, [=](std::int64_t j, bool) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j) {
       const real_of<T> value = widen(x[j * s]);
       const real_of<T> old = best[j];
       best[j] = !(value <= old) && old == old ? value : old;
-    });
+    }
   });
 }
 template <class T>
 void take_max_at(const T* x, std::int64_t step, std::int64_t n, real_of<T>* best,
                  std::int32_t* places, std::int32_t place) {
   with_step(step, [=](auto s) {
-    for_blocks(n, [=](std::int64_t j, bool) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j) {
       const real_of<T> value = widen(x[j * s]);
       const real_of<T> old = best[j];
       const bool taken = !(value <= old) && old == old;
       best[j] = taken ? value : old;
       places[j] = taken ? place : places[j];
-    });
+    }
   });
 }
 template <class T>
 void add(const T* x, std::int64_t step, std::int64_t n, real_of<T> factor, real_of<T>* sums) {
   with_step(step, [=](auto s) {
-    for_blocks(n, [=](std::int64_t j, bool fresh) {
-      sums[j] += fresh ? factor * widen(x[j * s]) : real_of<T>{0};
-    });
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j)
+      sums[j] += factor * widen(x[j * s]);
   });
 }
 template <class T, class Place>
@@ -142,9 +120,9 @@ void add_where(const T* x, std::int64_t step, const Place* places, std::int64_t 
                std::int32_t place, std::int64_t n, real_of<T>* sums, std::int64_t sums_step) {
   const auto wanted = static_cast<Place>(place);
   const auto add_with = [=](auto s, auto p, auto to) {
-    for_blocks(n, [=](std::int64_t j, bool fresh) {
-      sums[j * to] += fresh && places[j * p] == wanted ? widen(x[j * s]) : real_of<T>{0};
-    });
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j)
+      sums[j * to] += places[j * p] == wanted ? widen(x[j * s]) : real_of<T>{0};
   };
   constexpr std::integral_constant<std::int64_t, 1> one;
   if (step == 1 && places_step == 1) {
@@ -187,8 +165,8 @@ void add_squares(const T* x, std::int64_t n, const real_of<T>* mean, real_of<T>*
   }
 }
 template <class T>
-void add_products(const T* dy, const T* x, std::int64_t n, const real_of<T>* mean,
-                  real_of<T>* sums, real_of<T>* products) {
+void add_products(const T* dy, const T* x, std::int64_t n, const real_of<T>* mean, real_of<T>* sums,
+                  real_of<T>* products) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < n; ++j) {
     const real_of<T> gradient = widen(dy[j]);

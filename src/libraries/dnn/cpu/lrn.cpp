@@ -142,8 +142,8 @@ class responses {
 
 result<void> forward(const dnn::lrn_forward& r, lane_context& lane) {
   if (r.x.empty()) return {};
-  return dnn::for_image_type(
-      r.x.type(), [&]<class T>(T) { return responses<T>(r, r.x, {}, r.y).run(lane); });
+  return dnn::for_image_type(r.x.type(),
+                             [&]<class T>(T) { return responses<T>(r, r.x, {}, r.y).run(lane); });
 }
 result<void> backward(const dnn::lrn_backward& r, lane_context& lane) {
   if (r.x.empty()) return {};

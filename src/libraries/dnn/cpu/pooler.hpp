@@ -19,9 +19,9 @@ using dnn::image_view;
 using dnn::tap_range;
 using dnn::window_range;
 
-/// One pooling, or resampling, of images: response from image, or image from response. Rows of the result are
-/// computed by themselves, each by one thread in a fixed order: those of positions along the last
-/// dimension, whose lines go along the channels where these lie closer, or else along that
+/// One pooling, or resampling, of images: response from image, or image from response. Rows of the
+/// result are computed by themselves, each by one thread in a fixed order: those of positions along
+/// the last dimension, whose lines go along the channels where these lie closer, or else along that
 /// dimension.
 template <class T, class Windows>
 class pooler {
@@ -50,9 +50,8 @@ class pooler {
   }
 
   result<void> max_forward(lane_context& lane) const {
-    return run(lane, out, window_work() * 2, [this](const row& r) {
-      along_channels() ? max_of_channels(r) : max_of_row(r);
-    });
+    return run(lane, out, window_work() * 2,
+               [this](const row& r) { along_channels() ? max_of_channels(r) : max_of_row(r); });
   }
   result<void> average_forward(lane_context& lane) const {
     return run(lane, out, window_work(), [this](const row& r) {
@@ -75,9 +74,10 @@ class pooler {
   struct row {
     std::int64_t n, c;
     std::array<std::int32_t, 2> at;
-    real* numbers;
+    real* numbers;  ///< room for two lines
     real* more_numbers;
     std::int32_t* places;
+    const std::int32_t* first_taps;  ///< of windows along the last dimension; −1 for padding alone
   };
 
   [[nodiscard]] bool along_channels() const noexcept {
@@ -105,7 +105,8 @@ class pooler {
     return static_cast<std::int64_t>(all / static_cast<double>(in.places())) + 1;
   }
 
-  /// Additions that are worth another thread, and those of a task, so that taking one costs nothing.
+  /// Additions that are worth another thread, and those of a task, so that taking one costs
+  /// nothing.
   static constexpr std::int64_t work_per_thread = std::int64_t{1} << 19;
   static constexpr std::int64_t work_per_task = std::int64_t{1} << 14;
 
@@ -123,14 +124,21 @@ class pooler {
         tasks, row_work > std::int64_t{1} << 40 ? row_work : row_work * rows, work_per_thread);
     const std::int64_t each = padded(line() * static_cast<std::int64_t>(sizeof(real)));
     const std::int64_t of_places = padded(line() * std::int64_t{4});
-    auto room = lane.workspace(static_cast<std::size_t>((2 * each + of_places) * threads));
+    const std::int64_t of_thread = 3 * each + of_places;
+    auto room = lane.workspace(static_cast<std::size_t>(of_thread * threads + of_places));
     if (!room) return std::move(room).error();
+    auto* const first_taps = reinterpret_cast<std::int32_t*>(room->data() + of_thread * threads);
+    for (std::int32_t w = 0; w < windows[2].out && !along_channels(); ++w) {
+      const tap_range taps = windows[2].taps_of(w);
+      first_taps[w] = taps.empty() ? -1 : taps.first;
+    }
     share_out(threads, tasks, [&](std::int64_t thread, std::int64_t task) {
-      std::byte* const own = room->data() + thread * (2 * each + of_places);
+      std::byte* const own = room->data() + thread * of_thread;
       row r{};
       r.numbers = reinterpret_cast<real*>(own);
-      r.more_numbers = reinterpret_cast<real*>(own + each);
-      r.places = reinterpret_cast<std::int32_t*>(own + 2 * each);
+      r.more_numbers = reinterpret_cast<real*>(own + 2 * each);
+      r.places = reinterpret_cast<std::int32_t*>(own + 3 * each);
+      r.first_taps = first_taps;
       for (std::int64_t i = task * per_task; i < std::min(rows, (task + 1) * per_task); ++i) {
         std::int64_t rest = i;
         const auto next = [&](std::int64_t extent) {
@@ -248,12 +256,9 @@ class pooler {
     const std::int32_t count = windows[2].out;
     std::fill_n(r.numbers, count, -std::numeric_limits<real>::infinity());
     if (places.given()) {
-      for (std::int32_t w = 0; w < count; ++w) {
-        const tap_range width = windows[2].taps_of(w);
-        r.places[w] = none || width.empty()
-                          ? -1
-                          : first_place(depth.first, height.first) + width.first;
-      }
+      const std::int32_t first = first_place(depth.first, height.first);
+      for (std::int32_t w = 0; w < count; ++w)
+        r.places[w] = none || r.first_taps[w] < 0 ? -1 : first + r.first_taps[w];
     }
     const std::int64_t step = image.steps[2] * windows[2].stride;
     const window_range taps = taps_in_use();
@@ -363,16 +368,15 @@ class pooler {
           }
         }
       }
-      kernels_.store(r.numbers, in.c,
-                     begin<T>(image, r, r.at[0], r.at[1]) + i * image.steps[2], image.c_step);
+      kernels_.store(r.numbers, in.c, begin<T>(image, r, r.at[0], r.at[1]) + i * image.steps[2],
+                     image.c_step);
     }
   }
   void add_where(const row& r, const T* dy, std::int64_t step, std::int64_t d, std::int64_t h,
                  std::int64_t w, std::int64_t places_step, std::int32_t place, std::int64_t n,
                  real* sums, std::int64_t sums_step) const {
     if (wide_places) {
-      kernels_.add_where_wide(dy, step,
-                              begin<std::int32_t>(places, r, d, h) + w * places.steps[2],
+      kernels_.add_where_wide(dy, step, begin<std::int32_t>(places, r, d, h) + w * places.steps[2],
                               places_step, place, n, sums, sums_step);
     } else {
       kernels_.add_where(dy, step, begin<std::uint8_t>(places, r, d, h) + w * places.steps[2],
@@ -384,7 +388,7 @@ class pooler {
     const window_range depth = windows[0].windows_of(r.at[0]);
     const window_range height = windows[1].windows_of(r.at[1]);
     const window_range taps = taps_in_use();
-    std::fill_n(r.numbers, in.space[2], real{0});
+    clear_phases(r);
     for (std::int32_t d = depth.first; d < depth.end; ++d) {
       for (std::int32_t h = height.first; h < height.end; ++h) {
         const std::int32_t td = windows[0].tap_at(d, r.at[0]);
@@ -395,11 +399,34 @@ class pooler {
           if (of.first >= of.end) continue;
           add_where(r, begin<T>(response, r, d, h) + of.first * response.steps[2],
                     response.steps[2], d, h, of.first, places.steps[2], first_place(td, th) + tw,
-                    of.end - of.first, r.numbers + element(of.first, tw), windows[2].stride);
+                    of.end - of.first, in_phase(r, element(of.first, tw)), 1);
         }
       }
     }
-    kernels_.store(r.numbers, in.space[2], begin<T>(image, r, r.at[0], r.at[1]), image.steps[2]);
+    store_phases(r);
+  }
+
+  // Sums of a row of the image, those first that are a stride apart: neighbouring windows add to
+  // neighbours. A phase has room for ⌈in / stride⌉ of them.
+  [[nodiscard]] std::int64_t phases() const noexcept {
+    return std::min(windows[2].stride, windows[2].in);
+  }
+  [[nodiscard]] std::int64_t phase_length() const noexcept {
+    return (std::int64_t{windows[2].in} - 1) / windows[2].stride + 1;
+  }
+  void clear_phases(const row& r) const {
+    std::fill_n(r.numbers, phases() * phase_length(), real{0});
+  }
+  [[nodiscard]] real* in_phase(const row& r, std::int64_t element) const noexcept {
+    return r.numbers + element % windows[2].stride * phase_length() + element / windows[2].stride;
+  }
+  void store_phases(const row& r) const {
+    T* const to = begin<T>(image, r, r.at[0], r.at[1]);
+    for (std::int64_t p = 0; p < phases(); ++p) {
+      kernels_.store(r.numbers + p * phase_length(),
+                     (windows[2].in - 1 - p) / windows[2].stride + 1, to + p * image.steps[2],
+                     image.steps[2] * windows[2].stride);
+    }
   }
 
   /// Of window `o`, one of those that place `i` is in: what of its gradient is the place's.
@@ -418,6 +445,22 @@ class pooler {
                      share(0, d, r.at[0]) * share(1, h, r.at[1]), r.more_numbers);
       }
     }
+    if constexpr (std::same_as<Windows, fixed_windows>) {
+      for (std::int32_t w = 0; w < windows[2].out; ++w) {
+        const tap_range width = windows[2].taps_of(w);
+        r.more_numbers[w] = width.empty() ? real{0} : r.more_numbers[w] / divisor(2, width);
+      }
+      clear_phases(r);
+      const window_range taps = taps_in_use();
+      for (std::int32_t tw = taps.first; tw < taps.end; ++tw) {
+        const window_range of = windows_with(tw);
+        if (of.first < of.end) {
+          sums_.add(r.more_numbers + of.first, 1, of.end - of.first, real{1},
+                    in_phase(r, element(of.first, tw)));
+        }
+      }
+      return store_phases(r);
+    }
     std::fill_n(r.numbers, in.space[2], real{0});
     for (std::int32_t w = 0; w < windows[2].out; ++w) {
       const tap_range width = windows[2].taps_of(w);
@@ -430,6 +473,7 @@ class pooler {
   }
 
   const kernels& kernels_ = kernels::mine();
+  const line_kernels<real>& sums_ = line_kernels<real>::mine();
 };
 
 }  // namespace troupe::cpu

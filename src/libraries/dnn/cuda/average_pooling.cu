@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(image_threads)
   const tap_range height = p.height.taps_of(at.h);
   const tap_range width = p.width.taps_of(at.w);
   real sums[V] = {};
-  const T* const image = p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
+  const T* const image =
+      p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
   for (std::int32_t td = depth.first; td < depth.end; ++td) {
     const real of_depth = p.depth.template factor<real>(at.d, depth, td);
     for (std::int32_t th = height.first; th < height.end; ++th) {
@@ -74,7 +75,8 @@ __global__ void __launch_bounds__(image_threads)
   const tap_range depth = p.depth.taps_of(at.d);
   const tap_range height = p.height.taps_of(at.h);
   const tap_range width = p.width.taps_of(at.w);
-  const T* const image = p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
+  const T* const image =
+      p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
   real sum = 0;
   const std::int32_t of_width = width.empty() ? 0 : width.end - width.first;
   const std::int32_t of_height = height.empty() ? 0 : height.end - height.first;
@@ -93,8 +95,8 @@ __global__ void __launch_bounds__(image_threads)
     sum += __shfl_down_sync(0xffffffffu, sum, half);
   if (lane != 0) return;
   if (of_width > 0 && of_height > 0 && !depth.empty()) {
-    sum /= static_cast<real>(p.depth.divisor(depth)) *
-           static_cast<real>(p.height.divisor(height)) * static_cast<real>(p.width.divisor(width));
+    sum /= static_cast<real>(p.depth.divisor(depth)) * static_cast<real>(p.height.divisor(height)) *
+           static_cast<real>(p.width.divisor(width));
   }
   p.response.template elements<T>()[at.in(p.response)] = element_of<T>(sum);
 }
@@ -162,9 +164,9 @@ result<void> run(average_operands<Windows> p, const any_tensor& image, const any
     if (inside && of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
         channels_align(p.response, most, sizeof(T))) {
       p.each = image_places(of, true, most, 1);
-      return launch(backward ? average_backward<T, Windows, most>
-                             : average_forward<T, Windows, most>,
-                    blocks_for(p.each.count), image_threads, where.stream(), p);
+      return launch(
+          backward ? average_backward<T, Windows, most> : average_forward<T, Windows, most>,
+          blocks_for(p.each.count), image_threads, where.stream(), p);
     }
     p.each = image_places(of, inside, 1, 1);
     if constexpr (!std::same_as<Windows, interpolated_samples>) {

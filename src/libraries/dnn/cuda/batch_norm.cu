@@ -76,8 +76,8 @@ struct training_numbers {
 // A block for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
-    finish_moments(const __grid_constant__ training_numbers r, const void* sums,
-                   std::int64_t parts, applied<Real> to) {
+    finish_moments(const __grid_constant__ training_numbers r, const void* sums, std::int64_t parts,
+                   applied<Real> to) {
   const std::int64_t c = blockIdx.x;
   const auto all = sums_of_channel<moments, Real>(sums, c, parts);
   if (threadIdx.x != 0) return;
@@ -95,8 +95,7 @@ __global__ void __launch_bounds__(image_threads)
     if (t.at != nullptr) t.set(c, (1 - part) * t.get<Real>(c, 0) + part * now);
   };
   update(r.running_mean, all.first);
-  update(r.running_variance,
-         all.count > 1 ? variance * (all.count / (all.count - 1)) : variance);
+  update(r.running_variance, all.count > 1 ? variance * (all.count / (all.count - 1)) : variance);
   to.of(0, c) = all.first;
   to.of(1, c) = rstd * r.weight.get<Real>(c, 1);
   to.of(2, c) = r.bias.get<Real>(c, 0);
@@ -114,8 +113,7 @@ __global__ void __launch_bounds__(image_threads)
 }
 
 template <class Real>
-__global__ void __launch_bounds__(image_threads)
-    take_mean(channel_numbers mean, applied<Real> to) {
+__global__ void __launch_bounds__(image_threads) take_mean(channel_numbers mean, applied<Real> to) {
   const std::int64_t c = flat_thread();
   if (c < to.channels) to.of(0, c) = mean.get<Real>(c, 0);
 }
@@ -187,8 +185,8 @@ __global__ void __launch_bounds__(image_threads)
   store_pack<T, V>(x, p.to.elements<T>() + at.in(p.to));
 }
 
-/// Blocks that sums are shared among, about: some for each multiprocessor of a large GPU. A constant,
-/// so that the order of sums follows from shapes alone.
+/// Blocks that sums are shared among, about: some for each multiprocessor of a large GPU. A
+/// constant, so that the order of sums follows from shapes alone.
 constexpr std::int64_t sum_blocks = 1056;
 
 /// A batch norm whose elements are of type T.
@@ -209,13 +207,13 @@ class normalizer {
     const auto all = [&](auto fits) {
       return fits(x_) && fits(to_) && (!dy_.given() || fits(dy_));
     };
-    inside_ = channels_are_inside(of_, x_) && all([](const image_view& v) { return v.c_step == 1; });
-    vectors_ = inside_ ? of_.c % most == 0 && all([](const image_view& v) {
-                   return channels_align(v, most, sizeof(T));
-                 })
-                       : of_.space[2] % most == 0 && all([](const image_view& v) {
-                           return lines_align(v, most, sizeof(T));
-                         });
+    inside_ =
+        channels_are_inside(of_, x_) && all([](const image_view& v) { return v.c_step == 1; });
+    vectors_ = inside_
+                   ? of_.c % most == 0 &&
+                         all([](const image_view& v) { return channels_align(v, most, sizeof(T)); })
+                   : of_.space[2] % most == 0 &&
+                         all([](const image_view& v) { return lines_align(v, most, sizeof(T)); });
     units_ = vectors_ && !inside_ ? most : 1;
     image_extents one = of_;
     one.c = 1;
@@ -236,7 +234,8 @@ class normalizer {
 
   result<void> reserve(int arrays) {
     pieces layout;
-    const std::size_t numbers = layout.add(arrays * of_.c * static_cast<std::int64_t>(sizeof(real)));
+    const std::size_t numbers =
+        layout.add(arrays * of_.c * static_cast<std::int64_t>(sizeof(real)));
     const std::size_t sums =
         layout.add(of_.c * parts_ * static_cast<std::int64_t>(sizeof(moments<real>)));
     auto room = where_.workspace(layout.bytes());
@@ -268,8 +267,7 @@ class normalizer {
   template <bool Gradient>
   result<void> apply_numbers() {
     const apply_operands p{
-        .x = x_, .dy = dy_, .to = to_,
-        .each = image_places(of_, inside_, channel_unit_, units_)};
+        .x = x_, .dy = dy_, .to = to_, .each = image_places(of_, inside_, channel_unit_, units_)};
     return launch(vectors_ ? apply<T, most, Gradient> : apply<T, 1, Gradient>,
                   blocks_for(p.each.count), image_threads, where_.stream(), p, numbers_);
   }
@@ -320,10 +318,10 @@ result<void> infer(const dnn::batch_norm_inference& r, lane& where) {
     using real = image_real<T>;
     normalizer<T> norm(r.x, {}, r.y, where);
     if (auto reserved = norm.reserve(3); !reserved) return reserved;
-    if (auto done = launch(take_given<real>, blocks_for(r.x.extent(1)), image_threads,
-                           where.stream(), channel_numbers(r.mean), channel_numbers(r.variance),
-                           channel_numbers(r.weight), channel_numbers(r.bias),
-                           static_cast<real>(r.eps), norm.numbers());
+    if (auto done =
+            launch(take_given<real>, blocks_for(r.x.extent(1)), image_threads, where.stream(),
+                   channel_numbers(r.mean), channel_numbers(r.variance), channel_numbers(r.weight),
+                   channel_numbers(r.bias), static_cast<real>(r.eps), norm.numbers());
         !done) {
       return done;
     }
@@ -347,9 +345,9 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane& where) {
                                    .weight = channel_numbers(r.weight),
                                    .dweight = channel_numbers(r.dweight),
                                    .dbias = channel_numbers(r.dbias)};
-    if (auto done = launch(finish_products<real>, r.x.extent(1), image_threads, where.stream(),
-                           numbers, norm.sums(), norm.parts(),
-                           static_cast<real>(norm.elements()), norm.numbers());
+    if (auto done =
+            launch(finish_products<real>, r.x.extent(1), image_threads, where.stream(), numbers,
+                   norm.sums(), norm.parts(), static_cast<real>(norm.elements()), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }

@@ -47,8 +47,7 @@ __global__ void __launch_bounds__(image_threads)
 
 // First dy · x · s^(−beta − 1) of each element.
 template <class T>
-__global__ void __launch_bounds__(image_threads)
-    lrn_terms(const __grid_constant__ lrn_operands p) {
+__global__ void __launch_bounds__(image_threads) lrn_terms(const __grid_constant__ lrn_operands p) {
   using real = image_real<T>;
   const std::int64_t flat = flat_thread();
   if (flat >= p.each.count) return;
@@ -69,8 +68,7 @@ __global__ void __launch_bounds__(image_threads)
   // Those in whose sum the channel is lie the other way round.
   const std::int64_t first = c < p.after ? 0 : c - p.after;
   const std::int64_t end = c + p.before < p.channels ? c + p.before + 1 : p.channels;
-  const std::int64_t step =
-      p.each.channels_inside ? 1 : p.each.d.by * p.each.h.by * p.each.w.by;
+  const std::int64_t step = p.each.channels_inside ? 1 : p.each.d.by * p.each.h.by * p.each.w.by;
   real sum = 0;
   for (std::int64_t i = first; i < end; ++i)
     sum += static_cast<const real*>(p.sums)[flat + (i - c) * step];

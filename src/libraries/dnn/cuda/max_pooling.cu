@@ -59,8 +59,7 @@ __global__ void __launch_bounds__(image_threads)
   for (int v = 0; v < V; ++v) {
     best[v] = -std::numeric_limits<real>::infinity();
     places[v] =
-        none ? -1
-             : (depth.first * p.height.window + height.first) * p.width.window + width.first;
+        none ? -1 : (depth.first * p.height.window + height.first) * p.width.window + width.first;
   }
   const T* const image = p.image.elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
   for (std::int32_t td = depth.first; td < depth.end; ++td) {
@@ -152,10 +151,9 @@ template <class T, class Launch>
 result<void> with_channels(max_operands& p, const image_extents& of, Launch launch_it) {
   constexpr int most = vector_bytes / sizeof(T);
   const bool inside = channels_are_inside(of, p.image);
-  const bool aligned =
-      of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
-      channels_align(p.response, most, sizeof(T)) &&
-      (!p.places.given() || channels_align(p.places, most, p.wide_places ? 4 : 1));
+  const bool aligned = of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
+                       channels_align(p.response, most, sizeof(T)) &&
+                       (!p.places.given() || channels_align(p.places, most, p.wide_places ? 4 : 1));
   if (aligned && inside) {
     p.each = image_places(of, true, most, 1);
     return launch_it(std::integral_constant<int, most>());
@@ -178,9 +176,9 @@ result<void> backward(const dnn::max_pool_backward& r, lane& where) {
   max_operands p = operands_of(r, r.dx, r.dy);
   return dnn::for_image_type(r.dx.type(), [&]<class T>(T) {
     return with_channels<T>(p, image_extents(r.dx), [&](auto v) {
-      return launch(p.wide_places ? max_backward<T, std::int32_t, v>
-                                  : max_backward<T, std::uint8_t, v>,
-                    blocks_for(p.each.count), image_threads, where.stream(), p);
+      return launch(
+          p.wide_places ? max_backward<T, std::int32_t, v> : max_backward<T, std::uint8_t, v>,
+          blocks_for(p.each.count), image_threads, where.stream(), p);
     });
   });
 }

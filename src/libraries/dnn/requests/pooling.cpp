@@ -44,9 +44,10 @@ void windows_fit(argument_checks& check, const pooling& p) {
   for (int i = 0; check.good() && i < p.space(); ++i) {
     const auto d = static_cast<std::size_t>(i);
     check.rule(p.in(i) <= most - p.padding[d] - p.post_padding[d], errc::unsupported, [&] {
-      return fmt::format("the padded {} must have at most {} places in dimension {}; {} padded by "
-                         "{} and {} is more",
-                         p.image.name, most, i + 2, p.in(i), p.padding[d], p.post_padding[d]);
+      return fmt::format(
+          "the padded {} must have at most {} places in dimension {}; {} padded by "
+          "{} and {} is more",
+          p.image.name, most, i + 2, p.in(i), p.padding[d], p.post_padding[d]);
     });
     if (!check.good()) return;
     const std::int64_t out = p.windows(d, p.in(i));

@@ -60,8 +60,8 @@ template <class R>
 }
 
 inline std::int64_t pooling::windows(std::size_t d, std::int64_t in) const noexcept {
-  const std::int64_t room =
-      in + padding[d] + post_padding[d] - spread(window[d], dilation[d]) + (ceil_mode ? stride[d] - 1 : 0);
+  const std::int64_t room = in + padding[d] + post_padding[d] - spread(window[d], dilation[d]) +
+                            (ceil_mode ? stride[d] - 1 : 0);
   if (room < 0) return 0;
   const std::int64_t count = room / stride[d] + 1;
   // With `ceil_mode` more could fit, which begin after the image.

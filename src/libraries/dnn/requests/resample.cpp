@@ -49,9 +49,8 @@ void resample_forward::describe(description<resample_forward>& d) {
   d.writes("y", &R::y, {n, c, out}, "result").ordered_as(&R::x);
   d.value("interpolation", &R::interpolation, "where an element of y lies among those of x");
   d.same_type({&R::x, &R::y}, {f64, f32, f16, bf16});
-  d.rule(extents_rule, [](argument_checks& check, const R& r) {
-    extents_fit(check, {"x", r.x}, {"y", r.y});
-  });
+  d.rule(extents_rule,
+         [](argument_checks& check, const R& r) { extents_fit(check, {"x", r.x}, {"y", r.y}); });
 }
 
 void resample_backward::describe(description<resample_backward>& d) {

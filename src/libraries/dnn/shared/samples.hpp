@@ -40,8 +40,7 @@ struct interpolated_samples {
       default:
         if (in == 1 || out == 1) return {.first = 0, .end = i == 0 ? out : 0};
         return {.first = i == 0 ? 0 : ceiling_of((i - std::int64_t{1}) * (out - 1), in - 1),
-                .end = i == in - 1 ? out
-                                   : ceiling_of((i + std::int64_t{1}) * (out - 1), in - 1)};
+                .end = i == in - 1 ? out : ceiling_of((i + std::int64_t{1}) * (out - 1), in - 1)};
     }
   }
   [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {

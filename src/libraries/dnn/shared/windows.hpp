@@ -42,9 +42,9 @@ struct fixed_windows {
 
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
     tap_range taps{.start = o * stride - padding, .end = 0};
-    if (taps.start < 0) taps.first = (-taps.start - 1) / dilation + 1;
+    if (taps.start < 0) taps.first = steps_in(-taps.start - 1) + 1;
     if (taps.start >= in) return taps;
-    const std::int32_t inside = (in - 1 - taps.start) / dilation;
+    const std::int32_t inside = steps_in(in - 1 - taps.start);
     taps.end = inside < window ? inside + 1 : window;
     return taps;
   }
@@ -70,6 +70,12 @@ struct fixed_windows {
     const std::int32_t from_start = i + padding - o * stride;
     if (dilation == 1) return from_start;
     return from_start % dilation == 0 ? from_start / dilation : -1;
+  }
+
+ private:
+  /// Most windows are not dilated, and a division is slow.
+  [[nodiscard]] constexpr std::int32_t steps_in(std::int32_t n) const noexcept {
+    return dilation == 1 ? n : n / dilation;
   }
 };
 

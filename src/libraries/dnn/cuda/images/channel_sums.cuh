@@ -2,8 +2,9 @@
 
 #include "libraries/dnn/cuda/images/images.cuh"
 
-/// Two sums of each channel over all images and all of space, in two steps: parts of the elements by
-/// one block each, then all parts of a channel by one block. The order follows from shapes alone.
+/// Two sums of each channel over all images and all of space, in two steps: parts of the elements
+/// by one block each, then all parts of a channel by one block. The order follows from shapes
+/// alone.
 namespace troupe::cuda {
 
 /// Elements of a channel: their number, mean, and squares of their distances from it.
@@ -98,8 +99,8 @@ struct sum_operands {
   std::int64_t channels = 0;
   std::int64_t elements = 0;  ///< of a channel
   std::int64_t parts = 1;
-  image_places each;          ///< of one channel; of all channels where they are inside
-  void* sums = nullptr;       ///< [channels][parts]
+  image_places each;     ///< of one channel; of all channels where they are inside
+  void* sums = nullptr;  ///< [channels][parts]
   const void* mean = nullptr;
 };
 
@@ -112,8 +113,7 @@ __device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_
 
 // Blocks of one channel each, whose threads take V elements side by side, or one.
 template <template <class> class Sums, class T, int V>
-__global__ void __launch_bounds__(image_threads)
-    sum_lines(const __grid_constant__ sum_operands p) {
+__global__ void __launch_bounds__(image_threads) sum_lines(const __grid_constant__ sum_operands p) {
   using real = image_real<T>;
   constexpr int group = V > 1 ? 1 : 4;  // of single elements, taken together
   constexpr int taken = V * group;
