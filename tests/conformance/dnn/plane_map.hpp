@@ -34,6 +34,32 @@ void expect_mapped(scene& s, const plane_map& map, const test_tensor& x, const t
 void expect_transposed(scene& s, const plane_map& map, const test_tensor& dy,
                        const test_tensor& dx);
 
+/// Runs the request, whose x and y, or dy and dx, are of these sizes.
+template <class Forward>
+void run_linear_forward(const plane_map& map, dtype type, std::int64_t n, std::int64_t c,
+                        image_order order, const std::string& text, Forward request) {
+  scene s;
+  s.name(text);
+  auto& x = image_tensor(s, type, image_extents(n, c, map.in), order);
+  auto& y = image_tensor(s, type, image_extents(n, c, map.out), order);
+  request.x = x.view;
+  request.y = y.view;
+  s.run(request);
+  expect_mapped(s, map, x, y);
+}
+template <class Backward>
+void run_linear_backward(const plane_map& map, dtype type, std::int64_t n, std::int64_t c,
+                         image_order order, const std::string& text, Backward request) {
+  scene s;
+  s.name(text);
+  auto& dy = image_tensor(s, type, image_extents(n, c, map.out), order);
+  auto& dx = image_tensor(s, type, image_extents(n, c, map.in), order);
+  request.dy = dy.view;
+  request.dx = dx.view;
+  s.run(request);
+  expect_transposed(s, map, dy, dx);
+}
+
 /// The gradient of Σ dy · f(x) by x, by differences.
 [[nodiscard]] std::vector<double> gradient_by_differences(
     const std::function<std::vector<double>(const std::vector<double>&)>& f, std::vector<double> x,

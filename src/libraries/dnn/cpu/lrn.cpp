@@ -1,4 +1,4 @@
-#include "libraries/dnn/cpu/line_kernels.hpp"
+#include "libraries/dnn/cpu/lines/line_kernels.hpp"
 #include "libraries/dnn/cpu/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
 

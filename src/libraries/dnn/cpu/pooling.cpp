@@ -1,6 +1,5 @@
-#include "libraries/dnn/requests/pooling.hpp"
-
-#include "libraries/dnn/cpu/pooler.hpp"
+#include "libraries/dnn/cpu/lines/pooler.hpp"
+#include "libraries/dnn/shared/pooling_windows.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 
@@ -35,7 +34,7 @@ result<void> pool(const R& r, Run run) {
         p.windows[i] = {.in = static_cast<std::int32_t>(p.in.space[i]),
                         .out = static_cast<std::int32_t>(p.out.space[i])};
       } else {
-        p.windows[i] = dnn::pooling_of(r).along(d);
+        p.windows[i] = dnn::windows_along(dnn::pooling_of(r), d);
       }
     }
     return run(p);

@@ -1,4 +1,4 @@
-#include "libraries/dnn/cpu/pooler.hpp"
+#include "libraries/dnn/cpu/lines/pooler.hpp"
 #include "libraries/dnn/shared/samples.hpp"
 
 #include <troupe/dnn/resample.hpp>

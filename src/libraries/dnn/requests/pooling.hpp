@@ -1,11 +1,8 @@
 #pragma once
 
 #include "libraries/dnn/requests/geometry.hpp"
-#include "libraries/dnn/shared/windows.hpp"
 
 #include <troupe/dnn/pooling.hpp>
-
-#include <limits>
 
 /// What pooling is, whatever its direction: shared by checks and backends, so that what is accepted
 /// and what is executed cannot differ.
@@ -31,9 +28,6 @@ struct pooling {
   [[nodiscard]] std::int64_t windows(std::size_t d, std::int64_t in) const noexcept;
   /// Places of a window, or more than 2³¹ − 1.
   [[nodiscard]] std::int64_t window_places() const noexcept;
-  /// A dimension of three, of which those that are missing come first. Precondition: the request is
-  /// valid.
-  [[nodiscard]] fixed_windows along(int d) const noexcept;
 };
 
 template <class R>
@@ -73,23 +67,6 @@ inline std::int64_t pooling::window_places() const noexcept {
   for (int d = 0; d < space(); ++d)
     all = std::min(all, std::int64_t{1} << 31) * window[static_cast<std::size_t>(d)];
   return all;
-}
-
-inline fixed_windows pooling::along(int d) const noexcept {
-  const int own = d - most_space + space();
-  if (own < 0) return {};
-  const auto i = static_cast<std::size_t>(own);
-  const auto small = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  return {.in = small(in(own)),
-          .out = small(out(own)),
-          .window = small(window[i]),
-          .stride = small(stride[i]),
-          .dilation = small(dilation[i]),
-          .padding = small(padding[i]),
-          .post_padding = small(post_padding[i]),
-          .reach = small(std::min(most, spread(window[i], dilation[i]) - 1)),
-          .count_padding = count_padding};
 }
 
 }  // namespace troupe::dnn

@@ -1,6 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/dnn/cuda/images/images.cuh"
-#include "libraries/dnn/requests/pooling.hpp"
+#include "libraries/dnn/shared/pooling_windows.hpp"
 
 #include <limits>
 
@@ -136,9 +136,9 @@ template <class R>
 max_operands operands_of(const R& r, const any_tensor& image, const any_tensor& response) {
   const dnn::pooling pooling = dnn::pooling_of(r);
   max_operands p;
-  p.depth = pooling.along(0);
-  p.height = pooling.along(1);
-  p.width = pooling.along(2);
+  p.depth = dnn::windows_along(pooling, 0);
+  p.height = dnn::windows_along(pooling, 1);
+  p.width = dnn::windows_along(pooling, 2);
   p.image = image_view(image);
   p.response = image_view(response);
   if (r.places.null()) return p;

@@ -4,7 +4,7 @@
 // KERNELS, the name of its set. Conversions are written so that loops of them can be vectorised,
 // and here, because each source needs its own.
 
-#include "libraries/dnn/cpu/line_kernels.hpp"
+#include "libraries/dnn/cpu/lines/line_kernels.hpp"
 
 #include <bit>
 #include <concepts>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/dnn/cpu/line_kernels.hpp"
+#include "libraries/dnn/cpu/lines/line_kernels.hpp"
 #include "libraries/dnn/cpu/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
 #include "libraries/dnn/shared/windows.hpp"

@@ -1,16 +1,14 @@
-#include "backend/cuda/context/executor.hpp"
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
 #include "libraries/dnn/cuda/images/images.cuh"
-#include "libraries/dnn/requests/pooling.hpp"
 #include "libraries/dnn/shared/samples.hpp"
 
-#include <troupe/dnn/resample.hpp>
-
+/// Sums of the elements of windows, each by its factor: averages and interpolations. Each source
+/// that includes this has kernels of its own.
 namespace troupe::cuda {
 namespace {
 
-using dnn::adaptive_windows;
-using dnn::fixed_windows;
-using dnn::interpolated_samples;
 using dnn::tap_range;
 using dnn::window_range;
 
@@ -151,8 +149,8 @@ std::int64_t taps_of_window(const average_operands<Windows>& p) {
 }
 
 template <class Windows>
-result<void> run(average_operands<Windows> p, const any_tensor& image, const any_tensor& response,
-                 bool backward, lane& where) {
+result<void> run_average(average_operands<Windows> p, const any_tensor& image,
+                         const any_tensor& response, bool backward, lane& where) {
   const any_tensor& written = backward ? image : response;
   if (written.empty()) return {};
   p.image = image_view(image);
@@ -169,7 +167,7 @@ result<void> run(average_operands<Windows> p, const any_tensor& image, const any
           blocks_for(p.each.count), image_threads, where.stream(), p);
     }
     p.each = image_places(of, inside, 1, 1);
-    if constexpr (!std::same_as<Windows, interpolated_samples>) {
+    if constexpr (!std::same_as<Windows, dnn::interpolated_samples>) {
       if (!backward && !inside && taps_of_window(p) >= long_window) {
         return launch(average_by_warps<T, Windows>, blocks_for(p.each.count * 32), image_threads,
                       where.stream(), p);
@@ -180,15 +178,6 @@ result<void> run(average_operands<Windows> p, const any_tensor& image, const any
   });
 }
 
-template <class R>
-average_operands<fixed_windows> windows_of(const R& r) {
-  const dnn::pooling pooling = dnn::pooling_of(r);
-  average_operands<fixed_windows> p;
-  p.depth = pooling.along(0);
-  p.height = pooling.along(1);
-  p.width = pooling.along(2);
-  return p;
-}
 /// Those that follow from the extents.
 template <class Windows>
 average_operands<Windows> windows_between(const any_tensor& image, const any_tensor& response) {
@@ -202,41 +191,5 @@ average_operands<Windows> windows_between(const any_tensor& image, const any_ten
   }
   return p;
 }
-average_operands<interpolated_samples> samples_between(const any_tensor& image,
-                                                       const any_tensor& response,
-                                                       dnn::interpolation how) {
-  auto p = windows_between<interpolated_samples>(image, response);
-  p.depth.how = p.height.how = p.width.how = how;
-  return p;
-}
-
-result<void> forward(const dnn::average_pool_forward& r, lane& where) {
-  return run(windows_of(r), r.x, r.y, false, where);
-}
-result<void> backward(const dnn::average_pool_backward& r, lane& where) {
-  return run(windows_of(r), r.dx, r.dy, true, where);
-}
-result<void> adaptive_forward(const dnn::adaptive_average_pool_forward& r, lane& where) {
-  return run(windows_between<adaptive_windows>(r.x, r.y), r.x, r.y, false, where);
-}
-result<void> adaptive_backward(const dnn::adaptive_average_pool_backward& r, lane& where) {
-  return run(windows_between<adaptive_windows>(r.dx, r.dy), r.dx, r.dy, true, where);
-}
-result<void> resample(const dnn::resample_forward& r, lane& where) {
-  return run(samples_between(r.x, r.y, r.interpolation), r.x, r.y, false, where);
-}
-result<void> resample_gradient(const dnn::resample_backward& r, lane& where) {
-  return run(samples_between(r.dx, r.dy, r.interpolation), r.dx, r.dy, true, where);
-}
-
-const plugin_operations operations([](operation_table& table) {
-  add<dnn::average_pool_forward>(table, forward);
-  add<dnn::average_pool_backward>(table, backward);
-  add<dnn::adaptive_average_pool_forward>(table, adaptive_forward);
-  add<dnn::adaptive_average_pool_backward>(table, adaptive_backward);
-  add<dnn::resample_forward>(table, resample);
-  add<dnn::resample_backward>(table, resample_gradient);
-});
-
 }  // namespace
 }  // namespace troupe::cuda

@@ -1,5 +1,5 @@
 #define KERNELS plain
-#include "libraries/dnn/cpu/line_kernels_for.hpp"
+#include "libraries/dnn/cpu/lines/line_kernels_for.hpp"
 
 namespace troupe::cpu {
 

@@ -1,2 +1,0 @@
-#define KERNELS avx2
-#include "libraries/dnn/cpu/line_kernels_for.hpp"
