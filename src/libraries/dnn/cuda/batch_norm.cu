@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(image_threads)
   const auto all = sums_of_channel<products, Real>(sums, c, parts);
   if (threadIdx.x != 0) return;
   const Real rstd = r.rstd.get<Real>(c, 0);
-  r.dweight.set(c, all.second * rstd);
+  r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd of nothing is NaN
   r.dbias.set(c, all.first);
   to.of(1, c) = all.first / elements;
   to.of(2, c) = all.second / elements * rstd * rstd;
