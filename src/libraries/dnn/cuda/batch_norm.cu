@@ -147,9 +147,14 @@ struct apply_operands {
 template <class Real, int V>
 __device__ __forceinline__ void load_numbers(const applied<Real>& from, int array, std::int64_t c,
                                              bool of_each, Real (&to)[V]) {
+  if (of_each) {
+    // Aligned, because the number of channels is a multiple of V.
+    load_pack<Real, V>(from.first + array * from.channels + c, to);
+    return;
+  }
 #pragma unroll
   for (int v = 0; v < V; ++v)
-    to[v] = from.of(array, of_each ? c + v : c);
+    to[v] = from.of(array, c);
 }
 
 template <class T, int V, bool Gradient>
