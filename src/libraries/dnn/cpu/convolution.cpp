@@ -1,6 +1,6 @@
 #include "libraries/dnn/cpu/convolution.hpp"
 
-#include "libraries/dnn/cpu/convolution_loops.hpp"
+#include "libraries/dnn/cpu/convolution/convolution_loops.hpp"
 #include "libraries/dnn/cpu/onednn.hpp"
 
 #include <troupe/plugin/static_registration.hpp>

@@ -1,4 +1,4 @@
-#include "libraries/dnn/cpu/convolution_loops.hpp"
+#include "libraries/dnn/cpu/convolution/convolution_loops.hpp"
 
 #include <numeric>
 

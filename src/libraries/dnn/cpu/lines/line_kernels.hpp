@@ -1,0 +1,75 @@
+#pragma once
+
+#include "libraries/dnn/cpu/elements.hpp"
+
+#include <cstdint>
+
+/// Loops over lines of elements: those of an image along channels, or along a dimension of space.
+namespace troupe::cpu {
+
+template <class Real>
+struct sum_pair {
+  Real sum = 0;
+  Real product = 0;
+};
+
+/// Numbers of each channel of a line, or of the one channel that all of the line is of.
+template <class Real>
+struct channel_numbers {
+  const Real* first = nullptr;
+  std::int64_t step = 0;  ///< 1, or 0 for one channel
+};
+
+/// The loops for one kind of processor. Lines of elements have a step, in elements; numbers lie
+/// side by side. Of elements that are written, each is read before it is.
+template <class T>
+struct line_kernels {
+  using real = typename sums_of<T>::type;
+  using numbers = channel_numbers<real>;
+
+  void (*load)(const T* x, std::int64_t step, std::int64_t n, real* to);
+  void (*store)(const real* from, std::int64_t n, T* y, std::int64_t step);
+  /// best = max(best, x), NaN if there is one.
+  void (*take_max)(const T* x, std::int64_t step, std::int64_t n, real* best);
+  /// The same, and places = place where x is taken: the first of several, or the first NaN.
+  void (*take_max_at)(const T* x, std::int64_t step, std::int64_t n, real* best,
+                      std::int32_t* places, std::int32_t place);
+  /// sums += factor · x.
+  void (*add)(const T* x, std::int64_t step, std::int64_t n, real factor, real* sums);
+  /// sums += x where places = place; the sums are `sums_step` apart.
+  void (*add_where)(const T* x, std::int64_t step, const std::uint8_t* places,
+                    std::int64_t places_step, std::int32_t place, std::int64_t n, real* sums,
+                    std::int64_t sums_step);
+  void (*add_where_wide)(const T* x, std::int64_t step, const std::int32_t* places,
+                         std::int64_t places_step, std::int32_t place, std::int64_t n, real* sums,
+                         std::int64_t sums_step);
+
+  real (*sum)(const real* x, std::int64_t n);
+  /// Σ (x − mean)².
+  real (*squares)(const real* x, std::int64_t n, real mean);
+  /// Σ dy, and Σ dy · (x − mean).
+  sum_pair<real> (*products)(const real* dy, const real* x, std::int64_t n, real mean);
+  /// The same for each channel, of lines along channels with step 1: added to what is there.
+  void (*add_squares)(const T* x, std::int64_t n, const real* mean, real* sums);
+  void (*add_products)(const T* dy, const T* x, std::int64_t n, const real* mean, real* sums,
+                       real* products);
+  /// y = (x − mean) · scale + bias.
+  void (*normalize)(const T* x, std::int64_t x_step, std::int64_t n, const numbers& mean,
+                    const numbers& scale, const numbers& bias, T* y, std::int64_t y_step);
+  /// dx = (dy − average − (x − mean) · slope) · scale.
+  void (*differentiate)(const T* x, std::int64_t x_step, const T* dy, std::int64_t dy_step,
+                        std::int64_t n, const numbers& mean, const numbers& average,
+                        const numbers& slope, const numbers& scale, T* dx, std::int64_t dx_step);
+
+  [[nodiscard]] static const line_kernels& mine() noexcept;
+};
+
+// One set for each kind of processor.
+template <class T>
+struct line_kernel_sets {
+  static const line_kernels<T> plain;   ///< any
+  static const line_kernels<T> avx2;    ///< with AVX2 and FMA
+  static const line_kernels<T> avx512;  ///< with AVX-512 F, BW, DQ and VL
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,235 @@
+#pragma once
+
+#include "libraries/dnn/cuda/images/images.cuh"
+
+/// Two sums of each channel over all images and all of space, in two steps: parts of the elements
+/// by one block each, then all parts of a channel by one block. The order follows from shapes
+/// alone.
+namespace troupe::cuda {
+
+/// Elements of a channel: their number, mean, and squares of their distances from it.
+template <class Real>
+struct moments {
+  Real count = 0;
+  Real first = 0;   ///< the mean
+  Real second = 0;  ///< Σ (x − mean)²
+
+  /// Source: Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+  /// Variances", 1979.
+  __device__ __forceinline__ void take(const moments& other) {
+    if (other.count == 0) return;
+    const Real all = count + other.count;
+    const Real share = other.count / all;
+    const Real apart = other.first - first;
+    first += apart * share;
+    second += other.second + apart * apart * (count * share);
+    count = all;
+  }
+};
+/// Σ dy and Σ dy · (x − mean).
+template <class Real>
+struct products {
+  Real count = 0;
+  Real first = 0;
+  Real second = 0;
+
+  __device__ __forceinline__ void take(const products& other) {
+    count += other.count;
+    first += other.first;
+    second += other.second;
+  }
+};
+
+/// Takes in `N` elements; those from `valid` on are none.
+template <int N, class Real>
+__device__ __forceinline__ void take_elements(moments<Real>& to, const Real (&x)[N],
+                                              const Real (&)[N], int valid, Real) {
+  moments<Real> all;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    all.first += i < valid ? x[i] : Real{0};
+  all.count = static_cast<Real>(valid);
+  all.first /= static_cast<Real>(valid > 0 ? valid : 1);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const Real apart = i < valid ? x[i] - all.first : Real{0};
+    all.second += apart * apart;
+  }
+  to.take(all);
+}
+template <int N, class Real>
+__device__ __forceinline__ void take_elements(products<Real>& to, const Real (&x)[N],
+                                              const Real (&dy)[N], int valid, Real mean) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const Real gradient = i < valid ? dy[i] : Real{0};
+    to.first += gradient;
+    to.second += i < valid ? gradient * (x[i] - mean) : Real{0};
+  }
+}
+
+template <template <class> class Sums, class Real>
+__device__ __forceinline__ Sums<Real> shuffled_down(const Sums<Real>& s, int lanes) {
+  return {__shfl_down_sync(0xffffffffu, s.count, lanes),
+          __shfl_down_sync(0xffffffffu, s.first, lanes),
+          __shfl_down_sync(0xffffffffu, s.second, lanes)};
+}
+/// All of a block's; what its first thread gets counts.
+template <template <class> class Sums, class Real>
+__device__ Sums<Real> sums_of_block(Sums<Real> mine) {
+  constexpr int warps = image_threads / 32;
+  __shared__ Sums<Real> of_warps[warps];
+#pragma unroll
+  for (int half = 16; half > 0; half /= 2)
+    mine.take(shuffled_down<Sums, Real>(mine, half));
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    mine = threadIdx.x < warps ? of_warps[threadIdx.x] : Sums<Real>{};
+#pragma unroll
+    for (int half = warps / 2; half > 0; half /= 2)
+      mine.take(shuffled_down<Sums, Real>(mine, half));
+  }
+  return mine;
+}
+
+/// What sums are formed of. `dy` is not given for moments.
+struct sum_operands {
+  image_view x, dy;
+  std::int64_t channels = 0;
+  std::int64_t elements = 0;  ///< of a channel
+  std::int64_t parts = 1;
+  image_places each;     ///< of one channel; of all channels where they are inside
+  void* sums = nullptr;  ///< [channels][parts]
+  const void* mean = nullptr;
+};
+
+/// The part of `all` places that a block takes.
+__device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_t parts,
+                                                   std::int64_t part) {
+  const std::int64_t rest = all % parts;
+  return all / parts * part + (part < rest ? part : rest);
+}
+
+// Blocks of one channel each, whose threads take V elements side by side, or one.
+template <template <class> class Sums, class T, int V>
+__global__ void __launch_bounds__(image_threads) sum_lines(const __grid_constant__ sum_operands p) {
+  using real = image_real<T>;
+  constexpr int group = V > 1 ? 1 : 4;  // of single elements, taken together
+  constexpr int taken = V * group;
+  const std::int64_t c = blockIdx.x % p.channels;
+  const std::int64_t part = blockIdx.x / p.channels;
+  const std::int64_t begin = part_begin(p.each.count, p.parts, part);
+  const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
+  const bool with_dy = p.dy.given();
+  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
+  Sums<real> mine;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += image_threads * group) {
+    real x[taken] = {};
+    real dy[taken] = {};
+    int valid = 0;
+#pragma unroll
+    for (int g = 0; g < group; ++g) {
+      const std::int64_t flat = i + std::int64_t{g} * image_threads;
+      if (flat >= end) break;
+      const image_place at = p.each.at(flat);
+      real one[V];
+      load_pack<T, V>(p.x.elements<T>() + c * p.x.c_step + at.in(p.x), one);
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        x[g * V + v] = one[v];
+      if (with_dy) {
+        load_pack<T, V>(p.dy.elements<T>() + c * p.dy.c_step + at.in(p.dy), one);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+          dy[g * V + v] = one[v];
+      }
+      valid += V;
+    }
+    take_elements<taken>(mine, x, dy, valid, mean);
+  }
+  const Sums<real> all = sums_of_block<Sums, real>(mine);
+  if (threadIdx.x == 0) static_cast<Sums<real>*>(p.sums)[c * p.parts + part] = all;
+}
+
+// Blocks of some channels, V for each thread, and of rows of them.
+template <template <class> class Sums, class T, int V>
+__global__ void __launch_bounds__(image_threads)
+    sum_rows(const __grid_constant__ sum_operands p, int threads_across) {
+  using real = image_real<T>;
+  constexpr int group = 4;  // rows that are taken together
+  __shared__ real shared[image_threads * V * 3];
+  const int across = static_cast<int>(threadIdx.x) % threads_across;
+  const int down = static_cast<int>(threadIdx.x) / threads_across;
+  const int rows_down = image_threads / threads_across;
+  const std::int64_t units = p.channels / V;
+  const std::int64_t strips = (units - 1) / threads_across + 1;
+  const std::int64_t c = (blockIdx.x % strips * threads_across + across) * V;
+  const std::int64_t part = blockIdx.x / strips;
+  const std::int64_t begin = part_begin(p.each.count, p.parts, part);
+  const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
+  const bool with_dy = p.dy.given();
+  Sums<real> mine[V];
+  if (c < p.channels) {
+    real mean[V] = {};
+    if (p.mean != nullptr) {
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        mean[v] = static_cast<const real*>(p.mean)[c + v];
+    }
+    for (std::int64_t i = begin + down; i < end; i += std::int64_t{rows_down} * group) {
+      real x[group][V];
+      real dy[group][V];
+      int valid = 0;
+#pragma unroll
+      for (int g = 0; g < group; ++g) {
+        const std::int64_t flat = i + std::int64_t{g} * rows_down;
+        if (flat >= end) break;
+        const image_place at = p.each.at(flat);
+        load_pack<T, V>(p.x.elements<T>() + c + at.in(p.x), x[g]);
+        if (with_dy) load_pack<T, V>(p.dy.elements<T>() + c + at.in(p.dy), dy[g]);
+        ++valid;
+      }
+#pragma unroll
+      for (int v = 0; v < V; ++v) {
+        real column[group];
+        real gradients[group];
+#pragma unroll
+        for (int g = 0; g < group; ++g) {
+          column[g] = g < valid ? x[g][v] : real{0};
+          gradients[g] = with_dy && g < valid ? dy[g][v] : real{0};
+        }
+        take_elements<group>(mine[v], column, gradients, valid, mean[v]);
+      }
+    }
+  }
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    real* const to = shared + (threadIdx.x * V + v) * 3;
+    to[0] = mine[v].count;
+    to[1] = mine[v].first;
+    to[2] = mine[v].second;
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < threads_across * V; i += image_threads) {
+    const std::int64_t channel = blockIdx.x % strips * threads_across * V + i;
+    if (channel >= p.channels) continue;
+    Sums<real> all;
+    for (int row = 0; row < rows_down; ++row) {
+      const real* const from = shared + (row * threads_across * V + i) * 3;
+      all.take(Sums<real>{from[0], from[1], from[2]});
+    }
+    static_cast<Sums<real>*>(p.sums)[channel * p.parts + part] = all;
+  }
+}
+
+/// All parts of the channel of this block; what its first thread gets counts.
+template <template <class> class Sums, class Real>
+__device__ Sums<Real> sums_of_channel(const void* sums, std::int64_t c, std::int64_t parts) {
+  Sums<Real> mine;
+  for (std::int64_t part = threadIdx.x; part < parts; part += image_threads)
+    mine.take(static_cast<const Sums<Real>*>(sums)[c * parts + part]);
+  return sums_of_block<Sums, Real>(mine);
+}
+
+}  // namespace troupe::cuda

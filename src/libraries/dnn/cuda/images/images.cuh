@@ -1,0 +1,166 @@
+#pragma once
+
+#include "backend/cuda/context/launch.cuh"
+#include "libraries/dnn/shared/image_view.hpp"
+#include "libraries/memory/cuda/small_floats.cuh"
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+
+/// How kernels walk over images [n, c, space…], of any strides.
+namespace troupe::cuda {
+
+using dnn::image_extents;
+using dnn::image_view;
+
+inline constexpr unsigned image_threads = 256;
+inline constexpr int vector_bytes = 16;
+
+/// What elements are computed in.
+template <class T>
+using image_real = std::conditional_t<std::same_as<T, double>, double, float>;
+
+[[nodiscard]] __device__ __forceinline__ double real_of(double x) { return x; }
+[[nodiscard]] __device__ __forceinline__ float real_of(float x) { return x; }
+[[nodiscard]] __device__ __forceinline__ float real_of(bf16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
+}
+[[nodiscard]] __device__ __forceinline__ float real_of(f16 x) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+}
+template <class T>
+[[nodiscard]] __device__ __forceinline__ T element_of(image_real<T> x) {
+  if constexpr (std::same_as<T, f16> || std::same_as<T, bf16>) {
+    return rounded<T>(x);
+  } else {
+    return x;
+  }
+}
+
+/// Elements that lie side by side.
+template <class T, int V>
+struct alignas(sizeof(T) * V) pack {
+  T of[V];
+};
+template <class T, int V>
+__device__ __forceinline__ void load_pack(const T* from, image_real<T> (&to)[V]) {
+  const auto all = *reinterpret_cast<const pack<T, V>*>(from);
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    to[v] = real_of(all.of[v]);
+}
+template <class T, int V>
+__device__ __forceinline__ void store_pack(const image_real<T> (&from)[V], T* to) {
+  pack<T, V> all;
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    all.of[v] = element_of<T>(from[v]);
+  *reinterpret_cast<pack<T, V>*>(to) = all;
+}
+
+/// Division by a number that does not change. Source: Granlund, Montgomery, "Division by Invariant
+/// Integers using Multiplication", 1994.
+struct divider {
+  std::int64_t by = 1;
+  std::uint32_t factor = 1;
+  std::uint32_t shift = 0;
+
+  divider() = default;
+  explicit divider(std::int64_t number) noexcept : by(number) {
+    if (number <= 1 || number >= std::int64_t{1} << 31) return;
+    while (std::int64_t{1} << shift < number)
+      ++shift;
+    const std::uint64_t rest = (std::uint64_t{1} << shift) - static_cast<std::uint64_t>(number);
+    factor = static_cast<std::uint32_t>((rest << 32) / static_cast<std::uint64_t>(number) + 1);
+  }
+  /// Divides `rest`, and answers what remains. `wide`: it may be 2³¹ or more.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t take_from(std::int64_t& rest,
+                                                                  bool wide) const {
+    if (by == 1) return 0;
+    const std::int64_t all = rest;
+    if (wide) {
+      rest = all / by;
+    } else {
+      const auto n = static_cast<std::uint32_t>(all);
+      rest = (__umulhi(n, factor) + n) >> shift;
+    }
+    return all - rest * by;
+  }
+};
+
+/// An element of an image, or the first of several.
+struct image_place {
+  std::int64_t n, c;
+  std::int32_t d, h, w;
+
+  [[nodiscard]] __device__ __forceinline__ std::int64_t in(const image_view& v) const {
+    return n * v.n_step + c * v.c_step + d * v.steps[0] + h * v.steps[1] + w * v.steps[2];
+  }
+};
+
+/// The places of images by number, neighbours in memory one after the other.
+struct image_places {
+  std::int64_t count = 0;
+  bool wide = false;
+  bool channels_inside = false;
+  int c_unit = 1;  ///< channels of a place
+  int w_unit = 1;  ///< elements of the last dimension
+  divider c, d, h, w;
+
+  image_places() = default;
+  image_places(const image_extents& of, bool channels_first_in_order, int channels_each,
+               int elements_each) noexcept
+      : channels_inside(channels_first_in_order),
+        c_unit(channels_each),
+        w_unit(elements_each),
+        c(of.c / channels_each),
+        d(of.space[0]),
+        h(of.space[1]),
+        w(of.space[2] / elements_each) {
+    count = of.n * c.by * d.by * h.by * w.by;
+    wide = count >= std::int64_t{1} << 31;
+  }
+  [[nodiscard]] __device__ __forceinline__ image_place at(std::int64_t flat) const {
+    image_place p;
+    p.c = channels_inside ? c.take_from(flat, wide) : 0;
+    p.w = static_cast<std::int32_t>(w.take_from(flat, wide)) * w_unit;
+    p.h = static_cast<std::int32_t>(h.take_from(flat, wide));
+    p.d = static_cast<std::int32_t>(d.take_from(flat, wide));
+    if (!channels_inside) p.c = c.take_from(flat, wide);
+    p.c *= c_unit;
+    p.n = flat;
+    return p;
+  }
+};
+
+[[nodiscard]] __device__ __forceinline__ std::int64_t flat_thread() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+[[nodiscard]] inline std::int64_t blocks_for(std::int64_t count) noexcept {
+  return (count - 1) / image_threads + 1;
+}
+
+/// Whether channels lie closer than the last dimension of space.
+[[nodiscard]] inline bool channels_are_inside(const image_extents& of,
+                                              const image_view& v) noexcept {
+  return of.c > 1 && (of.places() == 1 || v.c_step <= v.steps[2]);
+}
+/// Whether all places of a view whose channels lie side by side begin at a multiple of `unit`
+/// elements of so many bytes.
+[[nodiscard]] inline bool channels_align(const image_view& v, int unit,
+                                         std::int64_t bytes) noexcept {
+  const auto fits = [&](std::int64_t step) { return step % unit == 0; };
+  return v.c_step == 1 && fits(v.n_step) && fits(v.steps[0]) && fits(v.steps[1]) &&
+         fits(v.steps[2]) && reinterpret_cast<std::uintptr_t>(v.at) % (unit * bytes) == 0;
+}
+/// The same of a view whose last dimension lies side by side.
+[[nodiscard]] inline bool lines_align(const image_view& v, int unit, std::int64_t bytes) noexcept {
+  const auto fits = [&](std::int64_t step) { return step % unit == 0; };
+  return v.steps[2] == 1 && fits(v.n_step) && fits(v.c_step) && fits(v.steps[0]) &&
+         fits(v.steps[1]) && reinterpret_cast<std::uintptr_t>(v.at) % (unit * bytes) == 0;
+}
+
+}  // namespace troupe::cuda
