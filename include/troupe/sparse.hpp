@@ -1,0 +1,5 @@
+#pragma once
+
+/// Sparse matrices and what is computed with them.
+
+#include <troupe/sparse/matrix.hpp>
