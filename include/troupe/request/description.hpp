@@ -355,7 +355,9 @@ class description : private detail::description_builder {
     friend description;
     explicit tensor_of(std::size_t offset) noexcept : offset_(offset) {}
 
-    any_tensor R::* own_ = nullptr;  // or else
+    // nvcc writes a member of a plain pointer type in a way that g++ warns of.
+    using member = any_tensor R::*;
+    member own_ = nullptr;  // or else
     std::size_t offset_ = 0;
   };
   /// `d.in(&R::a, &sparse_matrix::values)`: of a group that the request includes.

@@ -92,7 +92,7 @@ TEST(SparseStructured, SaysWhichGroupIsTheFirstThatIsNot24) {
       auto& compressed = s.vector(dtype::u8, structured_bytes(37, 72, size_of(type)));
       s.run(structured_compress{.x = x.view, .compressed = compressed.view});
       // Later ones do not matter, whatever order the rows are looked at in.
-      for (std::size_t at : {36 * 72 + 68, 9 * 72 + 8, 8 * 72 + 64})
+      for (const std::size_t at : {36UL * 72 + 68, 9UL * 72 + 8, 8UL * 72 + 64})
         for (std::size_t q = 0; q < 4; ++q)
           values[at + q] = q == 1 ? 0 : 1;
       auto& bad = s.matrix_of(type, 37, 72, how);

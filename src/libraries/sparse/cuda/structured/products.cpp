@@ -148,7 +148,7 @@ class lt_plan final : public structured_products::plan {
       calls_.make(
           structured ? "cusparseLtStructuredDescriptorInit" : "cusparseLtDenseDescriptorInit",
           [&] { return describe(lt, handle, m, structured, to); });
-      matrices_ += calls_.good() ? 1 : 0;
+      if (calls_.good()) ++matrices_;
     };
     matrix(p.weights, true, all_[0]);
     matrix(p.right, false, all_[1]);
@@ -302,9 +302,9 @@ class lane_products final : public structured_products {
   [[nodiscard]] result<std::unique_ptr<lt_plan>> make_plan(const lt_product& product,
                                                            cudaStream_t stream) {
     const auto weights = room_for(product.weights);
-    if (!weights) return nullptr;
+    if (!weights) return std::unique_ptr<lt_plan>();
     auto made = std::make_unique<lt_plan>(lt_, handle_, product);
-    if (made->making().refused()) return nullptr;
+    if (made->making().refused()) return std::unique_ptr<lt_plan>();
     if (auto good = made->making().outcome(stream); !good) return std::move(good).error();
     made->weights = *weights;
     return made;

@@ -1,8 +1,10 @@
 #include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
 #include "backend/operation_of.hpp"
 #include "libraries/sparse/cuda/structured/products.hpp"
 #include "libraries/sparse/cuda/structured/weights.hpp"
+#include "libraries/sparse/requests/structured_rules.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -2,7 +2,7 @@
 
 #include "backend/cuda/context/lane.hpp"
 #include "backend/cuda/context/late_failure.hpp"
-#include "libraries/sparse/requests/structured_rules.hpp"
+#include "libraries/sparse/requests/structured_stamp.hpp"
 
 #include <cstdint>
 
