@@ -2,5 +2,9 @@
 
 /// Sparse matrices and what is computed with them.
 
+#include <troupe/sparse/conversions.hpp>
 #include <troupe/sparse/matrix.hpp>
+#include <troupe/sparse/products.hpp>
 #include <troupe/sparse/structured.hpp>
+#include <troupe/sparse/validation.hpp>
+#include <troupe/sparse/vectors.hpp>

@@ -5,10 +5,15 @@ namespace {
 
 using enum dtype;
 
-const must_cover sparse(
-    "sparse",
-    {{"structured_prune structured_check structured_compress structured_matmul",
-      {f16, bf16, i8, e4m3}}});
+const must_cover sparse("sparse",
+                        {
+                            {"spmv spmm to_dense convert validate", {i32, i64}},
+                            {"sddmm from_dense", {f64, f32, f16, bf16, c128, c64}},
+                            {"spvv axpby gather scatter rot", {i32, i64}},
+                            {"structured_prune structured_check structured_compress structured_matmul",
+                             {f16, bf16, i8, e4m3}},
+                        },
+                        "convert validate");
 
 }  // namespace
 }  // namespace troupe::conformance

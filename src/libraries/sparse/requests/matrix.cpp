@@ -28,6 +28,7 @@ void check_divides(argument_checks& check, std::string_view what, std::int64_t w
 }
 
 void check_tensors(argument_checks& check, const sparse_matrix& a) {
+  if (!check.good()) return;
   const auto offsets = [&](std::int64_t expected, std::string_view because) {
     check_extent(check, "the length of offsets", a.offsets.extent(0), expected, because);
   };
@@ -51,8 +52,9 @@ void check_tensors(argument_checks& check, const sparse_matrix& a) {
       if (!check.good()) return;
       const std::int64_t block = a.rows / block_rows;
       check_divides(check, "columns", a.columns, block);
-      check_extent(check, "the second extent of values", a.values.extent(1),
-                   a.indices.extent(1) * block, "columns of the blocks of a row");
+      check_divides(check, "the second extent of values", a.values.extent(1), block);
+      check_extent(check, "the second extent of indices", a.indices.extent(1),
+                   a.values.extent(1) / block, "blocks of a row");
       return;
     }
     case sparse_format::sliced_ell:
@@ -60,7 +62,8 @@ void check_tensors(argument_checks& check, const sparse_matrix& a) {
         return fmt::format("slice_rows must be positive in sliced_ell; it is {}", a.slice_rows);
       });
       if (check.good())
-        offsets((a.rows + a.slice_rows - 1) / a.slice_rows + 1, "one more than slices");
+        offsets(a.rows / a.slice_rows + (a.rows % a.slice_rows != 0 ? 1 : 0) + 1,
+                "one more than slices");
       return;
   }
 }
@@ -123,10 +126,10 @@ void describe_matrix(description<M>& d, access pattern, access values) {
           {{dtype::i32, dtype::i32, dtype::i32}, {dtype::i64, dtype::i64, dtype::i64}});
   d.same_type({&M::values},
               {dtype::f32, dtype::f64, dtype::f16, dtype::bf16, dtype::c64, dtype::c128});
-  d.rule("extents of the tensors are those of the format",
-         [](argument_checks& check, const M& a) { check_tensors(check, a); });
   d.rule("indices can count rows, columns and elements",
          [](argument_checks& check, const M& a) { check_limits(check, a); });
+  d.rule("extents of the tensors are those of the format",
+         [](argument_checks& check, const M& a) { check_tensors(check, a); });
 }
 
 }  // namespace
