@@ -345,28 +345,6 @@ class description : private detail::description_builder {
 
   // For several fields. -------------------------------------------------------------------------
 
-  /// A tensor of the request, or of one of its groups.
-  class tensor_of {
-   public:
-    // NOLINTNEXTLINE(google-explicit-constructor): most tensors are the request's own.
-    tensor_of(any_tensor R::* m) noexcept : own_(m) {}
-
-   private:
-    friend description;
-    explicit tensor_of(std::size_t offset) noexcept : offset_(offset) {}
-
-    any_tensor R::* own_ = nullptr;  // or else
-    std::size_t offset_ = 0;
-  };
-  /// `d.in(&R::a, &sparse_matrix::values)`: of a group that the request includes.
-  template <class Group, std::derived_from<Group> Described>
-  [[nodiscard]] tensor_of in(Described R::* group, any_tensor Group::* m) const noexcept {
-    const Described& of = defaults_->*group;
-    return tensor_of(at(group) +
-                     static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(of.*m)) -
-                                              reinterpret_cast<const std::byte*>(&of)));
-  }
-
   description& layouts(layout how, std::initializer_list<any_tensor R::*> of) {
     return base::layouts(how, offsets(of)), *this;
   }
@@ -387,7 +365,7 @@ class description : private detail::description_builder {
     return *this;
   }
   /// The types of these tensors must match one row. A tensor that is not given matches any row.
-  description& types(std::initializer_list<tensor_of> of, const type_rows& rows) {
+  description& types(std::initializer_list<any_tensor R::*> of, const type_rows& rows) {
     return base::types(offsets(of), rows), *this;
   }
   /// The types given last need not match where one of these conditions holds; a rule says what they
@@ -396,7 +374,8 @@ class description : private detail::description_builder {
     return base::types_unless(any_of), *this;
   }
   /// All of these tensors have the same type, which is one of `types`.
-  description& same_type(std::initializer_list<tensor_of> of, std::initializer_list<dtype> types) {
+  description& same_type(std::initializer_list<any_tensor R::*> of,
+                         std::initializer_list<dtype> types) {
     type_rows rows({});
     for (const dtype type : types)
       rows.rows.emplace_back(of.size(), type);
@@ -449,12 +428,6 @@ class description : private detail::description_builder {
     std::vector<std::size_t> all;
     for (const auto m : of)
       all.push_back(at(m));
-    return all;
-  }
-  [[nodiscard]] std::vector<std::size_t> offsets(std::initializer_list<tensor_of> of) const {
-    std::vector<std::size_t> all;
-    for (const tensor_of& t : of)
-      all.push_back(t.own_ != nullptr ? at(t.own_) : t.offset_);
     return all;
   }
   description& tensor(text name, std::size_t offset, access role, shape s, text t) {
