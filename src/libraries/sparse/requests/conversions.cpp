@@ -53,9 +53,6 @@ void convert::describe(description<convert>& d) {
   d.about("Writes a sparse matrix in another format, or the same with its elements in order.");
   d.group("a", &convert::a);
   describe_made(d);
-  d.same_type(
-      {d.in(&convert::a, &sparse_matrix::values), d.in(&convert::b, &sparse_matrix::values)},
-      value_types);
   d.rule(
       "a and b have the same type, rows and columns", [](argument_checks& check, const convert& r) {
         check.same_type({"b.values", r.b.values}, {"a.values", r.a.values});
