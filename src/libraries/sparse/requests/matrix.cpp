@@ -89,18 +89,18 @@ void describe_matrix(description<M>& d, access pattern, access values) {
   const extent block_rows = d.size("block_rows"), width = d.size("width");
   const extent r = d.size("r"), c = d.size("c"), m = d.size("m"), filled = d.size("filled");
   // As fields of M, which the base's are, too.
-  const auto own = []<class T>(T sparse_matrix::* m) -> T M::* { return m; };
+  const auto own = []<class T>(T sparse_matrix::* of) -> T M::* { return of; };
   const auto in_format = [&](std::initializer_list<sparse_format> formats) {
     return d.is(own(&M::format), formats);
   };
-  const auto tensor = [&](access role, std::string_view name, any_tensor sparse_matrix::* m,
+  const auto tensor = [&](access role, std::string_view name, any_tensor sparse_matrix::* of,
                           const extent& e, std::string_view text) {
     if (role == access::read) {
-      d.reads(name, m, {e}, text);
+      d.reads(name, of, {e}, text);
     } else if (role == access::write) {
-      d.writes(name, m, {e}, text);
+      d.writes(name, of, {e}, text);
     } else {
-      d.updates(name, m, {e}, text);
+      d.updates(name, of, {e}, text);
     }
   };
   d.value("format", own(&M::format), "how elements are stored");

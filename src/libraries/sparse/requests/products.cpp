@@ -35,11 +35,12 @@ void spmv::describe(description<spmv>& d) {
   d.updates("y", &spmv::y, {m}, "result").old_content_unless(d.zero(&spmv::beta));
   describe_options(d);
   d.layouts(layout::vector, {&spmv::x, &spmv::y});
-  d.same_type({d.in(&spmv::a, &sparse_matrix::values), &spmv::x, &spmv::y}, value_types);
+  d.same_type({&spmv::x, &spmv::y}, value_types);
   d.factors({&spmv::alpha, &spmv::beta}, &spmv::y);
   d.derived(m, [](const spmv& r, std::vector<std::int64_t>& e) { e.push_back(rows_of(r)); });
-  d.rule("x and y are as long as op_a(a) has columns and rows",
+  d.rule("x and y have a's type and are as long as op_a(a) has columns and rows",
          [](argument_checks& check, const spmv& r) {
+           check.same_type({"x", r.x}, {"a.values", r.a.values});
            check_extent(check, {"x", r.x}, 0, columns_of(r), "the columns of op_a(a)");
            check_extent(check, {"y", r.y}, 0, rows_of(r), "the rows of op_a(a)");
          });
@@ -56,11 +57,12 @@ void spmm::describe(description<spmm>& d) {
   d.updates("c", &spmm::c, {m, n}, "result").old_content_unless(d.zero(&spmm::beta));
   describe_options(d);
   d.layouts(layout::matrix, {&spmm::b, &spmm::c});
-  d.same_type({d.in(&spmm::a, &sparse_matrix::values), &spmm::b, &spmm::c}, value_types);
+  d.same_type({&spmm::b, &spmm::c}, value_types);
   d.factors({&spmm::alpha, &spmm::beta}, &spmm::c);
   d.derived(m, [](const spmm& r, std::vector<std::int64_t>& e) { e.push_back(rows_of(r)); });
-  d.rule("b and c have as many rows as op_a(a) has columns and rows",
+  d.rule("b and c have a's type and as many rows as op_a(a) has columns and rows",
          [](argument_checks& check, const spmm& r) {
+           check.same_type({"b", r.b}, {"a.values", r.a.values});
            check_extent(check, {"b", r.b}, 0, columns_of(r), "the columns of op_a(a)");
            check_extent(check, {"c", r.c}, 0, rows_of(r), "the rows of op_a(a)");
          });
@@ -78,12 +80,14 @@ void sddmm::describe(description<sddmm>& d) {
   d.value("beta", &sddmm::beta, "factor of the old values");
   // Padding is not written, so that values are updated even where beta is 0.
   d.group("c", &sddmm::c);
-  d.same_type({&sddmm::a, &sddmm::b, d.in(&sddmm::c, &sparse_matrix::values)}, value_types);
+  d.same_type({&sddmm::a, &sddmm::b}, value_types);
   d.factors({&sddmm::alpha, &sddmm::beta}, &sddmm::a);
-  d.rule("a and b have the rows and columns of c", [](argument_checks& check, const sddmm& r) {
-    check_extent(check, {"a", r.a}, 0, r.c.rows, "the rows of c");
-    check_extent(check, {"b", r.b}, 1, r.c.columns, "the columns of c");
-  });
+  d.rule("a and b have the type, rows and columns of c",
+         [](argument_checks& check, const sddmm& r) {
+           check.same_type({"a", r.a}, {"c.values", r.c.values});
+           check_extent(check, {"a", r.a}, 0, r.c.rows, "the rows of c");
+           check_extent(check, {"b", r.b}, 1, r.c.columns, "the columns of c");
+         });
 }
 
 }  // namespace troupe::sparse
