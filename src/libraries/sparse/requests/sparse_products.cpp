@@ -42,10 +42,12 @@ void spgemm::describe(description<spgemm>& d) {
   d.group("c", &spgemm::c);
   d.value("alpha", &spgemm::alpha, "factor of the product");
   d.writes("nnz", &spgemm::nnz, {1}, "takes the number of elements").optional();
-  d.same_type({d.in(&spgemm::a, &sparse_matrix::values), d.in(&spgemm::b, &sparse_matrix::values),
-               d.in(&spgemm::c, &sparse_matrix::values)},
-              value_types);
   describe_rules(d);
+  d.rule("a, b and c have one type", [](argument_checks& check, const spgemm& r) {
+    check.same_type({"b.values", r.b.values}, {"a.values", r.a.values});
+    check.same_type({"c.values", r.c.values}, {"a.values", r.a.values});
+    check.factor("alpha", r.alpha, r.a.values.type());
+  });
   d.rule("c is a · b's matrix, in the format of a", [](argument_checks& check, const spgemm& r) {
     check.rule(r.c.format == r.a.format, errc::invalid_argument,
                [] { return "c must have the format of a and b"; });

@@ -23,7 +23,7 @@ void describe_options(description<R>& d) {
 
 template <class R>
 void describe_rules(description<R>& d) {
-  d.same_type({d.in(&R::a, &sparse_matrix::values), &R::b, &R::x}, solved_types);
+  d.same_type({&R::b, &R::x}, solved_types);
   d.factors({&R::alpha}, &R::x);
   d.rule("a is square, csr or csc", [](argument_checks& check, const R& r) {
     check.rule(r.a.format <= sparse_format::csc, errc::invalid_argument,
@@ -31,7 +31,8 @@ void describe_rules(description<R>& d) {
     check.rule(r.a.rows == r.a.columns, errc::shape_mismatch,
                [&] { return fmt::format("a must be square; it is [{}, {}]", r.a.rows, r.a.columns); });
   });
-  d.rule("b has the rows of a", [](argument_checks& check, const R& r) {
+  d.rule("b has the type and the rows of a", [](argument_checks& check, const R& r) {
+    check.same_type({"b", r.b}, {"a.values", r.a.values});
     check_extent(check, {"b", r.b}, 0, r.a.rows, "the rows of a");
   });
 }
