@@ -12,8 +12,10 @@ const must_cover sparse("sparse",
                             {"spvv axpby gather scatter rot", {i32, i64}},
                             {"structured_prune structured_check structured_compress structured_matmul",
                              {f16, bf16, i8, e4m3}},
+                            {"spsv spsm", {i32, i64}},
+                            {"spgemm spgemm_size", {i32, i64}},
                         },
-                        "convert validate");
+                        "convert validate spgemm spgemm_size");
 
 }  // namespace
 }  // namespace troupe::conformance
