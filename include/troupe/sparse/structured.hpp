@@ -17,11 +17,11 @@ namespace troupe::sparse {
 /// Bytes of what `structured_compress` makes of weights [n, k] of a type of 1 or 2 bytes.
 [[nodiscard]] constexpr std::int64_t structured_bytes(std::int64_t n, std::int64_t k,
                                                       std::int64_t element_bytes) noexcept {
-  constexpr std::int64_t tile = 128;
+  constexpr std::int64_t tile = 64;
   const std::int64_t rows = (n + tile - 1) / tile * tile;
   const std::int64_t columns = (k + tile - 1) / tile * tile;
   // A stamp; half of the elements; two bits for the place of each.
-  return 256 + rows * columns / 2 * element_bytes + rows * columns / 8;
+  return 256 + n * k / 2 * element_bytes + rows * columns / 8;
 }
 
 /// Sets all but the two elements of largest magnitude of each four to zero. Of equal ones the
@@ -84,11 +84,15 @@ struct TROUPE_EXPORT structured_compress {
 /// Epilogues: none, bias, relu, relu_bias, gelu, gelu_bias; for i8 → i32 none.
 ///
 /// `compressed` is what `structured_compress` has made of the weights; b must be the same as then.
-/// Without it b is checked and compressed in each product. Which of b and `compressed` is read is not
-/// said.
+/// Which of the two is read is not said: on the CPU it is b, on a GPU `compressed` where cuSPARSELt
+/// takes the product. Without it b is checked, and multiplied as the plain matrix that it is.
+///
+/// `tuning` applies to a GPU. `timed` runs the library's kernels for the first request of a kind,
+/// which waits for its lane meanwhile, and keeps the choice, also on disk. The library's own
+/// proposal, `heuristic`, may be slower than a dense product.
 ///
 /// \errors those of `blaslt::matmul`; when it runs, `invalid_argument` if `compressed` is of other
-/// weights or another version of the library, or, without it, if b is not 2:4: d is then
+/// weights or another version of the library, or, without it, if b is not 2:4; d is then
 /// unspecified. Source: cuSPARSELt documentation, cusparseLtMatmul.
 struct TROUPE_EXPORT structured_matmul {
   static constexpr std::string_view name = "sparse.structured_matmul";
@@ -103,6 +107,7 @@ struct TROUPE_EXPORT structured_matmul {
   scalar beta = 0;
   blaslt::epilogue epilogue = blaslt::epilogue::none;
   any_tensor bias{};
+  blaslt::tuning tuning = blaslt::tuning::timed;
 
   static void describe(description<structured_matmul>& d);
 };

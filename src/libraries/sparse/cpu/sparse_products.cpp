@@ -1,5 +1,6 @@
 #include "libraries/sparse/cpu/elements.hpp"
 #include "libraries/sparse/cpu/stored_rows.hpp"
+#include "libraries/sparse/shared/sparse_factors.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/sparse/sparse_products.hpp>
@@ -12,16 +13,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// Two factors of csr: csc is the transposed product, with its factors exchanged.
-struct factors {
-  const sparse_matrix& left;
-  const sparse_matrix& right;
-
-  template <class R>
-  explicit factors(const R& r) noexcept
-      : left(r.a.format == sparse_format::csc ? r.b : r.a),
-        right(r.a.format == sparse_format::csc ? r.a : r.b) {}
-};
+using factors = sparse::sparse_factors;
 
 /// The columns that a row of the product has, each once.
 class row_columns {

@@ -117,6 +117,7 @@ void structured_matmul::describe(description<structured_matmul>& d) {
       .may_be(&R::c);
   d.reads("bias", &R::bias, {n}, "added along d's last extent")
       .given_where(d.is(&R::epilogue, blaslt::has_bias));
+  d.value("tuning", &R::tuning, "how the kernel is chosen");
   d.layouts(layout::matrix, {&R::a, &R::b, &R::c, &R::d});
   d.layouts(layout::packed, {&R::compressed});
   d.types({&R::a, &R::b, &R::d, &R::c, &R::bias},

@@ -9,6 +9,8 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 namespace troupe::cuda {
 namespace {
 
@@ -31,6 +33,8 @@ const cusparselt_functions* load() {
   find(all.set, "cusparseLtMatmulDescSetAttribute");
   find(all.select, "cusparseLtMatmulAlgSelectionInit");
   find(all.destroy_selection, "cusparseLtMatmulAlgSelectionDestroy");
+  find(all.get_kernel, "cusparseLtMatmulAlgGetAttribute");
+  find(all.set_kernel, "cusparseLtMatmulAlgSetAttribute");
   find(all.plan, "cusparseLtMatmulPlanInit");
   find(all.destroy_plan, "cusparseLtMatmulPlanDestroy");
   find(all.workspace, "cusparseLtMatmulGetWorkspace");

@@ -20,6 +20,8 @@ struct cusparselt_functions {
   decltype(&cusparseLtMatmulDescSetAttribute) set = nullptr;
   decltype(&cusparseLtMatmulAlgSelectionInit) select = nullptr;
   decltype(&cusparseLtMatmulAlgSelectionDestroy) destroy_selection = nullptr;
+  decltype(&cusparseLtMatmulAlgGetAttribute) get_kernel = nullptr;
+  decltype(&cusparseLtMatmulAlgSetAttribute) set_kernel = nullptr;
   decltype(&cusparseLtMatmulPlanInit) plan = nullptr;
   decltype(&cusparseLtMatmulPlanDestroy) destroy_plan = nullptr;
   decltype(&cusparseLtMatmulGetWorkspace) workspace = nullptr;

@@ -39,93 +39,53 @@ result<void> run_check(const sparse::structured_check& r, lane& where, late_fail
   return check_weights(r.x, failure, where);
 }
 
-/// A product whose weights are compressed in it, or have been.
-struct work_room {
-  pieces all;
-  std::size_t first_bad_at = all.add(sizeof(std::uint64_t));
-  std::byte* memory = nullptr;
-
-  [[nodiscard]] std::uint64_t* first_bad() const noexcept {
-    return reinterpret_cast<std::uint64_t*>(memory + first_bad_at);
-  }
-  [[nodiscard]] result<void> take(lane& where) {
-    auto room = where.workspace(all.bytes());
-    if (!room) return std::move(room).error();
-    memory = room->data();
-    return {};
-  }
-};
-
 result<void> run_compress(const sparse::structured_compress& r, lane& where,
                           late_failure failure) {
   auto library = structured_products_of(where);
   if (!library) return std::move(library).error();
-  const auto needed = *library != nullptr ? (*library)->room_for(r.x) : std::nullopt;
-  work_room room;
-  const std::size_t scratch_at = room.all.add(needed ? needed->scratch_bytes : 0);
-  if (auto taken = room.take(where); !taken) return taken;
+  const auto scratch = *library != nullptr ? (*library)->scratch_for(r.x) : std::nullopt;
+  pieces all;
+  const std::size_t first_bad_at = all.add(sizeof(std::uint64_t));
+  const std::size_t scratch_at = all.add(scratch.value_or(0));
+  auto room = where.workspace(all.bytes());
+  if (!room) return std::move(room).error();
+  std::byte* const compressed = r.compressed.address();
   // All of it is written, whoever compresses.
-  if (auto done = check(cudaMemsetAsync(r.compressed.address(), 0,
-                                        static_cast<std::size_t>(r.compressed.count()),
-                                        where.stream()),
-                        "cudaMemsetAsync");
-      !done) {
-    return done;
+  auto done = check(cudaMemsetAsync(compressed, 0, static_cast<std::size_t>(r.compressed.count()),
+                                    where.stream()),
+                    "cudaMemsetAsync");
+  if (done && scratch) {
+    done = (*library)->compress(r.x, compressed + sparse::structured_stamp_bytes,
+                                room->data() + scratch_at, where.stream());
   }
-  if (needed) {
-    if (auto done = (*library)->compress(r.x,
-                                         r.compressed.address() + sparse::structured_stamp_bytes,
-                                         room.memory + scratch_at, where.stream());
-        !done) {
-      return done;
-    }
-  }
-  if (auto found = find_bad_group(r.x, room.first_bad(), where); !found) return found;
-  const structured_stamp stamp(r.x, needed ? (*library)->version() : 0);
-  return conclude_weights(r.x, room.first_bad(), stamp, r.compressed.address(), failure, where);
-}
-
-result<void> run_compressed(structured_products& library, const structured_products::plan& how,
-                            const sparse::structured_matmul& r, late_failure failure,
-                            lane& where) {
-  const any_tensor weights = r.b.transpose();
-  const bool given = !r.compressed.null();
-  work_room room;
-  const std::size_t workspace_at = room.all.add(how.workspace_bytes);
-  const std::size_t scratch_at = room.all.add(given ? 0 : how.weights.scratch_bytes);
-  const std::size_t compressed_at = room.all.add(given ? 0 : how.weights.compressed_bytes);
-  if (auto taken = room.take(where); !taken) return taken;
-  const std::byte* compressed = r.compressed.address() + sparse::structured_stamp_bytes;
-  if (!given) {
-    compressed = room.memory + compressed_at;
-    if (auto done = library.compress(weights, room.memory + compressed_at,
-                                     room.memory + scratch_at, where.stream());
-        !done) {
-      return done;
-    }
-  }
-  if (auto done = library.run(how, r, compressed, room.memory + workspace_at, where.stream());
-      !done) {
-    return done;
-  }
-  if (!given) return check_weights(weights, room.first_bad(), failure, where);
-  return check_stamp(r.compressed.address(), structured_stamp(weights, library.version()), false,
-                     failure, where);
+  auto* const first_bad = reinterpret_cast<std::uint64_t*>(room->data() + first_bad_at);
+  if (done) done = find_bad_group(r.x, first_bad, where);
+  if (!done) return done;
+  const structured_stamp stamp(r.x, scratch ? (*library)->version() : 0);
+  return conclude_weights(r.x, first_bad, stamp, compressed, failure, where);
 }
 
 result<void> run_matmul(const sparse::structured_matmul& r, lane& where, late_failure failure) {
   const any_tensor weights = r.b.transpose();
+  // Compressing takes longer than the dense product does.
+  if (r.compressed.null()) {
+    if (auto done = run_dense(sparse::as_dense(r), where); !done) return done;
+    return check_weights(weights, failure, where);
+  }
   auto library = structured_products_of(where);
   if (!library) return std::move(library).error();
+  bool multiplied = false;
   if (*library != nullptr) {
-    auto how = (*library)->plan_for(r, where.stream());
-    if (!how) return std::move(how).error();
-    if (*how != nullptr) return run_compressed(**library, **how, r, failure, where);
+    auto taken = (*library)->multiply(
+        r, r.compressed.address() + sparse::structured_stamp_bytes, where);
+    if (!taken) return std::move(taken).error();
+    multiplied = *taken;
   }
-  // What uses the workspace comes first: the product reads the weights, whatever they are.
-  if (auto done = run_dense(sparse::as_dense(r), where); !done) return done;
-  if (r.compressed.null()) return check_weights(weights, failure, where);
-  return check_stamp(r.compressed.address(), structured_stamp(weights, 0), true, failure, where);
+  if (!multiplied) {
+    if (auto done = run_dense(sparse::as_dense(r), where); !done) return done;
+  }
+  const structured_stamp stamp(weights, multiplied ? (*library)->version() : 0);
+  return check_stamp(r.compressed.address(), stamp, !multiplied, failure, where);
 }
 
 const plugin_operations operations([](operation_table& table) {
