@@ -116,6 +116,7 @@ structured_product::structured_product(const structured_case& what) : what_(what
 void structured_product::run() {
   if (what_.compressed) {
     s.run(sparse::structured_compress{.x = weights->view, .compressed = compressed->view});
+    s.fill(*compressed, s.elements_now(*compressed));  // what the next request finds
   }
   s.run(request);
   if (!testing::Test::HasFailure()) compare();
