@@ -35,8 +35,7 @@ class layer {
         size_(size),
         x_(gpu_.tensor<T>({size.m, size.k}).value()),
         weights_(gpu_.tensor<T>({size.n, size.k}).value()),
-        compressed_(gpu_.tensor<std::uint8_t>(
-                            {sparse::structured_bytes(size.n, size.k, sizeof(T))})
+        compressed_(gpu_.tensor<std::uint8_t>({sparse::structured_bytes(size.n, size.k, sizeof(T))})
                         .value()),
         dense_(gpu_.tensor<bf16>({size.m, size.n}).value()),
         d_(gpu_.tensor<bf16>({size.m, size.n}).value()) {
@@ -53,10 +52,7 @@ class layer {
         .get();
   }
   [[nodiscard]] blaslt::matmul dense() const {
-    return {.a = x_,
-            .b = weights_.transpose(),
-            .d = dense_,
-            .tuning = blaslt::tuning::timed};
+    return {.a = x_, .b = weights_.transpose(), .d = dense_, .tuning = blaslt::tuning::timed};
   }
   [[nodiscard]] sparse::structured_matmul sparse() const {
     return {.a = x_, .b = weights_.transpose(), .compressed = compressed_, .d = d_};
@@ -100,23 +96,21 @@ void measure(report& out, const device& gpu, const std::string& type, const exte
   layer<T> of(gpu, size);
   const library_actor dense = gpu.library("blaslt");
   const library_actor sparse = gpu.library("sparse");
-  const double work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) *
-                      static_cast<double>(size.k);
+  const double work =
+      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
   const auto loop = static_cast<std::size_t>(std::clamp(4e12 / work, 4.0, 256.0));
   const auto run = [&](const library_actor& lane, const auto& request) {
     for (std::size_t i = 0; i < loop; ++i)
       lane.tell(request).value();
     lane.ask(troupe::lane::marker{}).get();
   };
-  auto times = take_in_turn({.blocks = 30, .warm_up = 1, .per_block = 4},
-                            [&] { run(dense, of.dense()); }, [&] { run(sparse, of.sparse()); });
-  const std::string what =
-      fmt::format("2:4 product {} {}x{}x{}", type, size.m, size.n, size.k);
-  add_rate(out, times, work * static_cast<double>(loop) * 1e-12,
-           {.name = what,
-            .reference = "dense, blaslt.matmul",
-            .unit = "TFLOP/s",
-            .median = wanted});
+  auto times = take_in_turn(
+      {.blocks = 30, .warm_up = 1, .per_block = 4}, [&] { run(dense, of.dense()); },
+      [&] { run(sparse, of.sparse()); });
+  const std::string what = fmt::format("2:4 product {} {}x{}x{}", type, size.m, size.n, size.k);
+  add_rate(
+      out, times, work * static_cast<double>(loop) * 1e-12,
+      {.name = what, .reference = "dense, blaslt.matmul", .unit = "TFLOP/s", .median = wanted});
   out.add({what + ", largest relative difference", of.difference(), "", "", {}, at_most(1e-2)});
   samples compressing;
   for (int i = 0; i < 20; ++i)
@@ -137,9 +131,8 @@ int main() {
   }
   in_fresh_contexts(1, [&](const device& gpu) {
     const auto at_least_as_wanted = ratio_at_least(1.4);
-    section(out, "bf16 4096", [&] {
-      measure<bf16>(out, gpu, "bf16", {4096, 4096, 4096}, at_least_as_wanted);
-    });
+    section(out, "bf16 4096",
+            [&] { measure<bf16>(out, gpu, "bf16", {4096, 4096, 4096}, at_least_as_wanted); });
     section(out, "bf16 8192", [&] { measure<bf16>(out, gpu, "bf16", {8192, 8192, 8192}, {}); });
     section(out, "bf16 layer", [&] { measure<bf16>(out, gpu, "bf16", {2048, 11008, 4096}, {}); });
     section(out, "e4m3 4096", [&] { measure<e4m3>(out, gpu, "e4m3", {4096, 4096, 4096}, {}); });

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-/// 2:4 structured sparsity: of each four consecutive elements of a row, which begin at a multiple of
-/// four, two at most are not zero. Tensor cores multiply such weights at up to twice the speed.
+/// 2:4 structured sparsity: of each four consecutive elements of a row, which begin at a multiple
+/// of four, two at most are not zero. Tensor cores multiply such weights at up to twice the speed.
 ///
 /// The weights are a plain matrix, x [n, k], that `structured_prune` makes and that any other
-/// request can read. `structured_compress` fills a tensor of bytes with what the GPU's library makes
-/// of it: a cache, so that products need not make it again. Elements are f16, bf16, i8 or e4m3; x
-/// has unit stride in one dimension. k is a multiple of four.
+/// request can read. `structured_compress` fills a tensor of bytes with what the GPU's library
+/// makes of it: a cache, so that products need not make it again. Elements are f16, bf16, i8 or
+/// e4m3; x has unit stride in one dimension. k is a multiple of four.
 namespace troupe::sparse {
 
 /// Bytes of what `structured_compress` makes of weights [n, k] of a type of 1 or 2 bytes.
@@ -74,12 +74,13 @@ struct TROUPE_EXPORT structured_compress {
 /// b is the transposed view of the weights: `b = x.transpose()`.
 ///
 /// All is as in `blaslt::matmul` with matrices: a [m, k], b [k, n], c and d [m, n]; `c` is given if
-/// and only if beta is not zero, and may be the same view as d; `bias` [n], contiguous, d row-major.
-/// Types of a and b → d, with c of d's type: f16 → f16, f32; bf16 → bf16, f32; i8 → i8 (rounded,
-/// saturated), i32 (alpha and beta integers); e4m3 → f16, bf16, f32. `bias` is of d's type, for i8 in
-/// f32, for e4m3 → f32 in bf16. Sums are f32, or integers for i8; for i8 → i32 a GPU rounds them to
-/// f32 before it applies alpha, so they are exact up to 2²⁴. i8 and e4m3: k contiguous in a and b; k,
-/// d's contiguous extent, leading dimensions in bytes and addresses multiples of 4 and 16.
+/// and only if beta is not zero, and may be the same view as d; `bias` [n], contiguous, d
+/// row-major. Types of a and b → d, with c of d's type: f16 → f16, f32; bf16 → bf16, f32; i8 → i8
+/// (rounded, saturated), i32 (alpha and beta integers); e4m3 → f16, bf16, f32. `bias` is of d's
+/// type, for i8 in f32, for e4m3 → f32 in bf16. Sums are f32, or integers for i8; for i8 → i32 a
+/// GPU rounds them to f32 before it applies alpha, so they are exact up to 2²⁴. i8 and e4m3: k
+/// contiguous in a and b; k, d's contiguous extent, leading dimensions in bytes and addresses
+/// multiples of 4 and 16.
 ///
 /// Epilogues: none, bias, relu, relu_bias, gelu, gelu_bias; for i8 → i32 none.
 ///

@@ -145,9 +145,9 @@ class search {
 };
 
 std::string not_found_in(const search& vendor, const std::vector<std::string>& folders) {
-  return vendor.refused().empty() ? fmt::format("; it is in none of {}", listed(folders))
-                                  : fmt::format("; what was found is of no use: {}",
-                                                fmt::join(vendor.refused(), "; "));
+  return vendor.refused().empty()
+             ? fmt::format("; it is in none of {}", listed(folders))
+             : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
 }
 
 }  // namespace

@@ -52,8 +52,7 @@ void expect_product(const product_case& c) {
   EXPECT_EQ(integers_now(s, nnz)[0], count) << s.note();
   const test_sparse made = room_for(s, {c.format, c.type, c.index, c.m, c.n}, count + c.spare);
   const scalar alpha = factor(c.type, 0.75, -0.5);
-  EXPECT_EQ(s.run(sparse::spgemm{
-                .a = a.a, .b = b.a, .c = made.a, .alpha = alpha, .nnz = nnz.view}),
+  EXPECT_EQ(s.run(sparse::spgemm{.a = a.a, .b = b.a, .c = made.a, .alpha = alpha, .nnz = nnz.view}),
             count)
       << s.note();
   if (testing::Test::HasFailure()) return;
@@ -73,8 +72,7 @@ void expect_product(const product_case& c) {
       const bool by_columns = c.format == sparse_format::csc;
       const std::int64_t row = by_columns ? places[at].second : places[at].first;
       const std::int64_t column = by_columns ? places[at].first : places[at].second;
-      const dtype compute =
-          c.type == dtype::f16 || c.type == dtype::bf16 ? dtype::f32 : c.type;
+      const dtype compute = c.type == dtype::f16 || c.type == dtype::bf16 ? dtype::f32 : c.type;
       s.expect_near(c.type, values[at], expected(row, column), scale * sums(row, column).real(),
                     a.most_terms() * std::max<std::int64_t>(1, b.most_terms()), compute,
                     "element " + std::to_string(at));
@@ -142,8 +140,8 @@ TEST(SparseProducts, SpgemmSaysHowManyElementsThereAreWhereThereIsNoRoom) {
     ASSERT_GT(count, 0);
     for (const std::int64_t room : {std::int64_t{0}, count - 1}) {
       auto& nnz = s.vector(dtype::i64, 1);
-      const auto answer = s.attempt(sparse::spgemm{
-          .a = a.a, .b = b.a, .c = room_for(s, shape, room).a, .nnz = nnz.view});
+      const auto answer = s.attempt(
+          sparse::spgemm{.a = a.a, .b = b.a, .c = room_for(s, shape, room).a, .nnz = nnz.view});
       ASSERT_FALSE(answer) << s.note();
       EXPECT_EQ(answer.error().code, errc::capacity_exceeded) << s.note();
       EXPECT_NE(answer.error().message.find("needs " + std::to_string(count) +
@@ -204,8 +202,7 @@ TEST(SparseProducts, SpgemmRefusesArgumentsThatDoNotFit) {
            errc::shape_mismatch, "c is [3, 6], but a · b is [3, 5]");
   s.refuse(sparse::spgemm{.a = of(csr, 3, 4), .b = of(csr, 4, 5), .c = room(csc, 3, 5)},
            errc::invalid_argument, "c must have the format of a and b");
-  s.refuse(sparse::spgemm{
-               .a = of(csr, 3, 4), .b = of(csr, 4, 5), .c = room(csr, 3, 5, dtype::f32)},
+  s.refuse(sparse::spgemm{.a = of(csr, 3, 4), .b = of(csr, 4, 5), .c = room(csr, 3, 5, dtype::f32)},
            errc::type_mismatch);
   s.refuse(sparse::spgemm_size{.a = of(csr, 3, 4), .b = of(csr, 3, 4)}, errc::shape_mismatch);
 }

@@ -57,7 +57,7 @@ matrix pruned(const matrix& x) {
 
 std::vector<structured_pair> structured_pairs() {
   using enum dtype;
-  return {{f16, f16}, {f16, f32},  {bf16, bf16},  {bf16, f32}, {i8, i8},
+  return {{f16, f16}, {f16, f32},  {bf16, bf16}, {bf16, f32}, {i8, i8},
           {i8, i32},  {e4m3, f16}, {e4m3, bf16}, {e4m3, f32}};
 }
 
@@ -108,8 +108,7 @@ structured_product::structured_product(const structured_case& what) : what_(what
     request.bias = bias->view;
   }
   if (!what.compressed) return;
-  compressed =
-      &s.vector(dtype::u8, sparse::structured_bytes(what.n, what.k, size_of(what.type)));
+  compressed = &s.vector(dtype::u8, sparse::structured_bytes(what.n, what.k, size_of(what.type)));
   request.compressed = compressed->view;
 }
 

@@ -13,8 +13,9 @@ using sparse::structured_compress;
 using sparse::structured_matmul;
 using sparse::structured_prune;
 
-constexpr epilogue structured_epilogues[] = {epilogue::none, epilogue::relu,      epilogue::gelu,
-                                             epilogue::bias, epilogue::relu_bias, epilogue::gelu_bias};
+constexpr epilogue structured_epilogues[] = {epilogue::none,      epilogue::relu,
+                                             epilogue::gelu,      epilogue::bias,
+                                             epilogue::relu_bias, epilogue::gelu_bias};
 
 void run(const structured_case& c) { structured_product(c).run(); }
 
@@ -105,8 +106,7 @@ TEST(SparseStructured, SaysWhichGroupIsTheFirstThatIsNot24) {
             << answer.error().message << s.note();
       };
       expect_refusal(s.attempt(structured_check{.x = bad.view}));
-      expect_refusal(
-          s.attempt(structured_compress{.x = bad.view, .compressed = compressed.view}));
+      expect_refusal(s.attempt(structured_compress{.x = bad.view, .compressed = compressed.view}));
       if (HasFailure()) return;
     }
   }

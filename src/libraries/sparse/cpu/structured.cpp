@@ -39,8 +39,8 @@ result<void> check_groups(const any_tensor& x) {
       if (filled <= 2) return true;
       verdict = error{.code = errc::invalid_argument,
                       .message = "weights [" + std::to_string(row) + ", " + std::to_string(column) +
-                                 " to " + std::to_string(column + 3) + "]: " +
-                                 std::to_string(filled) + " are not zero, 2 of 4 may be"};
+                                 " to " + std::to_string(column + 3) +
+                                 "]: " + std::to_string(filled) + " are not zero, 2 of 4 may be"};
       return false;
     });
   });

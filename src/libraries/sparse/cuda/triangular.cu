@@ -36,7 +36,7 @@ struct system {
   std::int64_t b_row, b_column, x_row, x_column;  ///< strides
   T alpha;
   T* diagonal = nullptr;
-  T* sums = nullptr;      ///< [n, nrhs], of unknowns that are found by columns
+  T* sums = nullptr;  ///< [n, nrhs], of unknowns that are found by columns
   /// By rows 1 where an unknown is found; by columns what it still waits for.
   int* waits = nullptr;
   place* next = nullptr;  ///< the first step that no warp has begun
@@ -159,8 +159,7 @@ __device__ void solve_column(const system<T>& s, std::int64_t i, int lane) {
     return;
   }
   for (std::int64_t c = lane; c < s.nrhs; c += warp) {
-    s.x[i * s.x_row + c * s.x_column] =
-        divided(s, i, s.right(i, c) - s.sums[i * s.nrhs + c]);
+    s.x[i * s.x_row + c * s.x_column] = divided(s, i, s.right(i, c) - s.sums[i * s.nrhs + c]);
   }
   for (std::int64_t k = range.begin; k < range.end; ++k) {
     const std::int64_t j = s.p.indices[k];

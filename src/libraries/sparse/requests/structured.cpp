@@ -47,9 +47,8 @@ template <class R>
 void describe_weights(description<R>& d, const extent& n, const extent& k) {
   d.reads("x", &R::x, {n, k}, "weights; groups of four lie along the last extent");
   d.layouts(layout::matrix, {&R::x});
-  d.rule("k is a multiple of 4", [](argument_checks& check, const R& r) {
-    groups_fit(check, {"x", r.x}, 1);
-  });
+  d.rule("k is a multiple of 4",
+         [](argument_checks& check, const R& r) { groups_fit(check, {"x", r.x}, 1); });
 }
 
 template <argument_checks& (*Checks)(argument_checks&, const blaslt::matmul&)>
@@ -112,9 +111,7 @@ void structured_matmul::describe(description<structured_matmul>& d) {
   d.value("beta", &R::beta, "factor of c");
   d.value("epilogue", &R::epilogue, "what is done to the product before it is stored");
   d.reads("c", &R::c, {m, n}, "what is added").given_where(!d.zero(&R::beta));
-  d.updates("d", &R::d, {m, n}, "result")
-      .updated_where(d.same_view(&R::c, &R::d))
-      .may_be(&R::c);
+  d.updates("d", &R::d, {m, n}, "result").updated_where(d.same_view(&R::c, &R::d)).may_be(&R::c);
   d.reads("bias", &R::bias, {n}, "added along d's last extent")
       .given_where(d.is(&R::epilogue, blaslt::has_bias));
   d.value("tuning", &R::tuning, "how the kernel is chosen");
@@ -130,9 +127,10 @@ void structured_matmul::describe(description<structured_matmul>& d) {
   d.rule("epilogue is none, bias, relu, gelu, relu_bias or gelu_bias",
          [](argument_checks& check, const R& r) {
            check.rule(is_offered(r.epilogue), errc::unsupported, [&] {
-             return fmt::format("epilogue is {}, but products with 2:4 weights have none, bias, "
-                                "relu, gelu, relu_bias and gelu_bias",
-                                blaslt::epilogue_name(r.epilogue));
+             return fmt::format(
+                 "epilogue is {}, but products with 2:4 weights have none, bias, "
+                 "relu, gelu, relu_bias and gelu_bias",
+                 blaslt::epilogue_name(r.epilogue));
            });
          });
   d.rule("compressed has the bytes that weights of these extents need",

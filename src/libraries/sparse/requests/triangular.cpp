@@ -28,8 +28,9 @@ void describe_rules(description<R>& d) {
   d.rule("a is square, csr or csc", [](argument_checks& check, const R& r) {
     check.rule(r.a.format <= sparse_format::csc, errc::invalid_argument,
                [] { return "a must be csr or csc"; });
-    check.rule(r.a.rows == r.a.columns, errc::shape_mismatch,
-               [&] { return fmt::format("a must be square; it is [{}, {}]", r.a.rows, r.a.columns); });
+    check.rule(r.a.rows == r.a.columns, errc::shape_mismatch, [&] {
+      return fmt::format("a must be square; it is [{}, {}]", r.a.rows, r.a.columns);
+    });
   });
   d.rule("b has the type and the rows of a", [](argument_checks& check, const R& r) {
     check.same_type({"b", r.b}, {"a.values", r.a.values});

@@ -37,8 +37,8 @@ struct weight_group {
     for (int i = 0; i < size; ++i) {
       int larger = 0;
       for (int j = 0; j < size; ++j) {
-        const bool before = magnitudes[j] > magnitudes[i] ||
-                            (j < i && magnitudes[j] == magnitudes[i]);
+        const bool before =
+            magnitudes[j] > magnitudes[i] || (j < i && magnitudes[j] == magnitudes[i]);
         larger += before ? 1 : 0;
       }
       if (larger >= 2) elements[i] = 0;

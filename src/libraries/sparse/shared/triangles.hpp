@@ -11,23 +11,23 @@ namespace troupe::sparse {
 
 /// Of op_a(a). A major is a row of csr, or a column of csc.
 struct triangle {
-  bool by_rows = true;   ///< majors are rows of op_a(a), else its columns
-  bool forward = true;   ///< unknowns are found from the first to the last
+  bool by_rows = true;       ///< majors are rows of op_a(a), else its columns
+  bool forward = true;       ///< unknowns are found from the first to the last
   bool minors_below = true;  ///< the triangle has the minors below the major, else those above
   bool unit = false;
   bool conjugated = false;
 
   template <class R>
   explicit triangle(const R& r) noexcept {
-    const bool transposed = r.op_a == blas::storage_op::transpose ||
-                            r.op_a == blas::storage_op::conjugate_transpose;
+    const bool transposed =
+        r.op_a == blas::storage_op::transpose || r.op_a == blas::storage_op::conjugate_transpose;
     const bool csc = r.a.format == sparse_format::csc;
     by_rows = csc == transposed;
     forward = (r.uplo == blas::uplo::lower) != transposed;
     minors_below = (r.uplo == blas::uplo::lower) != csc;
     unit = r.diag == blas::diag::unit;
-    conjugated = r.op_a == blas::storage_op::conjugate ||
-                 r.op_a == blas::storage_op::conjugate_transpose;
+    conjugated =
+        r.op_a == blas::storage_op::conjugate || r.op_a == blas::storage_op::conjugate_transpose;
   }
 
   /// Off the diagonal.

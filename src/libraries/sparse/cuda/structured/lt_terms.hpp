@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-/// What a request says, in cuSPARSELt's words. Its sparse factor is the left one here: dᵀ = bᵀ · aᵀ,
-/// which only changes orders.
+/// What a request says, in cuSPARSELt's words. Its sparse factor is the left one here: dᵀ = bᵀ ·
+/// aᵀ, which only changes orders.
 namespace troupe::cuda {
 
 [[nodiscard]] constexpr cudaDataType as_lt(dtype type) noexcept {

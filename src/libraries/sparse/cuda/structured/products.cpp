@@ -102,14 +102,13 @@ class lane_products final : public structured_products {
                                       cudaStream_t stream) override {
     cusparseLtMatDescriptor_t described;
     lt_calls calls;
-    calls.make("cusparseLtStructuredDescriptorInit", [&] {
-      return describe_weights(lt_, library_.native(), lt_weights(x), described);
-    });
+    calls.make("cusparseLtStructuredDescriptorInit",
+               [&] { return describe_weights(lt_, library_.native(), lt_weights(x), described); });
     if (!calls.good()) return calls.outcome(stream);
     calls.make("cusparseLtSpMMACompress2", [&] {
       constexpr int is_left = 1;
-      return lt_.compress(&library_.native(), &described, is_left,
-                          CUSPARSE_OPERATION_NON_TRANSPOSE, x.address(), to, scratch, stream);
+      return lt_.compress(&library_.native(), &described, is_left, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          x.address(), to, scratch, stream);
     });
     (void)lt_.destroy_matrix(&described);
     return calls.outcome(stream);

@@ -1,7 +1,6 @@
-#include "libraries/sparse/cuda/structured/weights.hpp"
-
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
+#include "libraries/sparse/cuda/structured/weights.hpp"
 #include "libraries/sparse/shared/structured_groups.hpp"
 
 #include <algorithm>
@@ -113,8 +112,8 @@ __global__ void conclude(weights<Bits> x, const place* first_bad, sparse::struct
   const std::int64_t row = flat / x.groups;
   const std::int64_t column = flat % x.groups * sparse::structured_group;
   const std::int64_t filled = x.load(row, flat % x.groups).filled(x.integer);
-  failure.write(errc::invalid_argument, "weights [", row, ", ", column, " to ", column + 3, "]: ",
-                filled, " are not zero, 2 of 4 may be");
+  failure.write(errc::invalid_argument, "weights [", row, ", ", column, " to ", column + 3,
+                "]: ", filled, " are not zero, 2 of 4 may be");
 }
 
 __global__ void check_made_of(const sparse::structured_stamp* found,
@@ -178,7 +177,8 @@ result<void> check_stamp(const std::byte* compressed, const sparse::structured_s
                          bool of_any_maker, late_failure failure, lane& where) {
   return launch(check_made_of, 1, 1, where.stream(),
                 reinterpret_cast<const sparse::structured_stamp*>(compressed), stamp, of_any_maker,
-                late_words(sparse::not_of_weights), late_words(sparse::of_another_version), failure);
+                late_words(sparse::not_of_weights), late_words(sparse::of_another_version),
+                failure);
 }
 
 }  // namespace troupe::cuda

@@ -39,8 +39,7 @@ result<void> run_check(const sparse::structured_check& r, lane& where, late_fail
   return check_weights(r.x, failure, where);
 }
 
-result<void> run_compress(const sparse::structured_compress& r, lane& where,
-                          late_failure failure) {
+result<void> run_compress(const sparse::structured_compress& r, lane& where, late_failure failure) {
   auto library = structured_products_of(where);
   if (!library) return std::move(library).error();
   const auto scratch = *library != nullptr ? (*library)->scratch_for(r.x) : std::nullopt;
@@ -76,8 +75,8 @@ result<void> run_matmul(const sparse::structured_matmul& r, lane& where, late_fa
   if (!library) return std::move(library).error();
   bool multiplied = false;
   if (*library != nullptr) {
-    auto taken = (*library)->multiply(
-        r, r.compressed.address() + sparse::structured_stamp_bytes, where);
+    auto taken =
+        (*library)->multiply(r, r.compressed.address() + sparse::structured_stamp_bytes, where);
     if (!taken) return std::move(taken).error();
     multiplied = *taken;
   }

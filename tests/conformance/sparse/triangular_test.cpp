@@ -45,15 +45,15 @@ triangular_system system_of(scene& s, const solve_case& c) {
     if (!c.ordered) elements.push_back({i, i});
   }
   triangular_system made{
-      .a = sparse_of(s, {c.format, c.type, c.index, c.n, c.n, 0, c.ordered}, elements), .dense = {}};
+      .a = sparse_of(s, {c.format, c.type, c.index, c.n, c.n, 0, c.ordered}, elements),
+      .dense = {}};
   std::vector<number> values = made.a.values->values;
   std::vector<number> hidden = values;
   for (std::size_t e = 0; e < values.size(); ++e) {
     const auto& at = made.a.places[e];
     if (at.row == at.column) values[e] = hidden[e] = number(4) + values[e];
-    const bool read = at.row == at.column
-                          ? c.diag == blas::diag::non_unit
-                          : (at.column < at.row) == (c.uplo == blas::uplo::lower);
+    const bool read = at.row == at.column ? c.diag == blas::diag::non_unit
+                                          : (at.column < at.row) == (c.uplo == blas::uplo::lower);
     if (!read) hidden[e] = std::numeric_limits<double>::quiet_NaN();
   }
   s.fill(*made.a.values, values);
@@ -106,8 +106,7 @@ void for_each_system(F f) {
       for (const blas::uplo uplo : triangles) {
         for (const blas::diag diag : diagonals) {
           for (const blas::storage_op op : storage_ops) {
-            f(solve_case{
-                .format = format, .type = type, .uplo = uplo, .diag = diag, .op = op});
+            f(solve_case{.format = format, .type = type, .uplo = uplo, .diag = diag, .op = op});
             if (testing::Test::HasFailure()) return;
           }
         }
@@ -153,8 +152,7 @@ TEST(SparseTriangular, SolvesALongChain) {
         if (i > 0) elements.push_back({i, i - 1});
         elements.push_back({i, i});
       }
-      const test_sparse a =
-          sparse_of(s, {format, dtype::f64, dtype::i32, n, n, 0, true}, elements);
+      const test_sparse a = sparse_of(s, {format, dtype::f64, dtype::i32, n, n, 0, true}, elements);
       std::vector<number> values;
       for (const auto& at : a.places)
         values.emplace_back(at.row == at.column ? 1 : -1);
@@ -202,11 +200,9 @@ TEST(SparseTriangular, SaysWhichDiagonalElementIsZeroOrNotThere) {
           auto& b = s.vector(type, 9);
           auto& x = s.vector(type, 9);
           sparse::spsv r{.a = a.a, .b = b.view, .x = x.view, .op_a = op};
-          expect_error(s, r, errc::numerical,
-                       "singular: the diagonal element of row 4 is zero");
+          expect_error(s, r, errc::numerical, "singular: the diagonal element of row 4 is zero");
           auto& several = s.matrix_of(type, 9, 3, layout::row);
-          expect_error(s,
-                       sparse::spsm{.a = a.a, .b = several.view, .x = several.view, .op_a = op},
+          expect_error(s, sparse::spsm{.a = a.a, .b = several.view, .x = several.view, .op_a = op},
                        errc::numerical, "singular: the diagonal element of row 4 is zero");
           r.diag = blas::diag::unit;
           s.run(r);
