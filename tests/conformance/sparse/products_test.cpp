@@ -198,10 +198,10 @@ TEST(SparseSddmm, ComputesLongInnerProducts) {
 }
 
 /// A pattern with one thing wrong, where the CPU and kernels of ours check it. cuSPARSE does not.
-void expect_misplaced(scene& s, const result<void>& answer) {
+void expect_misplaced(scene& s, const result<void>& answer, bool in_offsets) {
   ASSERT_FALSE(answer) << s.note();
   EXPECT_EQ(answer.error().code, errc::invalid_argument) << s.note();
-  EXPECT_NE(answer.error().message.find(" of the sparse matrix is outside its rows or columns"),
+  EXPECT_NE(answer.error().message.find(in_offsets ? "offsets[" : "is outside [0, "),
             std::string::npos)
       << answer.error().message << s.note();
 }
@@ -224,17 +224,21 @@ TEST(SparseProducts, FailWhereAnElementHasNoPlace) {
           auto& vector = s.vector(dtype::f32, a.a.rows);
           auto& other = s.vector(dtype::f32, a.a.columns);
           expect_misplaced(
-              s, s.attempt(sparse::sddmm{
-                     .a = dense.view,
-                     .b = s.matrix_of(dtype::f32, a.a.columns, a.a.columns, layout::row).view,
-                     .c = a.a}));
+              s,
+              s.attempt(sparse::sddmm{
+                  .a = dense.view,
+                  .b = s.matrix_of(dtype::f32, a.a.columns, a.a.columns, layout::row).view,
+                  .c = a.a}),
+              which == 1);
           if (s.on_gpu()) continue;
           for (const blas::storage_op op : storage_ops) {
             const bool turned = transposes(op);
-            expect_misplaced(s, s.attempt(sparse::spmv{.a = a.a,
-                                                       .x = (turned ? vector : other).view,
-                                                       .y = (turned ? other : vector).view,
-                                                       .op_a = op}));
+            expect_misplaced(s,
+                             s.attempt(sparse::spmv{.a = a.a,
+                                                    .x = (turned ? vector : other).view,
+                                                    .y = (turned ? other : vector).view,
+                                                    .op_a = op}),
+                             which == 1);
           }
         }
       }
@@ -249,7 +253,7 @@ TEST(SparseProducts, RefuseWhatDoesNotGoTogether) {
   auto& y = s.vector(dtype::f32, 6);
   const sparse::spmv good{.a = a.a, .x = x.view, .y = y.view};
   sparse::spmv r = good;
-  r.x = y.view;
+  r.x = s.vector(dtype::f32, 6).view;
   s.refuse(r, errc::shape_mismatch, "extent 0 of x must be 5: the columns of op_a(a)");
   r = good;
   r.op_a = blas::storage_op::transpose;
@@ -259,7 +263,7 @@ TEST(SparseProducts, RefuseWhatDoesNotGoTogether) {
   s.refuse(r, errc::type_mismatch);
   r = good;
   r.alpha = number(1, 2);
-  s.refuse(r, errc::type_mismatch, "alpha");
+  s.refuse(r, errc::invalid_argument, "alpha");
   r = good;
   r.a.rows = 7;
   s.refuse(r, errc::shape_mismatch,
@@ -281,7 +285,7 @@ TEST(SparseProducts, RefuseWhatDoesNotGoTogether) {
   s.refuse(r, errc::shape_mismatch, "values");
   r = good;
   r.y = x.view;
-  s.refuse(r, errc::shape_mismatch);
+  s.refuse(r, errc::aliasing);
 }
 
 }  // namespace

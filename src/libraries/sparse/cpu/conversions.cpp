@@ -1,4 +1,5 @@
 #include "libraries/sparse/cpu/elements.hpp"
+#include "libraries/sparse/cpu/pattern_check.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/sparse/conversions.hpp>
@@ -82,6 +83,7 @@ result<std::int64_t> run_from_dense(const sparse::from_dense& r, lane_context&) 
 }
 
 result<void> run_to_dense(const sparse::to_dense& r, lane_context&) {
+  if (auto good = check_pattern(r.a, sparse::pattern_claim::places); !good) return good;
   const sparse::pattern p = sparse::pattern_of(r.a);
   return with_value(r.b.type(), [&]<class T>(T) -> result<void> {
     const dense_elements<T> b(r.b);
@@ -92,7 +94,6 @@ result<void> run_to_dense(const sparse::to_dense& r, lane_context&) {
     }
     for (std::int64_t e = 0; e < r.a.stored(); ++e) {
       const sparse::element_place at = p.place_of(e);
-      if (at.what == sparse::element_place::kind::outside) return misplaced_element(r.a);
       if (at.what == sparse::element_place::kind::element) b(at.row, at.column) = values[e];
     }
     return {};
@@ -134,14 +135,15 @@ void sort(std::vector<found_element>& elements, std::int64_t majors, std::int64_
 }
 
 result<std::int64_t> run_convert(const sparse::convert& r, lane_context&) {
+  if (auto good = check_pattern(r.a, sparse::pattern_claim::places); !good)
+    return std::move(good).error();
   const sparse::pattern p = sparse::pattern_of(r.a);
   writer to(r.b);
   std::vector<found_element> elements;
   elements.reserve(static_cast<std::size_t>(r.a.stored()));
   for (std::int64_t e = 0; e < r.a.stored(); ++e) {
     const sparse::element_place at = p.place_of(e);
-    if (at.what == sparse::element_place::kind::outside) return misplaced_element(r.a);
-    if (at.what == sparse::element_place::kind::padding) continue;
+    if (at.what != sparse::element_place::kind::element) continue;
     elements.push_back({.major = to.by_columns() ? at.column : at.row,
                         .minor = to.by_columns() ? at.row : at.column,
                         .from = e});

@@ -8,7 +8,6 @@
 
 #include <complex>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 /// Elements as the executors of this library compute with them.
@@ -107,8 +106,6 @@ struct dense_elements {
   }
 };
 
-/// That some element of a sparse matrix has no place: the first of them.
-[[nodiscard]] error misplaced_element(const sparse_matrix& a);
 /// That an index of a sparse vector points outside: the first that does.
 [[nodiscard]] error index_outside(std::int64_t at, std::int64_t index, std::int64_t extent);
 

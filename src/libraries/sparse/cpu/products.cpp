@@ -1,5 +1,6 @@
 #include "libraries/memory/shared/share_out.hpp"
 #include "libraries/sparse/cpu/elements.hpp"
+#include "libraries/sparse/cpu/pattern_check.hpp"
 #include "libraries/sparse/cpu/stored_rows.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
@@ -232,8 +233,7 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
                                 : multiply<false, T, I>(p, transposes(r.op_a), threads);
     });
     if (!good) return std::move(good).error();
-    if (!*good) return misplaced_element(r.a);
-    return {};
+    return *good ? result<void>() : check_pattern(r.a, sparse::pattern_claim::places);
   });
 }
 
@@ -255,7 +255,7 @@ working_type<T> inner(const dense_elements<const T>& a, const dense_elements<con
 }
 
 result<void> run_sddmm(const sparse::sddmm& r, lane_context&) {
-  if (r.c.stored() == 0) return {};
+  if (auto good = check_pattern(r.c, sparse::pattern_claim::places); !good) return good;
   return with_value(r.a.type(), [&]<class T>(T) -> result<void> {
     const dense_elements<const T> a(r.a);
     const dense_elements<const T> b(r.b);
@@ -263,7 +263,6 @@ result<void> run_sddmm(const sparse::sddmm& r, lane_context&) {
     T* const values = r.c.values.template data<T>();
     const update<T> finish(r.alpha, r.beta);
     const bool multiplies = !r.alpha.is_zero();
-    std::atomic<bool> good{true};
     const std::int64_t stored = r.c.stored();
     const std::int64_t threads = threads_for(stored, stored * (a.columns + 1), least_products);
     const std::int64_t tasks = threads == 1 ? 1 : 4 * threads;
@@ -271,11 +270,7 @@ result<void> run_sddmm(const sparse::sddmm& r, lane_context&) {
       const std::int64_t end = t + 1 == tasks ? stored : stored / tasks * (t + 1);
       for (std::int64_t e = stored / tasks * t; e < end; ++e) {
         const sparse::element_place at = p.place_of(e);
-        if (at.what == sparse::element_place::kind::outside) {
-          good.store(false, std::memory_order_relaxed);
-          return;
-        }
-        if (at.what == sparse::element_place::kind::padding) continue;
+        if (at.what != sparse::element_place::kind::element) continue;
         if (multiplies) {
           finish(values[e], inner(a, b, at.row, at.column));
         } else {
@@ -283,7 +278,6 @@ result<void> run_sddmm(const sparse::sddmm& r, lane_context&) {
         }
       }
     });
-    if (!good.load(std::memory_order_relaxed)) return misplaced_element(r.c);
     return {};
   });
 }

@@ -29,10 +29,19 @@ struct pattern_fault {
   std::int64_t other = 0;
 };
 
+/// What is asked of a pattern.
+enum class pattern_claim : std::uint8_t {
+  places,  ///< each element has a place in the matrix
+  order,   ///< and its row in order, and only once
+};
+
 /// The checks of a pattern, numbered so that the first one that finds a fault says what is wrong.
 class pattern_checks {
  public:
-  explicit constexpr pattern_checks(const pattern& of) noexcept : p_(of) {}
+  constexpr pattern_checks(const pattern& of, pattern_claim claim) noexcept
+      : p_(of), ordered_(claim == pattern_claim::order) {}
+
+  [[nodiscard]] constexpr sparse_format format() const noexcept { return p_.format; }
 
   [[nodiscard]] constexpr std::int64_t number() const noexcept {
     return (has_offsets() ? p_.majors + 1 : 0) + p_.slots;
@@ -75,7 +84,7 @@ class pattern_checks {
         const std::int64_t row = p_.row_indices[k];
         if (row < 0 || row >= p_.rows)
           return {.what = kind::row_outside, .major = k, .value = row, .other = p_.rows};
-        if (k > 0) {
+        if (k > 0 && ordered_) {
           const std::int64_t last = p_.row_indices[k - 1];
           if (row < last)
             return {.what = kind::row_behind, .major = k, .value = row, .other = last};
@@ -110,7 +119,7 @@ class pattern_checks {
     const bool padded = p_.has_padding() && here == -1;
     if (!padded && (here < 0 || here >= p_.minors()))
       return {.what = kind::outside, .major = major, .value = here, .other = p_.minors()};
-    if (before < 0 || padded) return {};
+    if (before < 0 || padded || !ordered_) return {};
     const std::int64_t last = p_.indices[before];
     if (p_.has_padding() && last == -1)
       return {.what = kind::behind_padding, .major = major, .value = here};
@@ -120,6 +129,7 @@ class pattern_checks {
   }
 
   pattern p_;
+  bool ordered_;
 };
 
 /// What rows and columns are called in a message.
@@ -166,10 +176,5 @@ constexpr void tell(const pattern_fault& f, const Words& major, const Words& min
       return write(major, f.major, ": ", minor, f.value, " comes behind padding");
   }
 }
-
-/// What requests other than `validate` say: they ask only whether each element has a place.
-inline constexpr std::string_view no_place_before = "element ";
-inline constexpr std::string_view no_place_after =
-    " of the sparse matrix is outside its rows or columns";
 
 }  // namespace troupe::sparse
