@@ -175,6 +175,10 @@ TEST(SparseProducts, SpgemmRefusesPatternsThatPointOutside) {
               s.attempt(sparse::spgemm{.a = a.a, .b = b.a, .c = room_for(s, shape, 9).a});
           ASSERT_FALSE(made) << s.note();
           EXPECT_EQ(made.error().code, errc::invalid_argument) << s.note();
+          EXPECT_EQ(made.error().message, size.error().message) << s.note();
+          EXPECT_NE(made.error().message.find(of_offsets ? "offsets[" : "is outside [0, 3)"),
+                    std::string::npos)
+              << made.error().message << s.note();
         }
       }
     }

@@ -1,4 +1,5 @@
 #include "libraries/sparse/cpu/elements.hpp"
+#include "libraries/sparse/cpu/pattern_check.hpp"
 #include "libraries/sparse/cpu/stored_rows.hpp"
 #include "libraries/sparse/shared/sparse_factors.hpp"
 
@@ -47,26 +48,24 @@ class row_columns {
 /// `end(row)` after each row. \errors `invalid_argument`
 template <class Product, class End>
 result<void> for_each_product(const factors& f, Product product, End end) {
-  return with_index(f.left.index_type(), [&]<class L>(L) {
-    return with_rows<L>(f.left, [&](const auto& left) {
-      return with_index(f.right.index_type(), [&]<class G>(G) {
-        return with_rows<G>(f.right, [&](const auto& right) -> result<void> {
+  for (const sparse_matrix* one : {&f.left, &f.right}) {
+    if (auto good = check_pattern(*one, sparse::pattern_claim::places); !good) return good;
+  }
+  with_index(f.left.index_type(), [&]<class L>(L) {
+    with_rows<L>(f.left, [&](const auto& left) {
+      with_index(f.right.index_type(), [&]<class G>(G) {
+        with_rows<G>(f.right, [&](const auto& right) {
           for (std::int64_t i = 0; i < left.rows; ++i) {
-            bool right_good = true;
-            const bool left_good = left.for_each(i, [&](std::int64_t l, std::int64_t k) {
-              right_good = right_good && right.for_each(k, [&](std::int64_t g, std::int64_t j) {
-                product(i, j, l, g);
-              });
+            (void)left.for_each(i, [&](std::int64_t l, std::int64_t k) {
+              (void)right.for_each(k, [&](std::int64_t g, std::int64_t j) { product(i, j, l, g); });
             });
-            if (!left_good) return misplaced_element(f.left);
-            if (!right_good) return misplaced_element(f.right);
             end(i);
           }
-          return {};
         });
       });
     });
   });
+  return {};
 }
 
 [[nodiscard]] std::int64_t columns_of(const factors& f) noexcept {

@@ -1,4 +1,5 @@
 #include "libraries/sparse/cpu/elements.hpp"
+#include "libraries/sparse/cpu/pattern_check.hpp"
 #include "libraries/sparse/cpu/stored_rows.hpp"
 #include "libraries/sparse/shared/triangles.hpp"
 
@@ -38,7 +39,7 @@ result<void> read_diagonal(const system<T>& s, const Rows& rows, const sparse_ma
     const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
       if (j == i) sum += s.value(k);
     });
-    if (!good) return misplaced_element(a);
+    if (!good) return check_pattern(a, sparse::pattern_claim::places);
     if (s.shape.unit) sum = T{1};
     if (sum == T{} && zero < 0) zero = i;
     diagonal[static_cast<std::size_t>(i)] = sum;

@@ -3,7 +3,6 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/sparse_products.cuh"
-#include "libraries/sparse/shared/pattern_faults.hpp"
 #include "libraries/sparse/shared/sparse_factors.hpp"
 
 #include <troupe/sparse/sparse_products.hpp>
@@ -27,7 +26,7 @@ std::int64_t blocks_for(std::int64_t steps, const lane& where) noexcept {
 /// Workspace of a product, whose number of products is known or still 0.
 struct work {
   pieces all;
-  std::size_t bad_at = all.add(sizeof(bad_slots));
+  std::size_t misplaced_at = all.add(sizeof(misplaced));
   std::size_t ends_at;
   std::size_t keys_at[2];
   std::size_t numbers_at[2];
@@ -35,8 +34,8 @@ struct work {
   std::size_t scratch_bytes = 0;
   std::byte* first = nullptr;
 
-  [[nodiscard]] bad_slots* bad() const noexcept {
-    return reinterpret_cast<bad_slots*>(first + bad_at);
+  [[nodiscard]] misplaced* found() const noexcept {
+    return reinterpret_cast<misplaced*>(first + misplaced_at);
   }
   [[nodiscard]] std::int64_t* ends() const noexcept {
     return reinterpret_cast<std::int64_t*>(first + ends_at);
@@ -94,45 +93,51 @@ result<void> sum_up(std::int64_t* numbers, std::int64_t n, const work& room, lan
 
 /// Enqueues the ends of each left element's products among all.
 result<void> find_ends(const factor_patterns& f, const work& room, lane& where) {
-  const cudaStream_t stream = where.stream();
-  return in_order(
-      [&] {
-        return check(cudaMemsetAsync(room.bad(), 0xff, sizeof(bad_slots), stream),
-                     "cudaMemsetAsync");
-      },
-      [&] {
-        return launch(count_products, blocks_for(std::max(f.left.slots, f.left.majors), where),
-                      threads, stream, f, room.ends(), room.bad());
-      },
-      [&] { return sum_up(room.ends(), f.left.slots, room, where); });
+  if (f.left.slots == 0) return {};
+  if (auto done = launch(count_products, blocks_for(f.left.slots, where), threads, where.stream(),
+                         f, room.ends());
+      !done) {
+    return done;
+  }
+  return sum_up(room.ends(), f.left.slots, room, where);
 }
 
-/// Waits for the number of products. \errors `invalid_argument`
-result<std::int64_t> count_products_of(const factor_patterns& f, lane& where) {
+/// What the host has to know of a product.
+struct known_product {
+  misplaced where{};
+  std::int64_t products = 0;
+};
+
+/// Waits for it.
+result<known_product> look_at(const factor_patterns& f, const place_checks& left,
+                              const place_checks& right, lane& where) {
   work room;
   if (auto taken = room.take(f.left.slots, 0, 1, where); !taken) return std::move(taken).error();
   const cudaStream_t stream = where.stream();
-  bad_slots bad{nowhere, nowhere};
-  std::int64_t products = 0;
+  known_product known;
+  const auto find = [&](const place_checks& of, place* first) {
+    return launch(find_misplaced, blocks_for(of.checks.number(), where), threads, stream, of,
+                  first);
+  };
+  const auto read = [&](auto& to, const auto* from) {
+    return check(cudaMemcpyAsync(&to, from, sizeof to, cudaMemcpyDeviceToHost, stream),
+                 "cudaMemcpyAsync");
+  };
   auto done = in_order(
-      [&] { return find_ends(f, room, where); },
       [&] {
-        return check(cudaMemcpyAsync(&bad, room.bad(), sizeof bad, cudaMemcpyDeviceToHost, stream),
-                     "cudaMemcpyAsync");
+        return check(cudaMemsetAsync(room.found(), 0xff, sizeof(misplaced), stream),
+                     "cudaMemsetAsync");
       },
+      [&] { return find(left, &room.found()->left); },
+      [&] { return find(right, &room.found()->right); }, [&] { return find_ends(f, room, where); },
+      [&] { return read(known.where, room.found()); },
       [&] {
-        if (f.left.slots == 0) return result<void>();
-        return check(cudaMemcpyAsync(&products, room.ends() + f.left.slots - 1, sizeof products,
-                                     cudaMemcpyDeviceToHost, stream),
-                     "cudaMemcpyAsync");
+        return f.left.slots == 0 ? result<void>()
+                                 : read(known.products, room.ends() + f.left.slots - 1);
       },
       [&] { return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); });
   if (!done) return std::move(done).error();
-  if (bad.left == nowhere && bad.right == nowhere) return products;
-  return error{.code = errc::invalid_argument,
-               .message = std::string(sparse::no_place_before) +
-                          std::to_string(bad.left != nowhere ? bad.left : bad.right) +
-                          std::string(sparse::no_place_after)};
+  return known;
 }
 
 /// Enqueues the products in the order of their places. Precondition: there are some.
@@ -146,7 +151,7 @@ result<sorted_products> sort_products(const factor_patterns& f, const work& room
   auto done = in_order(
       [&] {
         return launch(expand, blocks, threads, stream, f, room.ends(), products, room.keys(0),
-                      room.numbers(0), room.bad());
+                      room.numbers(0));
       },
       [&] {
         std::size_t bytes = room.scratch_bytes;
@@ -165,25 +170,34 @@ result<sorted_products> sort_products(const factor_patterns& f, const work& room
 
 /// Calls `write(products, ends)` between sorting and the conclusion.
 template <class Write>
-result<void> run(const factor_patterns& f, std::int64_t capacity, const any_tensor& nnz,
-                 std::int64_t* reply, late_failure failure, lane& where, Write write) {
-  auto products = count_products_of(f, where);
-  if (!products) return std::move(products).error();
+result<void> run(const sparse::sparse_factors& factors, std::int64_t capacity,
+                 const any_tensor& nnz, std::int64_t* reply, late_failure failure, lane& where,
+                 Write write) {
+  const factor_patterns f(factors);
+  const place_checks left(factors.left);
+  const place_checks right(factors.right);
+  auto known = look_at(f, left, right, where);
+  if (!known) return std::move(known).error();
+  if (known->where.left != nowhere) {
+    return launch(tell_misplaced, 1, 1, where.stream(), left, known->where.left, failure);
+  }
+  if (known->where.right != nowhere) {
+    return launch(tell_misplaced, 1, 1, where.stream(), right, known->where.right, failure);
+  }
   const auto last = static_cast<place>(std::max<std::int64_t>(f.rows() * f.columns(), 1) - 1);
   const int bits = std::max(1, static_cast<int>(std::bit_width(last)));
   work room;
-  if (auto taken = room.take(f.left.slots, *products, bits, where); !taken) return taken;
+  if (auto taken = room.take(f.left.slots, known->products, bits, where); !taken) return taken;
   if (auto done = find_ends(f, room, where); !done) return done;
   sorted_products sorted{};
-  if (*products > 0) {
-    auto found = sort_products(f, room, *products, bits, where);
+  if (known->products > 0) {
+    auto found = sort_products(f, room, known->products, bits, where);
     if (!found) return std::move(found).error();
     sorted = *found;
   }
   if (auto done = write(sorted, room.ends()); !done) return done;
-  return launch(conclude, 1, 1, where.stream(), sorted, room.bad(), capacity,
-                nnz.null() ? nullptr : nnz.data<std::int64_t>(), reply,
-                late_words(sparse::no_place_before), late_words(sparse::no_place_after), failure);
+  return launch(conclude, 1, 1, where.stream(), sorted, capacity,
+                nnz.null() ? nullptr : nnz.data<std::int64_t>(), reply, failure);
 }
 
 template <class T>
@@ -201,7 +215,7 @@ result<void> multiply(const sparse::spgemm& r, lane& where, std::int64_t* reply,
     alpha = value_of(r.alpha.as<T>());
   }
   const cudaStream_t stream = where.stream();
-  return run(f, capacity, r.nnz, reply, failure, where,
+  return run(of, capacity, r.nnz, reply, failure, where,
              [&](const sorted_products& sorted, const std::int64_t* ends) {
                return in_order(
                    [&] {
@@ -239,8 +253,8 @@ result<void> run_spgemm(const sparse::spgemm& r, lane& where, std::int64_t* repl
 
 result<void> run_size(const sparse::spgemm_size& r, lane& where, std::int64_t* reply,
                       late_failure failure) {
-  return run(factor_patterns(sparse::sparse_factors(r)), std::numeric_limits<std::int64_t>::max(),
-             r.nnz, reply, failure, where,
+  return run(sparse::sparse_factors(r), std::numeric_limits<std::int64_t>::max(), r.nnz, reply,
+             failure, where,
              [](const sorted_products&, const std::int64_t*) { return result<void>(); });
 }
 

@@ -1,10 +1,9 @@
 #include "backend/cuda/context/executor.hpp"
-#include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/launch.cuh"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/sparse/cuda/in_order.hpp"
+#include "libraries/sparse/cuda/kernels/places.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
-#include "libraries/sparse/shared/pattern_faults.hpp"
 #include "libraries/sparse/shared/triangles.hpp"
 
 #include <troupe/sparse/triangular.hpp>
@@ -40,7 +39,6 @@ struct system {
   /// By rows 1 where an unknown is found; by columns what it still waits for.
   int* waits = nullptr;
   place* next = nullptr;  ///< the first step that no warp has begun
-  place* bad = nullptr;   ///< the first slot that points outside
   place* zero = nullptr;  ///< the first row whose diagonal is zero
 
   [[nodiscard]] __device__ T value(std::int64_t k) const {
@@ -66,7 +64,7 @@ __device__ std::int64_t begin_step(place* next) {
   return static_cast<std::int64_t>(__shfl_sync(~0u, step, 0));
 }
 
-/// Looks at the pattern and sums up the diagonal; by columns, counts what each unknown waits for.
+/// Sums up the diagonal; by columns, counts what each unknown waits for.
 template <class T>
 __global__ void __launch_bounds__(threads) inspect(system<T> s) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -74,15 +72,12 @@ __global__ void __launch_bounds__(threads) inspect(system<T> s) {
   for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) / warp;
        i < s.n; i += warps) {
     const slot_range range = range_of(s.p, i);
-    if (!range.good && lane == 0) atomicMin(s.bad, last_slot(s.p));
     T sum{};
     for (std::int64_t k = range.begin + lane; k < range.end; k += warp) {
       const std::int64_t j = s.p.indices[k];
-      if (!is_inside(j, s.n)) {
-        atomicMin(s.bad, static_cast<place>(k));
-      } else if (j == i) {
+      if (j == i) {
         sum = sum + s.value(k);
-      } else if (!s.shape.by_rows && s.shape.has(i, j)) {
+      } else if (!s.shape.by_rows && is_inside(j, s.n) && s.shape.has(i, j)) {
         atomicAdd(s.waits + j, 1);
       }
     }
@@ -180,13 +175,12 @@ __global__ void __launch_bounds__(threads) solve_by_columns(system<T> s) {
     solve_column(s, s.shape.major_of(step, s.n), lane);
 }
 
-__global__ void conclude(const place* bad, const place* zero,
-                         const __grid_constant__ late_words bad_before,
-                         const __grid_constant__ late_words bad_after,
+__global__ void conclude(const place* misplaced, const place* zero,
+                         const __grid_constant__ place_checks of,
                          const __grid_constant__ late_words zero_before,
                          const __grid_constant__ late_words zero_after, late_failure failure) {
-  if (*bad != nowhere) {
-    failure.write(errc::invalid_argument, bad_before, static_cast<std::int64_t>(*bad), bad_after);
+  if (*misplaced != nowhere) {
+    of.tell(static_cast<std::int64_t>(*misplaced), failure);
   } else if (*zero != nowhere) {
     failure.write(errc::numerical, zero_before, static_cast<std::int64_t>(*zero), zero_after);
   }
@@ -227,22 +221,25 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
   auto memory = where.workspace(room.bytes());
   if (!memory) return std::move(memory).error();
   std::byte* const first = memory->data();
-  s.bad = reinterpret_cast<place*>(first + marks_at);
-  s.zero = s.bad + 1;
+  auto* const misplaced = reinterpret_cast<place*>(first + marks_at);
+  s.zero = misplaced + 1;
   s.next = reinterpret_cast<place*>(first + zeroed_at);
   s.waits = reinterpret_cast<int*>(first + waits_at);
   s.sums = reinterpret_cast<device*>(first + sums_at);
   s.diagonal = reinterpret_cast<device*>(first + diagonal_at);
+  const place_checks of(r.a);
   const std::int64_t blocks = blocks_for(n, where);
   const cudaStream_t stream = where.stream();
   return in_order(
       [&] {
-        return check(cudaMemsetAsync(s.bad, 0xff, 2 * sizeof(place), stream), "cudaMemsetAsync");
+        return check(cudaMemsetAsync(misplaced, 0xff, 2 * sizeof(place), stream),
+                     "cudaMemsetAsync");
       },
       [&] {
         return check(cudaMemsetAsync(first + zeroed_at, 0, diagonal_at - zeroed_at, stream),
                      "cudaMemsetAsync");
       },
+      [&] { return launch(find_misplaced, blocks, threads, stream, of, misplaced); },
       [&] { return launch(inspect<device>, blocks, threads, stream, s); },
       [&] {
         if (nrhs == 0) return result<void>();
@@ -250,8 +247,8 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
                       threads, stream, s);
       },
       [&] {
-        return launch(conclude, 1, 1, stream, s.bad, s.zero, late_words(sparse::no_place_before),
-                      late_words(sparse::no_place_after), late_words(sparse::zero_diagonal_before),
+        return launch(conclude, 1, 1, stream, misplaced, s.zero, of,
+                      late_words(sparse::zero_diagonal_before),
                       late_words(sparse::zero_diagonal_after), failure);
       });
 }

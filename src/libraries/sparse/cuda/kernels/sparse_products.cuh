@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/cuda/context/late_failure.cuh"
+#include "libraries/sparse/cuda/kernels/places.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 #include "libraries/sparse/shared/sparse_factors.hpp"
 
@@ -24,10 +24,10 @@ struct factor_patterns {
   [[nodiscard]] constexpr std::int64_t columns() const noexcept { return right.minors(); }
 };
 
-/// The slots that are out of place, first ones.
-struct bad_slots {
-  place left;
-  place right;
+/// The checks of both factors that have found a fault, first ones.
+struct misplaced {
+  place left = nowhere;
+  place right = nowhere;
 };
 
 __device__ std::int64_t first_of_thread() {
@@ -37,23 +37,13 @@ __device__ std::int64_t stride_of_threads() {
   return static_cast<std::int64_t>(gridDim.x) * threads;
 }
 
-/// How many products each element of the left factor has; and what is wrong with the offsets.
-__global__ void __launch_bounds__(threads)
-    count_products(factor_patterns f, std::int64_t* counts, bad_slots* bad) {
+/// How many products each element of the left factor has; of a wrong pattern, any number.
+__global__ void __launch_bounds__(threads) count_products(factor_patterns f, std::int64_t* counts) {
   for (std::int64_t l = first_of_thread(); l < f.left.slots; l += stride_of_threads()) {
-    counts[l] = 0;
     const std::int64_t k = f.left.indices[l];
-    const bool is_there = f.left.majors > 0 && f.left.covers(f.left.major_of(l), l);
-    if (!is_there || !is_inside(k, f.right.majors)) {
-      atomicMin(&bad->left, static_cast<place>(l));
-      continue;
-    }
-    const slot_range range = range_of(f.right, k);
-    if (!range.good) atomicMin(&bad->right, last_slot(f.right));
+    const slot_range range = is_inside(k, f.right.majors) ? range_of(f.right, k) : slot_range{};
     counts[l] = range.end - range.begin;
   }
-  for (std::int64_t i = first_of_thread(); i < f.left.majors; i += stride_of_threads())
-    if (!range_of(f.left, i).good) atomicMin(&bad->left, last_slot(f.left));
 }
 
 /// The elements that product `p` is of.
@@ -79,15 +69,11 @@ __device__ factor_slots slots_of(const factor_patterns& f, const std::int64_t* e
 
 __global__ void __launch_bounds__(threads)
     expand(factor_patterns f, const std::int64_t* ends, std::int64_t products, place* keys,
-           place* numbers, bad_slots* bad) {
+           place* numbers) {
   for (std::int64_t p = first_of_thread(); p < products; p += stride_of_threads()) {
     const factor_slots at = slots_of(f, ends, p);
-    std::int64_t column = f.right.indices[at.right];
-    if (!is_inside(column, f.columns())) {
-      atomicMin(&bad->right, static_cast<place>(at.right));
-      column = 0;
-    }
-    keys[p] = static_cast<place>(f.left.major_of(at.left) * f.columns() + column);
+    const std::int64_t row = f.left.major_of(at.left);
+    keys[p] = static_cast<place>(row * f.columns() + f.right.indices[at.right]);
     numbers[p] = static_cast<place>(p);
   }
 }
@@ -168,15 +154,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-__global__ void conclude(sorted_products of, const bad_slots* bad, std::int64_t capacity,
-                         std::int64_t* nnz, std::int64_t* reply,
-                         const __grid_constant__ late_words bad_before,
-                         const __grid_constant__ late_words bad_after, late_failure failure) {
-  if (bad->right != nowhere) {
-    failure.write(errc::invalid_argument, bad_before, static_cast<std::int64_t>(bad->right),
-                  bad_after);
-    return;
-  }
+__global__ void conclude(sorted_products of, std::int64_t capacity, std::int64_t* nnz,
+                         std::int64_t* reply, late_failure failure) {
   const std::int64_t total = of.total();
   if (nnz != nullptr) *nnz = total;
   if (total <= capacity) {
@@ -185,6 +164,11 @@ __global__ void conclude(sorted_products of, const bad_slots* bad, std::int64_t 
     failure.write(errc::capacity_exceeded, "needs ", total,
                   " elements, but the result has room for ", capacity);
   }
+}
+
+__global__ void tell_misplaced(const __grid_constant__ place_checks of, place check,
+                               late_failure failure) {
+  of.tell(static_cast<std::int64_t>(check), failure);
 }
 
 }  // namespace

@@ -8,26 +8,17 @@
 /// What kernels on compressed rows have in common.
 namespace troupe::cuda {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
-static_assert(sizeof(place) == sizeof(std::uint64_t));
-inline constexpr place nowhere = ~place{0};
-
-/// The slots of a major; none where its offsets are not inside, or leave slots out.
+/// The slots of a major; none where its offsets are wrong.
 struct slot_range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  bool good = false;
 };
 __device__ inline slot_range range_of(const sparse::pattern& p, std::int64_t major) {
   const std::int64_t begin = p.offsets[major];
   const std::int64_t end = p.offsets[major + 1];
   const bool good = begin >= 0 && begin <= end && end <= p.slots && (major > 0 || begin == 0) &&
                     (major + 1 < p.majors || end == p.slots);
-  return good ? slot_range{begin, end, true} : slot_range{};
-}
-/// What is said to be misplaced where no slot is, but offsets are wrong.
-__device__ inline place last_slot(const sparse::pattern& p) {
-  return static_cast<place>(p.slots > 0 ? p.slots - 1 : 0);
+  return good ? slot_range{begin, end} : slot_range{};
 }
 __device__ inline bool is_inside(std::int64_t i, std::int64_t extent) {
   return i >= 0 && i < extent;
