@@ -117,7 +117,7 @@ class lane_products final : public structured_products {
   [[nodiscard]] result<bool> multiply(const sparse::structured_matmul& r,
                                       const std::byte* compressed, lane& where) override {
     const lt_product product(r);
-    if (!product.suits() || !scratch_for(r.b.transpose())) return false;
+    if (!product.suits()) return false;
     auto key = product.plan_key();
     key.add(static_cast<std::int64_t>(r.tuning));
     const lt_plan::operands of = operands_of(r, compressed);
@@ -143,6 +143,8 @@ class lane_products final : public structured_products {
                                                            const sparse::structured_matmul& r,
                                                            const lt_plan::operands& of,
                                                            lane& where) {
+    // What was compressed had no room otherwise. Asked once: the library takes its time to answer.
+    if (!scratch_for(r.b.transpose())) return std::unique_ptr<lt_plan>();
     const auto plan_of = [&](int kernel) {
       return std::make_unique<lt_plan>(lt_, library_.native(), product, kernel);
     };

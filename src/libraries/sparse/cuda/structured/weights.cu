@@ -66,17 +66,27 @@ struct weights {
 };
 
 /// Calls `f(row, group)` for all groups. Neighbours lie side by side in memory.
+template <class Index, class Bits, class F>
+__device__ void for_each_group(const weights<Bits>& x, F f) {
+  const auto rows = static_cast<Index>(x.rows);
+  const auto groups = static_cast<Index>(x.groups);
+  const Index step = static_cast<Index>(gridDim.x) * threads;
+  for (Index flat = static_cast<Index>(blockIdx.x) * threads + threadIdx.x; flat < rows * groups;
+       flat += step) {
+    if (x.column_stride == 1) {
+      f(flat / groups, flat % groups);
+    } else {
+      f(flat % rows, flat / rows);
+    }
+  }
+}
+/// Division of 64 bits takes longer than all else.
 template <class Bits, class F>
 __device__ void for_each_group(const weights<Bits>& x, F f) {
-  const std::int64_t count = x.rows * x.groups;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t flat = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-       flat < count; flat += step) {
-    if (x.column_stride == 1) {
-      f(flat / x.groups, flat % x.groups);
-    } else {
-      f(flat % x.rows, flat / x.rows);
-    }
+  if (x.rows * x.groups < (std::int64_t{1} << 30)) {
+    for_each_group<std::uint32_t>(x, f);
+  } else {
+    for_each_group<std::uint64_t>(x, f);
   }
 }
 
