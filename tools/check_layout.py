@@ -53,7 +53,7 @@ LAYERS = [
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
 # Libraries that another one stands on; `memory` is everybody's.
 STANDS_ON = {("blaslt", "blas"), ("dnn", "elementwise"), ("dnn", "rng"), ("elementwise", "jit"), ("fft", "elementwise"),
-             ("solver", "blas")}
+             ("solver", "blas"), ("sparse", "blas")}
 
 
 def files():
