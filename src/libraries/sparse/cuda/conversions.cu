@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/made_matrix.cuh"
@@ -88,21 +89,22 @@ result<void> run_from_dense(const sparse::from_dense& r, lane& where, std::int64
     if (!room) return std::move(room).error();
     auto* const counts = reinterpret_cast<std::int64_t*>(room->data() + counts_at);
     auto* const begins = reinterpret_cast<std::int64_t*>(room->data() + begins_at);
-    auto done = launch_over((a.rows + 1) * warp, count_elements<D>, stream, a, counts);
-    if (done) {
-      done = check(cub::DeviceScan::ExclusiveSum(room->data() + temporary_at, bytes, counts, begins,
-                                                 a.rows + 1, stream),
-                   "cub::DeviceScan::ExclusiveSum");
-    }
-    if (done) {
-      done = launch_over((a.rows + 1) * warp, write_elements<D>, stream, a,
-                         static_cast<const std::int64_t*>(begins), made_matrix<D>(r.b));
-    }
-    if (done) {
-      done = launch(answer_count, 1, 1, stream, static_cast<const std::int64_t*>(begins + a.rows),
-                    r.b.indices.extent(0), address_of_count(r.nnz), reply, failure);
-    }
-    return done;
+    return in_order(
+        [&] { return launch_over((a.rows + 1) * warp, count_elements<D>, stream, a, counts); },
+        [&] {
+          return check(cub::DeviceScan::ExclusiveSum(room->data() + temporary_at, bytes, counts,
+                                                     begins, a.rows + 1, stream),
+                       "cub::DeviceScan::ExclusiveSum");
+        },
+        [&] {
+          return launch_over((a.rows + 1) * warp, write_elements<D>, stream, a,
+                             static_cast<const std::int64_t*>(begins), made_matrix<D>(r.b));
+        },
+        [&] {
+          return launch(answer_count, 1, 1, stream,
+                        static_cast<const std::int64_t*>(begins + a.rows), r.b.indices.extent(0),
+                        address_of_count(r.nnz), reply, failure);
+        });
   });
 }
 
@@ -130,14 +132,14 @@ result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure f
     if (!room) return std::move(room).error();
     auto* const fault = reinterpret_cast<unsigned long long*>(room->data());
     constexpr auto claim = sparse::pattern_claim::places;
-    auto done = enqueue_pattern_check(r.a, claim, fault, stream);
-    if (done) done = launch_over(b.rows * b.columns, clear<D>, stream, b);
-    if (done) {
-      done = launch_over(r.a.stored(), put_elements<D>, stream, sparse::pattern_of(r.a),
-                         reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b);
-    }
-    if (done) done = enqueue_pattern_report(r.a, claim, fault, failure, stream);
-    return done;
+    return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
+                    [&] { return launch_over(b.rows * b.columns, clear<D>, stream, b); },
+                    [&] {
+                      return launch_over(
+                          r.a.stored(), put_elements<D>, stream, sparse::pattern_of(r.a),
+                          reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b);
+                    },
+                    [&] { return enqueue_pattern_report(r.a, claim, fault, failure, stream); });
   });
 }
 
@@ -248,31 +250,37 @@ result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* rep
   };
   auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
   constexpr auto claim = sparse::pattern_claim::places;
-  auto done = enqueue_pattern_check(r.a, claim, fault, stream);
-  if (done) {
-    done = launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a), stored, order,
-                       keys(0), numbers(0));
-  }
   // Of an empty matrix all keys are equal.
   const bool sorts = stored > 0 && bits > 0;
   const int sorted = sorts ? 1 : 0;
-  if (done && sorts)
-    done = sort(room->data() + temporary_at, bytes, keys(0), keys(1), numbers(0), numbers(1));
   const auto* const sorted_keys = static_cast<const std::uint64_t*>(keys(sorted));
-  if (done && r.b.format != sparse_format::coo) {
-    done = launch_over(order.majors + 1, begin_majors, stream, sorted_keys, stored, order,
-                       made_offsets(r.b));
-  }
-  if (done) {
-    done = launch_over(stored, put_sorted<Number, D>, stream, sorted_keys,
-                       static_cast<const Number*>(numbers(sorted)), stored, order,
-                       reinterpret_cast<const D*>(r.a.values.address()), made_matrix<D>(r.b));
-  }
-  if (done) {
-    done = launch(answer_converted, 1, 1, stream, sorted_keys, stored, order, r.b.indices.extent(0),
-                  address_of_count(r.nnz), reply, pattern_report(r.a, claim, fault), failure);
-  }
-  return done;
+  return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
+                  [&] {
+                    return launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a),
+                                       stored, order, keys(0), numbers(0));
+                  },
+                  [&] {
+                    return !sorts ? result<void>()
+                                  : sort(room->data() + temporary_at, bytes, keys(0), keys(1),
+                                         numbers(0), numbers(1));
+                  },
+                  [&] {
+                    return r.b.format == sparse_format::coo
+                               ? result<void>()
+                               : launch_over(order.majors + 1, begin_majors, stream, sorted_keys,
+                                             stored, order, made_offsets(r.b));
+                  },
+                  [&] {
+                    return launch_over(stored, put_sorted<Number, D>, stream, sorted_keys,
+                                       static_cast<const Number*>(numbers(sorted)), stored, order,
+                                       reinterpret_cast<const D*>(r.a.values.address()),
+                                       made_matrix<D>(r.b));
+                  },
+                  [&] {
+                    return launch(answer_converted, 1, 1, stream, sorted_keys, stored, order,
+                                  r.b.indices.extent(0), address_of_count(r.nnz), reply,
+                                  pattern_report(r.a, claim, fault), failure);
+                  });
 }
 
 result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -18,6 +19,12 @@ __global__ void scale(dense_operand<D> out, work_of<D> beta, bool keeps) {
   if (at >= out.rows * out.columns) return;
   D& one = out(at / out.columns, at % out.columns);
   one = narrowed<D>::from(keeps ? beta * widened(one) : work_of<D>{});
+}
+
+template <class D>
+__global__ void copy_vector(dense_operand<const D> from, dense_operand<D> to) {
+  const std::int64_t i = thread_number();
+  if (i < to.rows) to(i) = from(i);
 }
 
 /// A product of an element and a row of the factor, which goes to a row of the sums.
@@ -123,14 +130,16 @@ result<void> enqueue_scattering(const sparse_product& p, work_of<D>* sums, cudaS
                         .columns = out.columns,
                         .transposed = transposes(p.op),
                         .conjugated = conjugates(p.op)};
-  auto done =
-      check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof *sums, stream),
+  return in_order(
+      [&] {
+        return check(
+            cudaMemsetAsync(sums, 0, static_cast<std::size_t>(count) * sizeof *sums, stream),
             "cudaMemsetAsync");
-  if (done) done = launch_over(s.stored * s.columns, scatter_products<D>, stream, s);
-  if (done) {
-    done = launch_over(count, finish_sums<D>, stream, sums, out, update_of<D>(p.alpha, p.beta));
-  }
-  return done;
+      },
+      [&] { return launch_over(s.stored * s.columns, scatter_products<D>, stream, s); },
+      [&] {
+        return launch_over(count, finish_sums<D>, stream, sums, out, update_of<D>(p.alpha, p.beta));
+      });
 }
 
 template <class D>
@@ -154,6 +163,13 @@ result<void> enqueue_scaling(const any_tensor& out, const scalar& beta, lane& wh
   });
 }
 
+result<void> enqueue_vector_copy(const any_tensor& from, const any_tensor& to, lane& where) {
+  return with_values(to.type(), [&]<class T, class D>(T, D) {
+    return launch_over(to.extent(0), copy_vector<D>, where.stream(), dense_operand<const D>(from),
+                       dense_operand<D>(to));
+  });
+}
+
 result<void> enqueue_own_product(const sparse_product& p, lane& where, late_failure failure) {
   return with_values(p.out.type(), [&]<class T, class D>(T, D) -> result<void> {
     const bool gathers = p.a.format > sparse_format::coo && !transposes(p.op);
@@ -165,14 +181,14 @@ result<void> enqueue_own_product(const sparse_product& p, lane& where, late_fail
     if (!room) return std::move(room).error();
     auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
     constexpr auto claim = sparse::pattern_claim::places;
-    auto done = enqueue_pattern_check(p.a, claim, fault, where.stream());
-    if (done) {
-      auto* const sums = reinterpret_cast<work_of<D>*>(room->data() + sums_at);
-      done = gathers ? enqueue_gathering<D>(p, where.stream())
-                     : enqueue_scattering<D>(p, sums, where.stream());
-    }
-    if (done) done = enqueue_pattern_report(p.a, claim, fault, failure, where.stream());
-    return done;
+    return in_order(
+        [&] { return enqueue_pattern_check(p.a, claim, fault, where.stream()); },
+        [&] {
+          auto* const sums = reinterpret_cast<work_of<D>*>(room->data() + sums_at);
+          return gathers ? enqueue_gathering<D>(p, where.stream())
+                         : enqueue_scattering<D>(p, sums, where.stream());
+        },
+        [&] { return enqueue_pattern_report(p.a, claim, fault, failure, where.stream()); });
   });
 }
 

@@ -21,6 +21,9 @@ struct sparse_product {
 
 /// Enqueues out = beta · out; zeros where beta is 0.
 [[nodiscard]] result<void> enqueue_scaling(const any_tensor& out, const scalar& beta, lane& where);
+/// Enqueues to = from, vectors of one type.
+[[nodiscard]] result<void> enqueue_vector_copy(const any_tensor& from, const any_tensor& to,
+                                               lane& where);
 /// Enqueues the product, after the checks of the pattern. Nothing may be enqueued behind it.
 [[nodiscard]] result<void> enqueue_own_product(const sparse_product& p, lane& where,
                                                late_failure failure);

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
@@ -23,9 +24,9 @@ result<void> run_validate(const sparse::validate& r, lane& where, late_failure f
   if (!room) return std::move(room).error();
   auto* const first = reinterpret_cast<unsigned long long*>(room->data());
   constexpr auto claim = sparse::pattern_claim::order;
-  auto done = enqueue_pattern_check(r.a, claim, first, where.stream());
-  if (done) done = enqueue_pattern_report(r.a, claim, first, failure, where.stream());
-  return done;
+  return in_order(
+      [&] { return enqueue_pattern_check(r.a, claim, first, where.stream()); },
+      [&] { return enqueue_pattern_report(r.a, claim, first, failure, where.stream()); });
 }
 
 const plugin_operations operations([](operation_table& table) {
@@ -39,8 +40,8 @@ result<void> enqueue_pattern_check(const sparse_matrix& a, sparse::pattern_claim
   auto done = check(cudaMemsetAsync(first_fault, no_fault_byte, sizeof *first_fault, stream),
                     "cudaMemsetAsync");
   const sparse::pattern_checks checks(sparse::pattern_of(a), claim);
-  if (done) done = launch_over(checks.number(), find_first_fault, stream, checks, first_fault);
-  return done;
+  if (!done) return done;
+  return launch_over(checks.number(), find_first_fault, stream, checks, first_fault);
 }
 
 result<void> enqueue_pattern_report(const sparse_matrix& a, sparse::pattern_claim claim,

@@ -1,7 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
-#include "libraries/memory/cuda/copy.hpp"
 #include "libraries/sparse/cuda/cusparse.hpp"
 #include "libraries/sparse/cuda/own_products.hpp"
 
@@ -19,7 +18,11 @@ namespace {
 /// A factor in the host's memory, as cuSPARSE reads it in the type that it computes in.
 class host_factor {
  public:
-  host_factor(const scalar& value, dtype type) noexcept {
+  host_factor(const scalar& value, dtype type) noexcept { take(value, type); }
+  [[nodiscard]] const void* address() const noexcept { return bytes_.data(); }
+
+ private:
+  void take(const scalar& value, dtype type) noexcept {
     switch (type) {
       case dtype::f64:
         return put(value.as<double>());
@@ -31,9 +34,6 @@ class host_factor {
         return put(value.as<float>());
     }
   }
-  [[nodiscard]] const void* address() const noexcept { return bytes_.data(); }
-
- private:
   template <class T>
   void put(T value) noexcept {
     std::memcpy(bytes_.data(), &value, sizeof value);
@@ -108,10 +108,10 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   const any_tensor from = packed_x.in(room->data());
   const any_tensor to = packed_y.in(room->data());
   if (packed_x.moved) {
-    if (auto done = copy_elements(r.x, from, where); !done) return done;
+    if (auto done = enqueue_vector_copy(r.x, from, where); !done) return done;
   }
   if (packed_y.moved && !r.beta.is_zero()) {
-    if (auto done = copy_elements(r.y, to, where); !done) return done;
+    if (auto done = enqueue_vector_copy(r.y, to, where); !done) return done;
   }
   vector_descriptor x;
   vector_descriptor y;
@@ -120,7 +120,7 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   auto done = check(cusparseSpMV(*handle, op, alpha.address(), a.get(), x.get(), beta.address(),
                                  y.get(), compute, algorithm, room->data() + buffer_at),
                     "cusparseSpMV", stream);
-  if (done && packed_y.moved) done = copy_elements(to, r.y, where);
+  if (done && packed_y.moved) done = enqueue_vector_copy(to, r.y, where);
   return done;
 }
 

@@ -1,4 +1,5 @@
 #include "backend/cuda/context/executor.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -52,13 +53,13 @@ result<void> run_sddmm(const sparse::sddmm& r, lane& where, late_failure failure
                                .b = dense_operand<const D>(r.b),
                                .finish = update_of<D>(r.alpha, r.beta),
                                .terms = r.alpha.is_zero() ? 0 : r.a.extent(1)};
-    auto done = enqueue_pattern_check(r.c, claim, fault, where.stream());
-    if (done) {
-      done = s.terms < warp ? launch_over(s.stored, sample<1, D>, where.stream(), s)
-                            : launch_over(s.stored * warp, sample<warp, D>, where.stream(), s);
-    }
-    if (done) done = enqueue_pattern_report(r.c, claim, fault, failure, where.stream());
-    return done;
+    return in_order(
+        [&] { return enqueue_pattern_check(r.c, claim, fault, where.stream()); },
+        [&] {
+          return s.terms < warp ? launch_over(s.stored, sample<1, D>, where.stream(), s)
+                                : launch_over(s.stored * warp, sample<warp, D>, where.stream(), s);
+        },
+        [&] { return enqueue_pattern_report(r.c, claim, fault, failure, where.stream()); });
   });
 }
 

@@ -1,6 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/late_failure.cuh"
 #include "backend/cuda/context/pieces.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/dense.cuh"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
@@ -62,11 +63,13 @@ result<void> with_checked_indices(const R& r, lane& where, late_failure failure,
   auto room = where.workspace(sizeof(place));
   if (!room) return std::move(room).error();
   const index_vector indices(r.indices, r.y, reinterpret_cast<place*>(room->data()));
-  auto done = check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
-                    "cudaMemsetAsync");
-  if (done) done = enqueue(indices);
-  if (done) done = launch(report_index, 1, 1, where.stream(), indices, failure);
-  return done;
+  return in_order(
+      [&] {
+        return check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
+                     "cudaMemsetAsync");
+      },
+      [&] { return enqueue(indices); },
+      [&] { return launch(report_index, 1, 1, where.stream(), indices, failure); });
 }
 
 template <class D>
@@ -217,19 +220,21 @@ result<void> run_spvv(const sparse::spvv& r, lane& where, scalar* reply, late_fa
     auto* const sums = reinterpret_cast<work*>(room->data() + sums_at);
     const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(
         (indices.count + block_threads - 1) / block_threads, 1, most_blocks));
-    auto done = check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
-                      "cudaMemsetAsync");
-    if (done) {
-      done = launch(sum_products<D>, blocks, block_threads, where.stream(), indices,
-                    dense_operand<const D>(r.values), dense_operand<const D>(r.y),
-                    r.op_x == blas::op::conjugate, sums);
-    }
-    if (done) {
-      D* const result = r.result.null() ? nullptr : reinterpret_cast<D*>(r.result.address());
-      done = launch(answer_sum<D>, 1, block_threads, where.stream(), indices,
-                    static_cast<const work*>(sums), blocks, result, reply, failure);
-    }
-    return done;
+    D* const result = r.result.null() ? nullptr : reinterpret_cast<D*>(r.result.address());
+    return in_order(
+        [&] {
+          return check(cudaMemsetAsync(indices.first_wrong, 0xff, sizeof(place), where.stream()),
+                       "cudaMemsetAsync");
+        },
+        [&] {
+          return launch(sum_products<D>, blocks, block_threads, where.stream(), indices,
+                        dense_operand<const D>(r.values), dense_operand<const D>(r.y),
+                        r.op_x == blas::op::conjugate, sums);
+        },
+        [&] {
+          return launch(answer_sum<D>, 1, block_threads, where.stream(), indices,
+                        static_cast<const work*>(sums), blocks, result, reply, failure);
+        });
   });
 }
 
