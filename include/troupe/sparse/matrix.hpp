@@ -69,9 +69,8 @@ struct TROUPE_EXPORT sparse_matrix {
                                                 const any_tensor& indices,
                                                 const any_tensor& values);
 
-  /// The same tensors as the transposed matrix: csr as csc and the reverse. Rows of a transposed
-  /// coo matrix do not ascend. \errors `invalid_argument` for the other formats, which have no such
-  /// view
+  /// The same tensors as the transposed matrix: csr as csc and the reverse.
+  /// \errors `invalid_argument` for the other formats, which have no such view
   [[nodiscard]] result<sparse_matrix> transpose() const;
   /// The first `count` elements of a csr, csc or coo matrix whose tensors have room for more, as
   /// after a conversion that said how many there are. \errors `invalid_argument` for more than

@@ -1,8 +1,5 @@
 #include <troupe/sparse/matrix.hpp>
 
-#include <fmt/format.h>
-
-#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -15,11 +12,6 @@ std::int64_t extent_of(const any_tensor& t, int dimension) noexcept {
 std::int64_t compressed(const any_tensor& offsets) noexcept {
   const std::int64_t n = extent_of(offsets, 0);
   return n > 0 ? n - 1 : 0;
-}
-
-error not_in_this_format(std::string_view what) {
-  return {.code = errc::invalid_argument,
-          .message = fmt::format("{}: a csr, csc or coo matrix is needed", what)};
 }
 
 }  // namespace
@@ -97,18 +89,19 @@ result<sparse_matrix> sparse_matrix::transpose() const {
       made.format = sparse_format::csr;
       return made;
     case sparse_format::coo:
-      std::swap(made.row_indices, made.indices);
-      return made;
     case sparse_format::bsr:
     case sparse_format::blocked_ell:
     case sparse_format::sliced_ell:
       break;
   }
-  return not_in_this_format("transpose");
+  return error{.code = errc::invalid_argument,
+               .message = "transpose: a csr or csc matrix is needed"};
 }
 
 result<sparse_matrix> sparse_matrix::first(std::int64_t count) const {
-  if (format > sparse_format::coo) return not_in_this_format("first");
+  if (format > sparse_format::coo)
+    return error{.code = errc::invalid_argument,
+                 .message = "first: a csr, csc or coo matrix is needed"};
   sparse_matrix made = *this;
   for (any_tensor* t : {&made.row_indices, &made.indices, &made.values}) {
     if (t->null()) continue;

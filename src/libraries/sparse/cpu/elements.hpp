@@ -106,6 +106,8 @@ struct dense_elements {
   }
 };
 
+/// That some element of a sparse matrix has no place: the first of them.
+[[nodiscard]] error misplaced_element(const sparse_matrix& a);
 /// That an index of a sparse vector points outside: the first that does.
 [[nodiscard]] error index_outside(std::int64_t at, std::int64_t index, std::int64_t extent);
 

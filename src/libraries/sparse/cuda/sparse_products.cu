@@ -3,6 +3,7 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/sparse_products.cuh"
+#include "libraries/sparse/cuda/pattern_check.hpp"
 #include "libraries/sparse/shared/sparse_factors.hpp"
 
 #include <troupe/sparse/sparse_products.hpp>
@@ -26,7 +27,7 @@ std::int64_t blocks_for(std::int64_t steps, const lane& where) noexcept {
 /// Workspace of a product, whose number of products is known or still 0.
 struct work {
   pieces all;
-  std::size_t misplaced_at = all.add(sizeof(misplaced));
+  std::size_t faults_at = all.add(2 * sizeof(place));
   std::size_t ends_at;
   std::size_t keys_at[2];
   std::size_t numbers_at[2];
@@ -34,8 +35,9 @@ struct work {
   std::size_t scratch_bytes = 0;
   std::byte* first = nullptr;
 
-  [[nodiscard]] misplaced* found() const noexcept {
-    return reinterpret_cast<misplaced*>(first + misplaced_at);
+  /// The first fault of each factor's pattern.
+  [[nodiscard]] place* faults() const noexcept {
+    return reinterpret_cast<place*>(first + faults_at);
   }
   [[nodiscard]] std::int64_t* ends() const noexcept {
     return reinterpret_cast<std::int64_t*>(first + ends_at);
@@ -104,39 +106,43 @@ result<void> find_ends(const factor_patterns& f, const work& room, lane& where) 
 
 /// What the host has to know of a product.
 struct known_product {
-  misplaced where{};
+  bool good = false;  ///< else the request has been made to fail
   std::int64_t products = 0;
 };
 
 /// Waits for it.
-result<known_product> look_at(const factor_patterns& f, const place_checks& left,
-                              const place_checks& right, lane& where) {
+result<known_product> look_at(const sparse::sparse_factors& factors, const factor_patterns& f,
+                              late_failure failure, lane& where) {
+  constexpr auto claim = sparse::pattern_claim::places;
   work room;
   if (auto taken = room.take(f.left.slots, 0, 1, where); !taken) return std::move(taken).error();
   const cudaStream_t stream = where.stream();
+  place faults[2] = {};
   known_product known;
-  const auto find = [&](const place_checks& of, place* first) {
-    return launch(find_misplaced, blocks_for(of.checks.number(), where), threads, stream, of,
-                  first);
-  };
   const auto read = [&](auto& to, const auto* from) {
     return check(cudaMemcpyAsync(&to, from, sizeof to, cudaMemcpyDeviceToHost, stream),
                  "cudaMemcpyAsync");
   };
   auto done = in_order(
-      [&] {
-        return check(cudaMemsetAsync(room.found(), 0xff, sizeof(misplaced), stream),
-                     "cudaMemsetAsync");
-      },
-      [&] { return find(left, &room.found()->left); },
-      [&] { return find(right, &room.found()->right); }, [&] { return find_ends(f, room, where); },
-      [&] { return read(known.where, room.found()); },
+      [&] { return enqueue_pattern_check(factors.left, claim, room.faults(), stream); },
+      [&] { return enqueue_pattern_check(factors.right, claim, room.faults() + 1, stream); },
+      [&] { return find_ends(f, room, where); }, [&] { return read(faults, room.faults()); },
       [&] {
         return f.left.slots == 0 ? result<void>()
                                  : read(known.products, room.ends() + f.left.slots - 1);
       },
       [&] { return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); });
   if (!done) return std::move(done).error();
+  for (const int which : {0, 1}) {
+    if (static_cast<std::int64_t>(faults[which]) == no_fault) continue;
+    const sparse_matrix& wrong = which == 0 ? factors.left : factors.right;
+    if (auto told = enqueue_pattern_report(wrong, claim, room.faults() + which, failure, stream);
+        !told) {
+      return std::move(told).error();
+    }
+    return known;
+  }
+  known.good = true;
   return known;
 }
 
@@ -174,16 +180,9 @@ result<void> run(const sparse::sparse_factors& factors, std::int64_t capacity,
                  const any_tensor& nnz, std::int64_t* reply, late_failure failure, lane& where,
                  Write write) {
   const factor_patterns f(factors);
-  const place_checks left(factors.left);
-  const place_checks right(factors.right);
-  auto known = look_at(f, left, right, where);
+  auto known = look_at(factors, f, failure, where);
   if (!known) return std::move(known).error();
-  if (known->where.left != nowhere) {
-    return launch(tell_misplaced, 1, 1, where.stream(), left, known->where.left, failure);
-  }
-  if (known->where.right != nowhere) {
-    return launch(tell_misplaced, 1, 1, where.stream(), right, known->where.right, failure);
-  }
+  if (!known->good) return {};
   const auto last = static_cast<place>(std::max<std::int64_t>(f.rows() * f.columns(), 1) - 1);
   const int bits = std::max(1, static_cast<int>(std::bit_width(last)));
   work room;
@@ -196,8 +195,8 @@ result<void> run(const sparse::sparse_factors& factors, std::int64_t capacity,
     sorted = *found;
   }
   if (auto done = write(sorted, room.ends()); !done) return done;
-  return launch(conclude, 1, 1, where.stream(), sorted, capacity,
-                nnz.null() ? nullptr : nnz.data<std::int64_t>(), reply, failure);
+  return launch(conclude, 1, 1, where.stream(), sorted, capacity, address_of_count(nnz), reply,
+                failure);
 }
 
 template <class T>
@@ -220,7 +219,7 @@ result<void> multiply(const sparse::spgemm& r, lane& where, std::int64_t* reply,
                return in_order(
                    [&] {
                      return launch(write_offsets, blocks_for(f.rows() + 1, where), threads, stream,
-                                   f, sorted, index_sink(r.c.offsets));
+                                   f, sorted, made_list(r.c.offsets));
                    },
                    [&] {
                      if (sorted.count == 0) return result<void>();
@@ -228,7 +227,7 @@ result<void> multiply(const sparse::spgemm& r, lane& where, std::int64_t* reply,
                          write_elements<device, working>, blocks_for(sorted.count, where), threads,
                          stream, f, ends, sorted, on_device(of.left.values.template data<T>()),
                          on_device(of.right.values.template data<T>()), alpha, capacity,
-                         index_sink(r.c.indices), on_device(r.c.values.template data<T>()));
+                         made_list(r.c.indices), on_device(r.c.values.template data<T>()));
                    });
              });
 }

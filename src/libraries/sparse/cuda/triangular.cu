@@ -2,7 +2,7 @@
 #include "backend/cuda/context/launch.cuh"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/sparse/cuda/in_order.hpp"
-#include "libraries/sparse/cuda/kernels/places.cuh"
+#include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 #include "libraries/sparse/shared/triangles.hpp"
 
@@ -18,6 +18,9 @@
 // Euro-Par 2016.
 namespace troupe::cuda {
 namespace {
+
+using place = unsigned long long;  // what atomicMin takes of 64 bits
+constexpr place nowhere = ~place{0};
 
 constexpr unsigned threads = 256;
 constexpr int warp = 32;
@@ -175,15 +178,11 @@ __global__ void __launch_bounds__(threads) solve_by_columns(system<T> s) {
     solve_column(s, s.shape.major_of(step, s.n), lane);
 }
 
-__global__ void conclude(const place* misplaced, const place* zero,
-                         const __grid_constant__ place_checks of,
+__global__ void conclude(const __grid_constant__ pattern_report report, const place* zero,
                          const __grid_constant__ late_words zero_before,
                          const __grid_constant__ late_words zero_after, late_failure failure) {
-  if (*misplaced != nowhere) {
-    of.tell(static_cast<std::int64_t>(*misplaced), failure);
-  } else if (*zero != nowhere) {
-    failure.write(errc::numerical, zero_before, static_cast<std::int64_t>(*zero), zero_after);
-  }
+  if (report.write(failure) || *zero == nowhere) return;
+  failure.write(errc::numerical, zero_before, static_cast<std::int64_t>(*zero), zero_after);
 }
 
 /// Warps that the device runs at once, so that none spins in vain; no more than there are rows.
@@ -212,7 +211,8 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
                    .x_column = matrix ? r.x.stride(1) : 1,
                    .alpha = value_of(r.alpha.template as<T>())};
   pieces room;
-  const std::size_t marks_at = room.add(2 * sizeof(place));
+  const std::size_t fault_at = room.add(sizeof(place));
+  const std::size_t zero_at = room.add(sizeof(place));
   const std::size_t zeroed_at = room.add(sizeof(place));
   const std::size_t waits_at = room.add(n * static_cast<std::int64_t>(sizeof(int)));
   const std::int64_t sums = s.shape.by_rows ? 0 : n * nrhs;
@@ -221,25 +221,24 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
   auto memory = where.workspace(room.bytes());
   if (!memory) return std::move(memory).error();
   std::byte* const first = memory->data();
-  auto* const misplaced = reinterpret_cast<place*>(first + marks_at);
-  s.zero = misplaced + 1;
+  auto* const first_fault = reinterpret_cast<place*>(first + fault_at);
+  s.zero = reinterpret_cast<place*>(first + zero_at);
   s.next = reinterpret_cast<place*>(first + zeroed_at);
   s.waits = reinterpret_cast<int*>(first + waits_at);
   s.sums = reinterpret_cast<device*>(first + sums_at);
   s.diagonal = reinterpret_cast<device*>(first + diagonal_at);
-  const place_checks of(r.a);
+  constexpr auto claim = sparse::pattern_claim::places;
   const std::int64_t blocks = blocks_for(n, where);
   const cudaStream_t stream = where.stream();
   return in_order(
       [&] {
-        return check(cudaMemsetAsync(misplaced, 0xff, 2 * sizeof(place), stream),
-                     "cudaMemsetAsync");
+        return check(cudaMemsetAsync(s.zero, 0xff, sizeof(place), stream), "cudaMemsetAsync");
       },
       [&] {
         return check(cudaMemsetAsync(first + zeroed_at, 0, diagonal_at - zeroed_at, stream),
                      "cudaMemsetAsync");
       },
-      [&] { return launch(find_misplaced, blocks, threads, stream, of, misplaced); },
+      [&] { return enqueue_pattern_check(r.a, claim, first_fault, stream); },
       [&] { return launch(inspect<device>, blocks, threads, stream, s); },
       [&] {
         if (nrhs == 0) return result<void>();
@@ -247,7 +246,7 @@ result<void> solve(const R& r, lane& where, late_failure failure) {
                       threads, stream, s);
       },
       [&] {
-        return launch(conclude, 1, 1, stream, misplaced, s.zero, of,
+        return launch(conclude, 1, 1, stream, pattern_report(r.a, claim, first_fault), s.zero,
                       late_words(sparse::zero_diagonal_before),
                       late_words(sparse::zero_diagonal_after), failure);
       });

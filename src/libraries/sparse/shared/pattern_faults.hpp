@@ -177,4 +177,9 @@ constexpr void tell(const pattern_fault& f, const Words& major, const Words& min
   }
 }
 
+/// What executors say that notice an element without a place on their way.
+inline constexpr std::string_view no_place_before = "element ";
+inline constexpr std::string_view no_place_after =
+    " of the sparse matrix is outside its rows or columns";
+
 }  // namespace troupe::sparse

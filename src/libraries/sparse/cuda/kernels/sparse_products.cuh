@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libraries/sparse/cuda/kernels/places.cuh"
+#include "libraries/sparse/cuda/kernels/made_matrix.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 #include "libraries/sparse/shared/sparse_factors.hpp"
 
@@ -10,6 +10,8 @@
 // that are equal are one element. How many products there are the host has to know, to make room.
 namespace troupe::cuda {
 namespace {
+
+using place = unsigned long long;  // keys as CUB takes them
 
 constexpr unsigned threads = 256;
 
@@ -22,12 +24,6 @@ struct factor_patterns {
 
   [[nodiscard]] constexpr std::int64_t rows() const noexcept { return left.majors; }
   [[nodiscard]] constexpr std::int64_t columns() const noexcept { return right.minors(); }
-};
-
-/// The checks of both factors that have found a fault, first ones.
-struct misplaced {
-  place left = nowhere;
-  place right = nowhere;
 };
 
 __device__ std::int64_t first_of_thread() {
@@ -97,31 +93,11 @@ struct sorted_products {
   }
 };
 
-struct index_sink {
-  std::int32_t* narrow = nullptr;
-  std::int64_t* wide = nullptr;
-
-  explicit index_sink(const any_tensor& t) noexcept {
-    if (t.type() == dtype::i64) {
-      wide = t.data<std::int64_t>();
-    } else {
-      narrow = t.data<std::int32_t>();
-    }
-  }
-  __device__ void put(std::int64_t i, std::int64_t value) const {
-    if (wide != nullptr) {
-      wide[i] = value;
-    } else {
-      narrow[i] = static_cast<std::int32_t>(value);
-    }
-  }
-};
-
 /// Of each element the index, and the sum of its products in their order.
 template <class T, class W>
 __global__ void __launch_bounds__(threads)
     write_elements(factor_patterns f, const std::int64_t* ends, sorted_products of, const T* left,
-                   const T* right, W alpha, std::int64_t capacity, index_sink indices, T* values) {
+                   const T* right, W alpha, std::int64_t capacity, made_list indices, T* values) {
   for (std::int64_t p = first_of_thread(); p < of.count; p += stride_of_threads()) {
     const std::int64_t element = of.elements[p] - 1;
     if (element >= capacity || (p > 0 && of.elements[p - 1] == of.elements[p])) continue;
@@ -136,7 +112,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    write_offsets(factor_patterns f, sorted_products of, index_sink offsets) {
+    write_offsets(factor_patterns f, sorted_products of, made_list offsets) {
   for (std::int64_t i = first_of_thread(); i <= f.rows(); i += stride_of_threads()) {
     const auto key = static_cast<place>(i * f.columns());
     std::int64_t low = 0;  // the first product that is not before row i
@@ -156,19 +132,7 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void conclude(sorted_products of, std::int64_t capacity, std::int64_t* nnz,
                          std::int64_t* reply, late_failure failure) {
-  const std::int64_t total = of.total();
-  if (nnz != nullptr) *nnz = total;
-  if (total <= capacity) {
-    *reply = total;
-  } else {
-    failure.write(errc::capacity_exceeded, "needs ", total,
-                  " elements, but the result has room for ", capacity);
-  }
-}
-
-__global__ void tell_misplaced(const __grid_constant__ place_checks of, place check,
-                               late_failure failure) {
-  of.tell(static_cast<std::int64_t>(check), failure);
+  answer_number(of.total(), capacity, nnz, reply, failure);
 }
 
 }  // namespace
