@@ -19,9 +19,6 @@
 namespace troupe::cuda {
 namespace {
 
-using place = unsigned long long;  // what atomicMin takes of 64 bits
-constexpr place nowhere = ~place{0};
-
 constexpr unsigned threads = 256;
 constexpr int warp = 32;
 

@@ -11,8 +11,6 @@
 namespace troupe::cuda {
 namespace {
 
-using place = unsigned long long;  // keys as CUB takes them
-
 constexpr unsigned threads = 256;
 
 struct factor_patterns {

@@ -8,6 +8,10 @@
 /// What kernels on compressed rows have in common.
 namespace troupe::cuda {
 
+using place = unsigned long long;  // what atomicMin takes of 64 bits
+static_assert(sizeof(place) == sizeof(std::uint64_t));
+inline constexpr place nowhere = ~place{0};
+
 /// The slots of a major; none where its offsets are wrong.
 struct slot_range {
   std::int64_t begin = 0;

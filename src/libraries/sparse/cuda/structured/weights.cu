@@ -67,7 +67,7 @@ struct weights {
 
 /// Calls `f(row, group)` for all groups. Neighbours lie side by side in memory.
 template <class Index, class Bits, class F>
-__device__ void for_each_group(const weights<Bits>& x, F f) {
+__device__ void walk_groups(const weights<Bits>& x, F f) {
   const auto rows = static_cast<Index>(x.rows);
   const auto groups = static_cast<Index>(x.groups);
   const Index step = static_cast<Index>(gridDim.x) * threads;
@@ -84,9 +84,9 @@ __device__ void for_each_group(const weights<Bits>& x, F f) {
 template <class Bits, class F>
 __device__ void for_each_group(const weights<Bits>& x, F f) {
   if (x.rows * x.groups < (std::int64_t{1} << 30)) {
-    for_each_group<std::uint32_t>(x, f);
+    walk_groups<std::uint32_t>(x, f);
   } else {
-    for_each_group<std::uint64_t>(x, f);
+    walk_groups<std::uint64_t>(x, f);
   }
 }
 
