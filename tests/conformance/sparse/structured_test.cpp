@@ -201,6 +201,19 @@ TEST(SparseStructured, MultipliesLargeWeights) {
   });
 }
 
+// Large enough for a GPU's kernels to be measured; once more with the choice that was kept.
+TEST(SparseStructured, IsTheSameWithAKernelThatWasMeasured) {
+  for_each_pair([](structured_case c) {
+    c.m = c.n = 1024;
+    c.k = 1056;
+    for (const auto what : {structured_c::nothing, structured_c::d_itself}) {
+      c.c = what;
+      run(c);
+      if (HasFailure()) return;
+    }
+  });
+}
+
 // What a product without `compressed` looks at itself.
 TEST(SparseStructured, RefusesToMultiplyByWeightsThatAreNot24) {
   for (const std::int64_t n : {64, 5}) {  // a GPU's library takes the first

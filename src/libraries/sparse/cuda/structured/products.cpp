@@ -17,6 +17,9 @@ namespace {
 
 constexpr char attachment_key = 0;
 constexpr std::size_t most_plans = 128;
+/// Extents of a product whose kernels are measured. There is little to gain in smaller ones, in
+/// which some kernels of cuSPARSELt 0.8 end with an illegal instruction. Seen on an H100.
+constexpr std::int64_t least_measured = 1024;
 
 class lt_handle {
  public:
@@ -153,7 +156,9 @@ class lane_products final : public structured_products {
     if (auto good = proposed->making().outcome(where.stream()); !good) {
       return std::move(good).error();
     }
-    if (r.tuning == blaslt::tuning::heuristic) return proposed;
+    const bool small = std::min({product.weights.rows, product.weights.columns,
+                                 product.right.columns}) < least_measured;
+    if (r.tuning == blaslt::tuning::heuristic || small) return proposed;
     const std::vector<std::byte> key = kept_key(product.plan_key());
     const std::shared_ptr<kept_blobs> blobs = where.blobs();
     const auto kept = blobs ? blobs->find(key) : std::nullopt;
