@@ -42,14 +42,14 @@ struct compressed {
 
 template <class T, class I>
 result<sparse_matrix> copied(device& on, const coordinates& a) {
-  const compressed<T, I> all(a);
-  const auto count = static_cast<std::int64_t>(all.values.size());
+  const auto count = static_cast<std::int64_t>(a.values.size());
   auto offsets = on.tensor<I>({a.rows + 1});
   if (!offsets) return std::move(offsets).error();
   auto indices = on.tensor<I>({count});
   if (!indices) return std::move(indices).error();
   auto values = on.tensor<T>({count});
   if (!values) return std::move(values).error();
+  const compressed<T, I> all(a);
   auto first = on.copy(std::span(all.offsets), *offsets);
   auto second = on.copy(std::span(all.indices), *indices);
   auto third = on.copy(std::span(all.values), *values);
