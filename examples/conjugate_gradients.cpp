@@ -63,6 +63,10 @@ int main(int argc, char** argv) {
   gpu.copy(b, residual).get();
   gpu.copy(b, direction).get();
 
+  // Sent and not waited for: what the last request of a step answers tells of the others.
+  bool refused = false;
+  const auto send = [&](const auto& request) { refused |= !gpu.tell(request); };
+
   // region: iterate
   const auto dot = [&](const troupe::any_tensor& u, const troupe::any_tensor& v) {
     return gpu.ask(blas::dot{.x = u, .y = v}).get().as<double>();
@@ -70,21 +74,21 @@ int main(int argc, char** argv) {
   double old = dot(residual, residual);
   const double goal = 1e-20 * old;
   int steps = 0;
-  while (old > goal && steps < 1000) {
-    gpu.tell(sparse::spmv{.a = a, .x = direction, .y = image});
+  while (old > goal && steps < 1000 && !refused) {
+    send(sparse::spmv{.a = a, .x = direction, .y = image});
     const double alpha = old / dot(direction, image);
-    gpu.tell(blas::axpy{.x = direction, .y = x, .alpha = alpha});
-    gpu.tell(blas::axpy{.x = image, .y = residual, .alpha = -alpha});
+    send(blas::axpy{.x = direction, .y = x, .alpha = alpha});
+    send(blas::axpy{.x = image, .y = residual, .alpha = -alpha});
     const double now = dot(residual, residual);
-    gpu.tell(blas::axpby{.x = residual, .y = direction, .alpha = 1, .beta = now / old});
+    send(blas::axpby{.x = residual, .y = direction, .alpha = 1, .beta = now / old});
     old = now;
     ++steps;
   }
   // endregion: iterate
 
   // What is left of b when x is put in.
-  gpu.tell(sparse::spmv{.a = a, .x = x, .y = b, .alpha = -1, .beta = 1});
+  send(sparse::spmv{.a = a, .x = x, .y = b, .alpha = -1, .beta = 1});
   const double left = std::sqrt(dot(b, b) / static_cast<double>(n));
   std::cout << n << " unknowns, " << steps << " steps, |b − a · x| = " << left << " · |b|\n";
-  return left < 1e-9 ? 0 : 1;
+  return left < 1e-9 && !refused ? 0 : 1;
 }
