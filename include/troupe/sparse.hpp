@@ -4,6 +4,7 @@
 
 #include <troupe/sparse/conversions.hpp>
 #include <troupe/sparse/matrix.hpp>
+#include <troupe/sparse/matrix_market.hpp>
 #include <troupe/sparse/products.hpp>
 #include <troupe/sparse/sparse_products.hpp>
 #include <troupe/sparse/structured.hpp>
