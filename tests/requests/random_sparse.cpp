@@ -2,6 +2,9 @@
 
 #include <troupe/sparse/conversions.hpp>
 #include <troupe/sparse/products.hpp>
+#include <troupe/sparse/sparse_products.hpp>
+#include <troupe/sparse/structured.hpp>
+#include <troupe/sparse/triangular.hpp>
 #include <troupe/sparse/validation.hpp>
 
 #include <algorithm>
@@ -57,8 +60,54 @@ class drawing {
       draw(r.a);
     } while (r.a.rows != rows || r.a.columns != columns);
   }
+  void fill(sparse::spsv& r) {
+    draw_triangle(r);
+    r.b = view(type_, {r.a.rows});
+    r.x = view(type_, {r.a.rows});
+  }
+  void fill(sparse::spsm& r) {
+    draw_triangle(r);
+    const std::int64_t nrhs = from(0, 3);
+    r.b = view(type_, {r.a.rows, nrhs});
+    r.x = view(type_, {r.a.rows, nrhs});
+  }
+  void fill(sparse::spgemm& r) {
+    draw_factors(r);
+    do {
+      draw(r.c, sparse_format::csc);
+    } while (r.c.format != r.a.format || r.c.rows != r.a.rows || r.c.columns != r.b.columns);
+    scalar unused = 0;
+    make_real(r.alpha, unused);
+  }
+  void fill(sparse::spgemm_size& r) { draw_factors(r); }
+  void fill(sparse::structured_compress& r) {
+    constexpr dtype types[] = {dtype::f16, dtype::bf16, dtype::i8, dtype::e4m3};
+    const dtype type = types[from(0, 3)];
+    const std::int64_t n = from(0, 5);
+    const std::int64_t k = 4 * from(0, 3);
+    r.x = view(type, {n, k});
+    r.compressed = view(dtype::u8, {sparse::structured_bytes(n, k, size_of(type))});
+  }
 
  private:
+  template <class R>
+  void draw_triangle(R& r) {
+    do {
+      type_ = value_types[from(0, 5)];
+    } while (size_of(type_) == 2);
+    do {
+      draw(r.a, sparse_format::csc);
+    } while (r.a.rows != r.a.columns);
+    scalar unused = 0;
+    make_real(r.alpha, unused);
+  }
+  template <class R>
+  void draw_factors(R& r) {
+    draw(r.a, sparse_format::csc);
+    do {
+      draw(r.b, sparse_format::csc);
+    } while (r.b.format != r.a.format || r.b.rows != r.a.columns);
+  }
   [[nodiscard]] std::int64_t from(std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
   }
@@ -144,7 +193,12 @@ bool draw_sparse(const request_type& type, void* request, std::mt19937_64& rando
          drawn_as<sparse::validate>(type, request, random, views) ||
          drawn_as<sparse::to_dense>(type, request, random, views) ||
          drawn_as<sparse::from_dense>(type, request, random, views) ||
-         drawn_as<sparse::convert>(type, request, random, views);
+         drawn_as<sparse::convert>(type, request, random, views) ||
+         drawn_as<sparse::spsv>(type, request, random, views) ||
+         drawn_as<sparse::spsm>(type, request, random, views) ||
+         drawn_as<sparse::spgemm>(type, request, random, views) ||
+         drawn_as<sparse::spgemm_size>(type, request, random, views) ||
+         drawn_as<sparse::structured_compress>(type, request, random, views);
 }
 
 }  // namespace troupe::testing_requests
