@@ -28,7 +28,12 @@ with troupe.System() as system:
     a.validate().result()  # row and column indices that came from elsewhere
 
     b = gpu.tensor(np.ones(n))
-    x, r, d, image = gpu.zeros(n, "f8"), gpu.tensor(np.ones(n)), gpu.tensor(np.ones(n)), gpu.empty(n, "f8")
+    x, r, d, image = (
+        gpu.zeros(n, "f8"),
+        gpu.tensor(np.ones(n)),
+        gpu.tensor(np.ones(n)),
+        gpu.empty(n, "f8"),
+    )
     old, steps = float(n), 0
     while old > 1e-20 * n and steps < 1000:
         a.spmv(d, y=image)

@@ -1,9 +1,9 @@
 """Sparse matrices on a device, and scipy.sparse in and out.
 
-    a = sparse.from_scipy(gpu, scipy.sparse.random(1000, 1000, 0.01, "csr"))
-    y = a.spmv(x)                                    # or: gpu.sparse.spmv(**a.as_("a"), x=x)
-    b = sparse.from_dense(gpu, dense)                # what is not zero, in csr
-    again = b.scipy()
+a = sparse.from_scipy(gpu, scipy.sparse.random(1000, 1000, 0.01, "csr"))
+y = a.spmv(x)                                    # or: gpu.sparse.spmv(**a.as_("a"), x=x)
+b = sparse.from_dense(gpu, dense)                # what is not zero, in csr
+again = b.scipy()
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
     shape = (int(matrix.shape[0]), int(matrix.shape[1]))
     if matrix.format == "coo":
         rows, columns = (device.tensor(part) for part in (matrix.row, matrix.col))
-        return SparseMatrix(
-            device, "coo", shape, columns, device.tensor(values), row_indices=rows
-        )
+        return SparseMatrix(device, "coo", shape, columns, device.tensor(values), row_indices=rows)
     return SparseMatrix(
         device,
         matrix.format,
@@ -114,7 +112,11 @@ def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
 
 
 def from_dense(
-    device: Device, dense: Tensor, format: str = "csr", capacity: int | None = None, index: Any = "i32"
+    device: Device,
+    dense: Tensor,
+    format: str = "csr",
+    capacity: int | None = None,
+    index: Any = "i32",
 ) -> SparseMatrix:
     """The elements that are not zero, as csr, csc or coo. Waits.
 

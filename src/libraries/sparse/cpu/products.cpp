@@ -15,8 +15,6 @@ namespace {
 
 /// What a thread should at least have to do: its start takes some microseconds.
 constexpr std::int64_t least_products = 1 << 16;
-/// Columns of a dense factor that are added up at once.
-constexpr std::int64_t chunk = 32;
 
 /// A product in the working type, whichever request it is of.
 template <class T>
@@ -56,65 +54,41 @@ std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
   return begins;
 }
 
-/// The sum of a row's products with a vector that is packed.
-template <bool Conjugated, class T, class I>
-bool sum_row(const compressed_rows<I>& rows, std::int64_t i, const T* values, const T* x,
-             working_type<T>& sum) {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  if (!rows.are_offsets_good(i, rows.rows, begin, end)) return false;
-  working_type<T> sums[4] = {};
-  std::int64_t k = begin;
-  // Four sums, so that one addition need not wait for the one before.
-  for (; k + 4 <= end; k += 4) {
-    const std::int64_t j[4] = {rows.indices[k], rows.indices[k + 1], rows.indices[k + 2],
-                               rows.indices[k + 3]};
-    if (!rows.is_inside(j[0], rows.columns) || !rows.is_inside(j[1], rows.columns) ||
-        !rows.is_inside(j[2], rows.columns) || !rows.is_inside(j[3], rows.columns))
-      return false;
-    for (int e = 0; e < 4; ++e)
-      sums[e] += times(conjugated_if<Conjugated>(widened(values[k + e])), widened(x[j[e]]));
-  }
-  for (; k < end; ++k) {
-    const std::int64_t j = rows.indices[k];
-    if (!rows.is_inside(j, rows.columns)) return false;
-    sums[0] += times(conjugated_if<Conjugated>(widened(values[k])), widened(x[j]));
-  }
-  sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+/// `N` columns of row i of the result, which lie side by side in the factor if there are several.
+template <std::size_t N, bool Conjugated, class T, class Rows>
+bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::int64_t column) {
+  using work = working_type<T>;
+  work sums[N] = {};
+  const T* const values = p.values;
+  const T* const first = p.in.first + column * p.in.column_stride;
+  const std::int64_t stride = p.in.row_stride;
+  const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
+    const work v = conjugated_if<Conjugated>(widened(values[k]));
+    const T* const from = first + j * stride;
+    for (std::size_t c = 0; c < N; ++c)
+      sums[c] += times(v, widened(from[c]));
+  });
+  if (!good) return false;
+  for (std::size_t c = 0; c < N; ++c)
+    p.finish(p.out(i, column + static_cast<std::int64_t>(c)), sums[c]);
   return true;
 }
 
-/// Row i of the result, from row i of the matrix.
+/// Row i of the result, from row i of the matrix: as many columns at once as registers hold.
 template <bool Conjugated, class T, class Rows>
 bool gather_row(const product<T>& p, const Rows& rows, std::int64_t i) {
-  using work = working_type<T>;
-  if constexpr (requires { rows.is_compressed(); }) {
-    if (p.out.columns == 1 && p.in.row_stride == 1) {
-      work sum{};
-      if (!sum_row<Conjugated>(rows, i, p.values, p.in.first, sum)) return false;
-      p.finish(p.out(i, 0), sum);
-      return true;
-    }
+  const std::int64_t n = p.out.columns;
+  std::int64_t column = 0;
+  bool good = true;
+  if (p.in.column_stride == 1) {
+    for (; good && n - column >= 16; column += 16)
+      good = gather_columns<16, Conjugated>(p, rows, i, column);
+    for (; good && n - column >= 4; column += 4)
+      good = gather_columns<4, Conjugated>(p, rows, i, column);
   }
-  for (std::int64_t first = 0; first < p.out.columns; first += chunk) {
-    const std::int64_t n = std::min(chunk, p.out.columns - first);
-    work sums[chunk] = {};
-    const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
-      const work v = conjugated_if<Conjugated>(widened(p.values[k]));
-      const T* const from = p.in.row(j) + first * p.in.column_stride;
-      if (p.in.column_stride == 1) {
-        for (std::int64_t c = 0; c < n; ++c)
-          sums[c] += times(v, widened(from[c]));
-      } else {
-        for (std::int64_t c = 0; c < n; ++c)
-          sums[c] += times(v, widened(from[c * p.in.column_stride]));
-      }
-    });
-    if (!good) return false;
-    for (std::int64_t c = 0; c < n; ++c)
-      p.finish(p.out(i, first + c), sums[c]);
-  }
-  return true;
+  for (; good && column < n; ++column)
+    good = gather_columns<1, Conjugated>(p, rows, i, column);
+  return good;
 }
 
 /// Rows of the result from rows of the matrix. \returns false where an element has no place

@@ -1,10 +1,7 @@
-#include "backend/cuda/context/executor.hpp"
 #include "libraries/sparse/cuda/in_order.hpp"
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/report.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
-
-#include <troupe/sparse/validation.hpp>
 
 namespace troupe::cuda {
 namespace {
@@ -18,20 +15,6 @@ __global__ void find_first_fault(sparse::pattern_checks checks, unsigned long lo
 __global__ void report_fault(pattern_report report, late_failure failure) {
   (void)report.write(failure);
 }
-
-result<void> run_validate(const sparse::validate& r, lane& where, late_failure failure) {
-  auto room = where.workspace(sizeof(unsigned long long));
-  if (!room) return std::move(room).error();
-  auto* const first = reinterpret_cast<unsigned long long*>(room->data());
-  constexpr auto claim = sparse::pattern_claim::order;
-  return in_order(
-      [&] { return enqueue_pattern_check(r.a, claim, first, where.stream()); },
-      [&] { return enqueue_pattern_report(r.a, claim, first, failure, where.stream()); });
-}
-
-const plugin_operations operations([](operation_table& table) {
-  add<sparse::validate>(table, run_validate);
-});
 
 }  // namespace
 

@@ -182,7 +182,11 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
                          late_failure failure) {
   if (out.empty()) return {};
   if (r.alpha.is_zero() || r.a.stored() == 0) return enqueue_scaling(out, r.beta, where);
-  if (const auto op = operation_of(r.a, r.op_a)) return multiply(r, *op, where);
+  if (const auto op = operation_of(r.a, r.op_a)) {
+    auto done = multiply(r, *op, where);
+    // Which types go with which formats and operations differs between versions of cuSPARSE.
+    if (done || done.error().code != errc::unsupported) return done;
+  }
   return enqueue_own_product(
       {.a = r.a, .in = in, .out = out, .alpha = r.alpha, .beta = r.beta, .op = r.op_a}, where,
       failure);
