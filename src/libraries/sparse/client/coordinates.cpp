@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace troupe::sparse {
@@ -26,10 +27,11 @@ struct compressed {
         values(a.values.size()) {
     std::vector<std::size_t> order(a.values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, [&](std::size_t k, std::size_t l) {
-      return std::pair(a.row_indices[k], a.column_indices[k]) <
-             std::pair(a.row_indices[l], a.column_indices[l]);
-    });
+    // By numbers at last, so that duplicates keep their order.
+    const auto place = [&](std::size_t k) {
+      return std::tuple(a.row_indices[k], a.column_indices[k], k);
+    };
+    std::ranges::sort(order, {}, place);
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t from = order[k];
       ++offsets[static_cast<std::size_t>(a.row_indices[from]) + 1];

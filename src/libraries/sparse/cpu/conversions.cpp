@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::cpu {
@@ -124,9 +125,8 @@ void sort(std::vector<found_element>& elements, std::int64_t majors, std::int64_
   // Counting takes room for each row and column, of which there may be more than elements.
   const auto n = static_cast<std::int64_t>(elements.size());
   if (majors / 4 > n || minors / 4 > n) {
-    std::ranges::stable_sort(elements, [](const found_element& a, const found_element& b) {
-      return a.major != b.major ? a.major < b.major : a.minor < b.minor;
-    });
+    std::ranges::sort(elements, {},
+                      [](const found_element& e) { return std::tuple(e.major, e.minor, e.from); });
     return;
   }
   std::vector<found_element> other(elements.size());
