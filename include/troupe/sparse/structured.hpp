@@ -88,9 +88,10 @@ struct TROUPE_EXPORT structured_compress {
 /// Which of the two is read is not said: on the CPU it is b, on a GPU `compressed` where cuSPARSELt
 /// takes the product. Without it b is checked, and multiplied as the plain matrix that it is.
 ///
-/// `tuning` applies to a GPU. `timed` runs the library's kernels for the first request of a kind of
-/// which all extents are at least 1 024; it waits for its lane meanwhile, and keeps the choice,
-/// also on disk. The library's own proposal, `heuristic`, may be slower than a dense product.
+/// `tuning` applies to a GPU. `timed` runs the library's kernels for the first request of a kind
+/// whose result is bf16, without an epilogue, and whose extents are multiples of 128 and at least
+/// 2 048; it waits for its lane meanwhile, and keeps the choice, also on disk. All others take the
+/// library's own proposal, which may be slower than a dense product.
 ///
 /// \errors those of `blaslt::matmul`; when it runs, `invalid_argument` if `compressed` is of other
 /// weights or another version of the library, or, without it, if b is not 2:4; d is then

@@ -201,17 +201,10 @@ TEST(SparseStructured, MultipliesLargeWeights) {
   });
 }
 
-// Large enough for a GPU's kernels to be measured; once more with the choice that was kept.
+// A GPU's kernels are measured for these.
 TEST(SparseStructured, IsTheSameWithAKernelThatWasMeasured) {
-  for_each_pair([](structured_case c) {
-    c.m = c.n = 1024;
-    c.k = 1056;
-    for (const auto what : {structured_c::nothing, structured_c::d_itself}) {
-      c.c = what;
-      run(c);
-      if (HasFailure()) return;
-    }
-  });
+  for (const dtype type : {dtype::bf16, dtype::e4m3})
+    run({.type = type, .m = 2048, .n = 2048, .k = 2048, .c = structured_c::d_itself});
 }
 
 // What a product without `compressed` looks at itself.

@@ -17,9 +17,17 @@ namespace {
 
 constexpr char attachment_key = 0;
 constexpr std::size_t most_plans = 128;
-/// Extents of a product whose kernels are measured. There is little to gain in smaller ones, in
-/// which some kernels of cuSPARSELt 0.8 end with an illegal instruction. Seen on an H100.
-constexpr std::int64_t least_measured = 1024;
+/// Whether kernels are measured: some of cuSPARSELt 0.8 end with an illegal instruction on an H100
+/// in products of other extents and types, among them f16 with 1024 · 1056 · 1024. What is let
+/// through here ran.
+bool can_be_measured(const lt_product& p) noexcept {
+  constexpr std::int64_t least = 2048;
+  constexpr std::int64_t unit = 128;
+  for (const std::int64_t extent : {p.weights.rows, p.weights.columns, p.right.columns}) {
+    if (extent < least || extent % unit != 0) return false;
+  }
+  return p.d.type == dtype::bf16 && p.epilogue == blaslt::epilogue::none;
+}
 
 class lt_handle {
  public:
@@ -156,9 +164,7 @@ class lane_products final : public structured_products {
     if (auto good = proposed->making().outcome(where.stream()); !good) {
       return std::move(good).error();
     }
-    const bool small = std::min({product.weights.rows, product.weights.columns,
-                                 product.right.columns}) < least_measured;
-    if (r.tuning == blaslt::tuning::heuristic || small) return proposed;
+    if (r.tuning == blaslt::tuning::heuristic || !can_be_measured(product)) return proposed;
     const std::vector<std::byte> key = kept_key(product.plan_key());
     const std::shared_ptr<kept_blobs> blobs = where.blobs();
     const auto kept = blobs ? blobs->find(key) : std::nullopt;
