@@ -53,8 +53,8 @@ LAYERS = [
 REQUESTS = next(i for i, layer in enumerate(LAYERS) if layer.endswith("/requests/"))
 # Libraries that another one stands on; `memory` is everybody's.
 STANDS_ON = {("blaslt", "blas"), ("dnn", "blas"), ("dnn", "blaslt"), ("dnn", "elementwise"), ("dnn", "rng"),
-             ("elementwise", "jit"), ("fft", "elementwise"), ("solver", "blas"), ("tensors", "blas"),
-             ("tensors", "elementwise")}
+             ("elementwise", "jit"), ("fft", "elementwise"), ("solver", "blas"), ("sparse", "blas"),
+             ("sparse", "blaslt"), ("tensors", "blas"), ("tensors", "elementwise")}
 
 
 def files():

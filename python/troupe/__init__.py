@@ -43,7 +43,7 @@ TYPE_CHECKING = False  # typing itself takes long to import, too
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from . import dnn, elementwise
+    from . import dnn, elementwise, sparse
     from .actors import Actor, ActorRef, Supervision
     from .operations import Reads, ReadsMany, Updates, Writes, on_worker_start, operation
 
@@ -57,7 +57,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("dnn", "elementwise", "torch"):
+    if name in ("dnn", "elementwise", "sparse", "torch"):
         import importlib
 
         return importlib.import_module("." + name, __name__)

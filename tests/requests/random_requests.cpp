@@ -5,6 +5,7 @@
 #include "random_modes.hpp"
 #include "random_programs.hpp"
 #include "random_rnn.hpp"
+#include "random_sparse.hpp"
 #include "request/description/table.hpp"
 
 #include <fmt/format.h>
@@ -379,15 +380,15 @@ class random_requests::drawing {
   std::map<std::size_t, bool> wanted_;  ///< of what is optional, by field
 };
 
-// Descriptions say nothing of programs, of modes, nor of how extents of convolutions go together.
-// Now and then one is what is drawn for any list of numbers.
+// Descriptions say nothing of programs, of modes, nor of how extents of convolutions and of sparse
+// matrices go together. Now and then one is what is drawn for any list of numbers.
 void random_requests::fill(const request_type& type, void* request) {
   fill(*type.fields, request);
   if (one_in(8)) return;
   (void)(draw_program(type, request, random_, views_) ||
          draw_graph(type, request, random_, views_) || draw_rnn(type, request, random_, views_) ||
          draw_convolution(type, request, random_, views_) ||
-         draw_modes(type, request, random_, views_));
+         draw_sparse(type, request, random_, views_) || draw_modes(type, request, random_, views_));
 }
 
 void random_requests::fill(const description_table& table, void* request) {

@@ -1,5 +1,7 @@
 #include "worker/plugins/vendor_search.hpp"
 
+#include <troupe/plugin/vendor_library.hpp>
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +20,9 @@ namespace fs = std::filesystem;
 
 // A library, what it needs, and what that needs.
 constexpr int deepest = 4;
+
+// Lies where this library does.
+const char self_address = 0;
 
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
@@ -98,6 +103,15 @@ std::string listed(const std::vector<std::string>& folders) {
   return text;
 }
 
+/// Null and the loader's words where it cannot be loaded.
+void* open_file(const std::string& file, std::string& words) {
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return handle;
+  const char* const said = ::dlerror();
+  words = said != nullptr ? said : "";
+  return nullptr;
+}
+
 class search {
  public:
   explicit search(const std::vector<std::string>& folders) noexcept : folders_(folders) {}
@@ -115,22 +129,26 @@ class search {
     }
     return false;
   }
+  /// What `load` has loaded last.
+  [[nodiscard]] void* handle() const noexcept { return handle_; }
   /// What was found, and is of no use.
   [[nodiscard]] const std::vector<std::string>& refused() const noexcept { return refused_; }
 
  private:
   // Never closed: the plugin needs it.
-  bool open(const std::string& file) {
-    if (::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return true;
-    const char* const words = ::dlerror();
-    words_ = words != nullptr ? words : "";
-    return false;
-  }
+  bool open(const std::string& file) { return (handle_ = open_file(file, words_)) != nullptr; }
 
   const std::vector<std::string>& folders_;
+  void* handle_ = nullptr;
   std::string words_;
   std::vector<std::string> refused_;
 };
+
+std::string not_found_in(const search& vendor, const std::vector<std::string>& folders) {
+  return vendor.refused().empty()
+             ? fmt::format("; it is in none of {}", listed(folders))
+             : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
+}
 
 }  // namespace
 
@@ -186,11 +204,27 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
       last = needed;
       continue;
     }
-    why.message += vendor.refused().empty() ? fmt::format("; it is in none of {}", listed(folders))
-                                            : fmt::format("; what was found is of no use: {}",
-                                                          fmt::join(vendor.refused(), "; "));
+    why.message += not_found_in(vendor, folders);
     return opened;
   }
 }
 
 }  // namespace troupe::worker
+
+namespace troupe {
+
+result<void*> open_vendor_library(const std::string& name) {
+  std::string words;
+  if (void* const handle = worker::open_file(name, words)) return handle;
+  // Where this library is installed, the plugins are.
+  Dl_info self{};
+  const bool known = ::dladdr(&worker::self_address, &self) != 0 && self.dli_fname != nullptr;
+  const std::vector<std::string> folders = worker::vendor_folders(known ? self.dli_fname : "");
+  worker::search vendor(folders);
+  if (vendor.load(name)) return vendor.handle();
+  return error{.code = errc::library_missing,
+               .message = words + worker::not_found_in(vendor, folders),
+               .call = "dlopen"};
+}
+
+}  // namespace troupe

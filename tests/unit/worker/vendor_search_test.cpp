@@ -3,6 +3,9 @@
 
 #include "worker/plugins/vendor_search.hpp"
 
+#include <troupe/plugin/vendor_library.hpp>
+
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -57,6 +60,28 @@ TEST_F(VendorSearch, GoesThroughToolkitsAndPythonsPackages) {
   auto sorted = folders;
   std::ranges::sort(sorted);
   EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << "each once";
+}
+
+TEST_F(VendorSearch, OpensALibraryThatAPluginUsesWhereItIsThere) {
+  const auto missing = open_vendor_library("libtroupe_has_no_such.so.7");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, errc::library_missing);
+  EXPECT_NE(missing.error().message.find("libtroupe_has_no_such.so.7: cannot open"),
+            std::string::npos)
+      << missing.error().message;
+  EXPECT_NE(missing.error().message.find("it is in none of "), std::string::npos)
+      << missing.error().message;
+
+  const auto known = open_vendor_library("libm.so.6");
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_NE(::dlsym(*known, "cos"), nullptr);
+
+  const std::string wheel = made("environment/lib/python3.11/site-packages/nvidia/other/lib");
+  fs::create_symlink(OTHER_VENDOR, wheel + "/libtroupe_has_no_such.so.7");
+  ::setenv("VIRTUAL_ENV", (folder_ / "environment").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  const auto found = open_vendor_library("libtroupe_has_no_such.so.7");
+  ::unsetenv("VIRTUAL_ENV");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_TRUE(found) << found.error().message;
 }
 
 TEST_F(VendorSearch, LoadsWhatAPluginNeedsAndThenThePlugin) {

@@ -1,3 +1,5 @@
+#include "libraries/blaslt/cpu/matmul.hpp"
+
 #include "libraries/blas/cpu/product.hpp"
 #include "libraries/blas/cpu/routines.hpp"
 #include "libraries/blaslt/cpu/epilogues.hpp"
@@ -245,6 +247,8 @@ result<void> run_integers(const matmul& r, const sizes& s, std::int64_t scratch_
   return {};
 }
 
+}  // namespace
+
 result<void> run_matmul(const matmul& r, lane_context& lane) {
   using enum blaslt::arithmetic;
   if (blaslt::lay_out(r).empty()) return {};
@@ -282,6 +286,8 @@ result<void> run_matmul(const matmul& r, lane_context& lane) {
   }
   return {};
 }
+
+namespace {
 
 const plugin_operations operations([](operation_table& table) {
   table.add<matmul>(run_matmul, effort::by_size);

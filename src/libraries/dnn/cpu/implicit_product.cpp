@@ -3,7 +3,7 @@
 #include "libraries/dnn/cpu/elements.hpp"
 #include "libraries/dnn/cpu/product_kernels.hpp"
 #include "libraries/dnn/cpu/result_rows.hpp"
-#include "libraries/dnn/cpu/share_out.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 #include "libraries/dnn/cpu/onednn_plan.hpp"
 
 #include "backend/lru_cache.hpp"
-#include "libraries/dnn/cpu/share_out.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 
 #include <omp.h>
 

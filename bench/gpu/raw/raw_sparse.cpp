@@ -1,0 +1,85 @@
+#include "raw_sparse.hpp"
+
+#include "raw_check.hpp"
+
+#include <cusparse.h>
+
+#include <cstddef>
+
+namespace troupe::bench::raw {
+namespace {
+
+void check(cusparseStatus_t status, const char* call) {
+  if (status == CUSPARSE_STATUS_SUCCESS) return;
+  throw std::runtime_error(std::string(call) + ": " + cusparseGetErrorName(status));
+}
+
+constexpr cudaDataType f32 = CUDA_R_32F;
+constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+constexpr float one = 1;
+constexpr float zero = 0;
+
+}  // namespace
+
+struct sparse::state {
+  matrix a{};
+  cusparseHandle_t handle = nullptr;
+  cusparseSpMatDescr_t described = nullptr;
+  std::unique_ptr<memory> buffer{};
+
+  void* room(std::size_t bytes) {
+    if (!buffer || buffer->bytes().size() < bytes)
+      buffer = std::make_unique<memory>(memory::place::device, bytes + 256);
+    return buffer->address();
+  }
+};
+
+sparse::sparse(stream& on, const matrix& a) : state_(new state{.a = a}) {
+  state& s = *state_;
+  check(cusparseCreate(&s.handle), "cusparseCreate");
+  check(cusparseSetStream(s.handle, of(on.native())), "cusparseSetStream");
+  check(cusparseCreateCsr(&s.described, a.n, a.n, a.elements, a.offsets, a.columns, a.values,
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, f32),
+        "cusparseCreateCsr");
+}
+
+sparse::~sparse() {
+  (void)cusparseDestroySpMat(state_->described);
+  (void)cusparseDestroy(state_->handle);
+}
+
+void sparse::multiply(void* x, void* y) {
+  state& s = *state_;
+  cusparseDnVecDescr_t from = nullptr;
+  cusparseDnVecDescr_t to = nullptr;
+  check(cusparseCreateDnVec(&from, s.a.n, x, f32), "cusparseCreateDnVec");
+  check(cusparseCreateDnVec(&to, s.a.n, y, f32), "cusparseCreateDnVec");
+  std::size_t bytes = 0;
+  check(cusparseSpMV_bufferSize(s.handle, plain, &one, s.described, from, &zero, to, f32,
+                                CUSPARSE_SPMV_ALG_DEFAULT, &bytes),
+        "cusparseSpMV_bufferSize");
+  check(cusparseSpMV(s.handle, plain, &one, s.described, from, &zero, to, f32,
+                     CUSPARSE_SPMV_ALG_DEFAULT, s.room(bytes)),
+        "cusparseSpMV");
+  (void)cusparseDestroyDnVec(from);
+  (void)cusparseDestroyDnVec(to);
+}
+
+void sparse::multiply(void* b, void* c, std::int64_t n) {
+  state& s = *state_;
+  cusparseDnMatDescr_t from = nullptr;
+  cusparseDnMatDescr_t to = nullptr;
+  check(cusparseCreateDnMat(&from, s.a.n, n, n, b, f32, CUSPARSE_ORDER_ROW), "cusparseCreateDnMat");
+  check(cusparseCreateDnMat(&to, s.a.n, n, n, c, f32, CUSPARSE_ORDER_ROW), "cusparseCreateDnMat");
+  std::size_t bytes = 0;
+  check(cusparseSpMM_bufferSize(s.handle, plain, plain, &one, s.described, from, &zero, to, f32,
+                                CUSPARSE_SPMM_ALG_DEFAULT, &bytes),
+        "cusparseSpMM_bufferSize");
+  check(cusparseSpMM(s.handle, plain, plain, &one, s.described, from, &zero, to, f32,
+                     CUSPARSE_SPMM_ALG_DEFAULT, s.room(bytes)),
+        "cusparseSpMM");
+  (void)cusparseDestroyDnMat(from);
+  (void)cusparseDestroyDnMat(to);
+}
+
+}  // namespace troupe::bench::raw

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "raw.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace troupe::bench::raw {
+
+/// cuSPARSE on a stream, called as a plain program calls it: a square csr matrix of f32 with i32
+/// indices, which is on the device, and buffers made before.
+class sparse {
+ public:
+  struct matrix {
+    std::int64_t n;
+    std::int64_t elements;
+    void* offsets;
+    void* columns;
+    void* values;
+  };
+  sparse(stream& on, const matrix& a);
+  ~sparse();
+  sparse(const sparse&) = delete;
+  sparse& operator=(const sparse&) = delete;
+
+  /// y = a · x.
+  void multiply(void* x, void* y);
+  /// c = a · b, row-major with `n` columns.
+  void multiply(void* b, void* c, std::int64_t n);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe::bench::raw

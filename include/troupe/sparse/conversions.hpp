@@ -1,0 +1,64 @@
+#pragma once
+
+#include <troupe/request/request.hpp>
+#include <troupe/sparse/matrix.hpp>
+
+/// Conversions between dense and sparse matrices and between formats. Values are copied bit by bit
+/// and have one type: f64, f32, f16, bf16, c128 or c64; indices of two matrices may have two types.
+///
+/// A matrix that is made is csr, csc or coo. Its elements are in order: rows ascend, of csc
+/// columns, and within a row the columns, of csc the rows. How many elements there are is known
+/// only once the request has run: their number is the reply, and is also written to `nnz`, a
+/// one-element tensor of i64, if that is given. The caller chooses the room: the length of
+/// `indices` and `values`. If that is less than the number, the request fails with
+/// `capacity_exceeded`, whose message has the number, and `nnz` has it too; what else it wrote is
+/// unspecified. Elements behind that number are not written; `sparse_matrix::first` is the matrix
+/// without them.
+///
+/// An offset or index that points outside is `invalid_argument`, detected when the request runs;
+/// what is written is then unspecified, but no other memory is touched.
+namespace troupe::sparse {
+
+/// b = the elements of a dense matrix that are not zero. NaNs are not zero.
+///
+/// a [m, n] has any strides.
+struct TROUPE_EXPORT from_dense {
+  static constexpr std::string_view name = "sparse.from_dense";
+  using reply = std::int64_t;
+
+  any_tensor a{};
+  written_sparse_matrix b{};
+  any_tensor nnz{};
+
+  static void describe(description<from_dense>& d);
+};
+
+/// b = a as a dense matrix, with zeros where a has no element. Of duplicate elements one is taken.
+///
+/// a has any format; b [m, n] any strides.
+struct TROUPE_EXPORT to_dense {
+  static constexpr std::string_view name = "sparse.to_dense";
+  using reply = void;
+
+  sparse_matrix a{};
+  any_tensor b{};
+
+  static void describe(description<to_dense>& d);
+};
+
+/// b = a in another format, or the same with its elements in order. Duplicate elements stay, in the
+/// order of a; padding goes, zeros stay.
+///
+/// a has any format. rows · columns is less than 2^63.
+struct TROUPE_EXPORT convert {
+  static constexpr std::string_view name = "sparse.convert";
+  using reply = std::int64_t;
+
+  sparse_matrix a{};
+  written_sparse_matrix b{};
+  any_tensor nnz{};
+
+  static void describe(description<convert>& d);
+};
+
+}  // namespace troupe::sparse

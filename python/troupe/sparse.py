@@ -1,0 +1,140 @@
+"""Sparse matrices on a device, and scipy.sparse in and out.
+
+a = sparse.from_scipy(gpu, scipy.sparse.random(1000, 1000, 0.01, "csr"))
+y = a.spmv(x)                                    # or: gpu.sparse.spmv(**a.as_("a"), x=x)
+b = sparse.from_dense(gpu, dense)                # what is not zero, in csr
+again = b.scipy()
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ._core import Device, Future, Tensor
+
+_TENSORS = ("offsets", "row_indices", "indices", "values")
+
+
+@dataclasses.dataclass(frozen=True)
+class SparseMatrix:
+    """A matrix of the formats that troupe::sparse_format describes, in tensors of a device."""
+
+    device: Device
+    format: str
+    shape: tuple[int, int]
+    indices: Tensor
+    values: Tensor
+    offsets: Tensor | None = None
+    row_indices: Tensor | None = None
+    slice_rows: int = 0
+
+    def as_(self, name: str) -> dict[str, Any]:
+        """The arguments that a request has for a matrix of this name: a_format, a_values, …"""
+        named: dict[str, Any] = {
+            f"{name}_format": self.format,
+            f"{name}_rows": self.shape[0],
+            f"{name}_columns": self.shape[1],
+        }
+        if self.slice_rows:
+            named[f"{name}_slice_rows"] = self.slice_rows
+        tensors = {part: getattr(self, part) for part in _TENSORS}
+        return named | {f"{name}_{part}": t for part, t in tensors.items() if t is not None}
+
+    def spmv(self, x: Tensor, **kwargs: Any) -> Future[Any]:
+        """y = alpha · op_a(self) · x + beta · y; y is made unless it is given."""
+        return self.device.sparse.spmv(**self.as_("a"), x=x, **kwargs)
+
+    def spmm(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+        """c = alpha · op_a(self) · b + beta · c; c is made unless it is given."""
+        return self.device.sparse.spmm(**self.as_("a"), b=b, **kwargs)
+
+    def validate(self) -> Future[Any]:
+        """Fails if the pattern is none: `InvalidArgument`, with the row."""
+        return self.device.sparse.validate(**self.as_("a"))
+
+    def dense(self) -> Tensor:
+        """The matrix with its zeros. Waits."""
+        made = self.device.empty(self.shape, self.values.dtype)
+        self.device.sparse.to_dense(**self.as_("a"), b=made).result()
+        return made
+
+    def converted(self, format: str) -> SparseMatrix:
+        """The matrix in csr, csc or coo, with its elements in order. Waits."""
+        count = 1
+        for extent in self.values.shape:
+            count *= extent
+        room = _room(self.device, format, self.shape, count, self.values.dtype, self.indices.dtype)
+        return room.first(self.device.sparse.convert(**self.as_("a"), **room.as_("b")).result())
+
+    def first(self, count: int) -> SparseMatrix:
+        """A csr, csc or coo matrix of the first elements, of tensors that have room for more."""
+        rows = None if self.row_indices is None else self.row_indices[:count]
+        return dataclasses.replace(
+            self, row_indices=rows, indices=self.indices[:count], values=self.values[:count]
+        )
+
+    def scipy(self) -> Any:
+        """The matrix as a scipy.sparse array of the host, in csr, csc or coo. Waits."""
+        import scipy.sparse as sp  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        this = self if self.format in ("csr", "csc", "coo") else self.converted("csr")
+        values, indices = this.values.numpy(), this.indices.numpy()
+        if this.row_indices is not None:
+            return sp.coo_array((values, (this.row_indices.numpy(), indices)), shape=this.shape)
+        assert this.offsets is not None
+        made = sp.csr_array if this.format == "csr" else sp.csc_array
+        return made((values, indices, this.offsets.numpy()), shape=this.shape)
+
+
+def from_scipy(device: Device, matrix: Any, dtype: Any = None) -> SparseMatrix:
+    """A scipy.sparse matrix or array, which stays what it is in csr, csc, coo and bsr, with elements
+    in order; of other formats, as csr. `dtype`: what the values become, if not what they are."""
+    if matrix.format not in ("csr", "csc", "coo", "bsr"):
+        matrix = matrix.tocsr()
+    if matrix.format == "coo":
+        matrix = matrix.tocsr().tocoo()
+    elif not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
+    values = matrix.data if dtype is None else matrix.data.astype(dtype)
+    shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+    if matrix.format == "coo":
+        rows, columns = (device.tensor(part) for part in (matrix.row, matrix.col))
+        return SparseMatrix(device, "coo", shape, columns, device.tensor(values), row_indices=rows)
+    return SparseMatrix(
+        device,
+        matrix.format,
+        shape,
+        device.tensor(matrix.indices),
+        device.tensor(values),
+        offsets=device.tensor(matrix.indptr),
+    )
+
+
+def from_dense(
+    device: Device,
+    dense: Tensor,
+    format: str = "csr",
+    capacity: int | None = None,
+    index: Any = "i32",
+) -> SparseMatrix:
+    """The elements that are not zero, as csr, csc or coo. Waits.
+
+    `capacity`: room for so many; without it, for all. Too little fails with `CapacityExceeded`.
+    """
+    rows, columns = dense.shape
+    count = rows * columns if capacity is None else capacity
+    room = _room(device, format, (rows, columns), count, dense.dtype, index)
+    return room.first(device.sparse.from_dense(a=dense, **room.as_("b")).result())
+
+
+def _room(
+    device: Device, format: str, shape: tuple[int, int], count: int, dtype: Any, index: Any
+) -> SparseMatrix:
+    indices, values = device.empty(count, index), device.empty(count, dtype)
+    if format == "coo":
+        rows = device.empty(count, index)
+        return SparseMatrix(device, format, shape, indices, values, row_indices=rows)
+    majors = shape[1] if format == "csc" else shape[0]
+    offsets = device.empty(majors + 1, index)
+    return SparseMatrix(device, format, shape, indices, values, offsets=offsets)

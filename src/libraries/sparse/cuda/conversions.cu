@@ -1,0 +1,312 @@
+#include "backend/cuda/context/executor.hpp"
+#include "backend/cuda/context/pieces.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
+#include "libraries/sparse/cuda/kernels/dense.cuh"
+#include "libraries/sparse/cuda/kernels/grid.cuh"
+#include "libraries/sparse/cuda/kernels/made_matrix.cuh"
+#include "libraries/sparse/cuda/kernels/report.cuh"
+
+#include <troupe/sparse/conversions.hpp>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include <bit>
+#include <limits>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr int warp = 32;
+
+// Dense to sparse: counts the elements of each row, adds the numbers up, and writes the rows. -----
+
+template <class D>
+__device__ bool is_stored(const D& v) {
+  const work_of<D> w = widened(v);
+  if constexpr (requires { w.re; }) {
+    return w.re != 0 || w.im != 0;
+  } else {
+    return w != 0;
+  }
+}
+
+/// A warp for each row; `a` is transposed for csc.
+template <class D>
+__global__ void count_elements(dense_operand<const D> a, std::int64_t* counts) {
+  const std::int64_t i = thread_number() / warp;
+  const std::int64_t lane = threadIdx.x % warp;
+  if (i > a.rows) return;
+  std::int64_t count = 0;
+  // One row more than there are has none: its offset is the end of the last.
+  for (std::int64_t j = lane; i < a.rows && j < a.columns; j += warp)
+    count += is_stored(a(i, j)) ? 1 : 0;
+  for (int step = warp / 2; step > 0; step /= 2)
+    count += __shfl_down_sync(~0u, count, step);
+  if (lane == 0) counts[i] = count;
+}
+
+template <class D>
+__global__ void write_elements(dense_operand<const D> a, const std::int64_t* begins,
+                               made_matrix<D> to) {
+  const std::int64_t i = thread_number() / warp;
+  const std::int64_t lane = threadIdx.x % warp;
+  if (i > a.rows) return;
+  std::int64_t next = begins[i];
+  if (lane == 0) to.begin_major(i, next);
+  for (std::int64_t first = 0; i < a.rows && first < a.columns; first += warp) {
+    const std::int64_t j = first + lane;
+    const bool stored = j < a.columns && is_stored(a(i, j));
+    const unsigned all = __ballot_sync(~0u, stored);
+    const int before = __popc(all & ((1u << lane) - 1));
+    if (stored) to.put(next + before, i, j, a(i, j));
+    next += __popc(all);
+  }
+}
+
+__global__ void answer_count(const std::int64_t* number, std::int64_t capacity, std::int64_t* nnz,
+                             std::int64_t* reply, late_failure failure) {
+  answer_number(*number, capacity, nnz, reply, failure);
+}
+
+result<void> run_from_dense(const sparse::from_dense& r, lane& where, std::int64_t* reply,
+                            late_failure failure) {
+  const cudaStream_t stream = where.stream();
+  return with_values(r.a.type(), [&]<class T, class D>(T, D) -> result<void> {
+    const dense_operand<const D> a(r.b.format == sparse_format::csc ? r.a.transpose() : r.a);
+    pieces parts;
+    const std::size_t counts_at = parts.add((a.rows + 1) * 8);
+    const std::size_t begins_at = parts.add((a.rows + 1) * 8);
+    std::int64_t* none = nullptr;
+    std::size_t bytes = 0;
+    if (auto sized = check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, a.rows + 1),
+                           "cub::DeviceScan::ExclusiveSum");
+        !sized) {
+      return sized;
+    }
+    const std::size_t temporary_at = parts.add(static_cast<std::int64_t>(bytes));
+    auto room = where.workspace(parts.bytes());
+    if (!room) return std::move(room).error();
+    auto* const counts = reinterpret_cast<std::int64_t*>(room->data() + counts_at);
+    auto* const begins = reinterpret_cast<std::int64_t*>(room->data() + begins_at);
+    return in_order(
+        [&] { return launch_over((a.rows + 1) * warp, count_elements<D>, stream, a, counts); },
+        [&] {
+          return check(cub::DeviceScan::ExclusiveSum(room->data() + temporary_at, bytes, counts,
+                                                     begins, a.rows + 1, stream),
+                       "cub::DeviceScan::ExclusiveSum");
+        },
+        [&] {
+          return launch_over((a.rows + 1) * warp, write_elements<D>, stream, a,
+                             static_cast<const std::int64_t*>(begins), made_matrix<D>(r.b));
+        },
+        [&] {
+          return launch(answer_count, 1, 1, stream,
+                        static_cast<const std::int64_t*>(begins + a.rows), r.b.indices.extent(0),
+                        address_of_count(r.nnz), reply, failure);
+        });
+  });
+}
+
+// Sparse to dense. --------------------------------------------------------------------------------
+
+template <class D>
+__global__ void clear(dense_operand<D> b) {
+  const std::int64_t at = thread_number();
+  if (at < b.rows * b.columns) b(at / b.columns, at % b.columns) = D{};
+}
+template <class D>
+__global__ void put_elements(sparse::pattern p, const D* values, std::int64_t stored,
+                             dense_operand<D> b) {
+  const std::int64_t e = thread_number();
+  if (e >= stored) return;
+  const sparse::element_place place = p.place_of(e);
+  if (place.what == sparse::element_place::kind::element) b(place.row, place.column) = values[e];
+}
+
+result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure failure) {
+  const cudaStream_t stream = where.stream();
+  return with_values(r.b.type(), [&]<class T, class D>(T, D) -> result<void> {
+    const dense_operand<D> b(r.b);
+    auto room = where.workspace(sizeof(unsigned long long));
+    if (!room) return std::move(room).error();
+    auto* const fault = reinterpret_cast<unsigned long long*>(room->data());
+    constexpr auto claim = sparse::pattern_claim::places;
+    return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
+                    [&] { return launch_over(b.rows * b.columns, clear<D>, stream, b); },
+                    [&] {
+                      return launch_over(
+                          r.a.stored(), put_elements<D>, stream, sparse::pattern_of(r.a),
+                          reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b);
+                    },
+                    [&] { return enqueue_pattern_report(r.a, claim, fault, failure, stream); });
+  });
+}
+
+// Between formats: elements are sorted by their places. -------------------------------------------
+
+/// Elements by place, of which padding and what has no place come last.
+struct place_order {
+  std::int64_t majors;
+  std::int64_t minors;
+  bool by_columns;
+
+  explicit place_order(const sparse_matrix& to)
+      : majors(to.format == sparse_format::csc ? to.columns : to.rows),
+        minors(to.format == sparse_format::csc ? to.rows : to.columns),
+        by_columns(to.format == sparse_format::csc) {}
+  [[nodiscard]] __host__ __device__ std::uint64_t last() const {
+    return static_cast<std::uint64_t>(majors) * static_cast<std::uint64_t>(minors);
+  }
+};
+
+template <class Number>
+__global__ void make_keys(sparse::pattern p, std::int64_t stored, place_order order,
+                          std::uint64_t* keys, Number* numbers) {
+  const std::int64_t e = thread_number();
+  if (e >= stored) return;
+  const sparse::element_place place = p.place_of(e);
+  const std::int64_t major = order.by_columns ? place.column : place.row;
+  const std::int64_t minor = order.by_columns ? place.row : place.column;
+  keys[e] = place.what == sparse::element_place::kind::element
+                ? static_cast<std::uint64_t>(major * order.minors + minor)
+                : order.last();
+  numbers[e] = static_cast<Number>(e);
+}
+
+/// How many of the sorted keys are less than `key`.
+__device__ std::int64_t count_below(const std::uint64_t* keys, std::int64_t count,
+                                    std::uint64_t key) {
+  std::int64_t low = 0;
+  std::int64_t high = count;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (keys[middle] < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+__global__ void begin_majors(const std::uint64_t* keys, std::int64_t count, place_order order,
+                             made_offsets to) {
+  const std::int64_t i = thread_number();
+  if (i > order.majors) return;
+  const auto first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(order.minors);
+  to.begin_major(i, count_below(keys, count, first));
+}
+
+template <class Number, class D>
+__global__ void put_sorted(const std::uint64_t* keys, const Number* numbers, std::int64_t count,
+                           place_order order, const D* values, made_matrix<D> to) {
+  const std::int64_t k = thread_number();
+  if (k >= count || keys[k] >= order.last()) return;
+  const auto key = static_cast<std::int64_t>(keys[k]);
+  to.put(k, key / order.minors, key % order.minors, values[numbers[k]]);
+}
+
+__global__ void answer_converted(const std::uint64_t* keys, std::int64_t count, place_order order,
+                                 std::int64_t capacity, std::int64_t* nnz, std::int64_t* reply,
+                                 pattern_report report, late_failure failure) {
+  if (report.write(failure)) return;
+  answer_number(count_below(keys, count, order.last()), capacity, nnz, reply, failure);
+}
+
+template <class Number, class D>
+result<void> convert_as(const sparse::convert& r, lane& where, std::int64_t* reply,
+                        late_failure failure) {
+  const cudaStream_t stream = where.stream();
+  const std::int64_t stored = r.a.stored();
+  const place_order order(r.b);
+  const int bits = std::bit_width(order.last());
+  pieces parts;
+  const std::size_t fault_at = parts.add(sizeof(unsigned long long));
+  std::size_t keys_at[2];
+  std::size_t numbers_at[2];
+  for (int i : {0, 1}) {
+    keys_at[i] = parts.add(stored * 8);
+    numbers_at[i] = parts.add(stored * static_cast<std::int64_t>(sizeof(Number)));
+  }
+  const auto sort = [&](void* memory, std::size_t& bytes, const std::uint64_t* keys,
+                        std::uint64_t* sorted, const Number* numbers, Number* of_sorted) {
+    return check(cub::DeviceRadixSort::SortPairs(memory, bytes, keys, sorted, numbers, of_sorted,
+                                                 stored, 0, bits, stream),
+                 "cub::DeviceRadixSort::SortPairs");
+  };
+  std::size_t bytes = 0;
+  if (stored > 0 && bits > 0) {
+    if (auto sized = sort(nullptr, bytes, nullptr, nullptr, nullptr, nullptr); !sized) return sized;
+  }
+  const std::size_t temporary_at = parts.add(static_cast<std::int64_t>(bytes));
+  auto room = where.workspace(parts.bytes());
+  if (!room) return std::move(room).error();
+  const auto keys = [&](int i) {
+    return reinterpret_cast<std::uint64_t*>(room->data() + keys_at[i]);
+  };
+  const auto numbers = [&](int i) {
+    return reinterpret_cast<Number*>(room->data() + numbers_at[i]);
+  };
+  auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
+  constexpr auto claim = sparse::pattern_claim::places;
+  // Of an empty matrix all keys are equal.
+  const bool sorts = stored > 0 && bits > 0;
+  const int sorted = sorts ? 1 : 0;
+  const auto* const sorted_keys = static_cast<const std::uint64_t*>(keys(sorted));
+  return in_order([&] { return enqueue_pattern_check(r.a, claim, fault, stream); },
+                  [&] {
+                    return launch_over(stored, make_keys<Number>, stream, sparse::pattern_of(r.a),
+                                       stored, order, keys(0), numbers(0));
+                  },
+                  [&] {
+                    return !sorts ? result<void>()
+                                  : sort(room->data() + temporary_at, bytes, keys(0), keys(1),
+                                         numbers(0), numbers(1));
+                  },
+                  [&] {
+                    return r.b.format == sparse_format::coo
+                               ? result<void>()
+                               : launch_over(order.majors + 1, begin_majors, stream, sorted_keys,
+                                             stored, order, made_offsets(r.b));
+                  },
+                  [&] {
+                    return launch_over(stored, put_sorted<Number, D>, stream, sorted_keys,
+                                       static_cast<const Number*>(numbers(sorted)), stored, order,
+                                       reinterpret_cast<const D*>(r.a.values.address()),
+                                       made_matrix<D>(r.b));
+                  },
+                  [&] {
+                    return launch(answer_converted, 1, 1, stream, sorted_keys, stored, order,
+                                  r.b.indices.extent(0), address_of_count(r.nnz), reply,
+                                  pattern_report(r.a, claim, fault), failure);
+                  });
+}
+
+result<void> run_convert(const sparse::convert& r, lane& where, std::int64_t* reply,
+                         late_failure failure) {
+  const auto convert = [&]<class Number>(Number) -> result<void> {
+    // Values are moved by their width.
+    switch (size_of(r.a.values.type())) {
+      case 2:
+        return convert_as<Number, std::uint16_t>(r, where, reply, failure);
+      case 4:
+        return convert_as<Number, std::uint32_t>(r, where, reply, failure);
+      case 8:
+        return convert_as<Number, std::uint64_t>(r, where, reply, failure);
+      default:
+        return convert_as<Number, complex_value<double>>(r, where, reply, failure);
+    }
+  };
+  if (r.a.stored() <= std::numeric_limits<std::uint32_t>::max()) return convert(std::uint32_t{});
+  return convert(std::uint64_t{});
+}
+
+const plugin_operations operations([](operation_table& table) {
+  add<sparse::from_dense>(table, run_from_dense);
+  add<sparse::to_dense>(table, run_to_dense);
+  add<sparse::convert>(table, run_convert);
+});
+
+}  // namespace
+}  // namespace troupe::cuda

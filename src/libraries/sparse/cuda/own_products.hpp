@@ -1,0 +1,31 @@
+#pragma once
+
+#include "backend/cuda/context/lane.hpp"
+#include "backend/cuda/context/late_failure.hpp"
+
+#include <troupe/blas/modes.hpp>
+#include <troupe/sparse/products.hpp>
+
+/// Products by kernels of our own, which take every format, type and operation.
+namespace troupe::cuda {
+
+/// out = alpha · op(a) · in + beta · out, of vectors or matrices.
+struct sparse_product {
+  const sparse_matrix& a;
+  const any_tensor& in;
+  const any_tensor& out;
+  const scalar& alpha;
+  const scalar& beta;
+  blas::storage_op op;
+};
+
+/// Enqueues out = beta · out; zeros where beta is 0.
+[[nodiscard]] result<void> enqueue_scaling(const any_tensor& out, const scalar& beta, lane& where);
+/// Enqueues to = from, vectors of one type.
+[[nodiscard]] result<void> enqueue_vector_copy(const any_tensor& from, const any_tensor& to,
+                                               lane& where);
+/// Enqueues the product, after the checks of the pattern. Nothing may be enqueued behind it.
+[[nodiscard]] result<void> enqueue_own_product(const sparse_product& p, lane& where,
+                                               late_failure failure);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,86 @@
+#if __has_include(<cusparseLt.h>)
+
+#include "libraries/sparse/cuda/structured/measure.hpp"
+
+#include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/pieces.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+namespace troupe::cuda {
+namespace {
+
+// The first round loads the kernels.
+constexpr int rounds = 4;
+constexpr int runs_of_a_round = 4;
+
+struct event_destroyer {
+  void operator()(cudaEvent_t held) const noexcept { (void)cudaEventDestroy(held); }
+};
+using event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_destroyer>;
+
+result<event> make_event() {
+  cudaEvent_t made = nullptr;
+  if (auto done = check(cudaEventCreate(&made), "cudaEventCreate"); !done) {
+    return std::move(done).error();
+  }
+  return event(made);
+}
+
+/// Milliseconds of some runs; infinity for a kernel that does not run.
+result<float> time(lt_plan& plan, const lt_plan::operands& of, std::byte* workspace,
+                   cudaStream_t stream, const event& begin, const event& end) {
+  auto done = check(cudaEventRecord(begin.get(), stream), "cudaEventRecord");
+  for (int i = 0; i < runs_of_a_round && done; ++i) {
+    auto one = plan.run(of, workspace, stream);
+    if (one) continue;
+    if (one.error().code == errc::device_fault) return std::move(one).error();
+    return std::numeric_limits<float>::infinity();
+  }
+  if (done) done = check(cudaEventRecord(end.get(), stream), "cudaEventRecord");
+  if (done) done = check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
+  float all = 0;
+  if (done) {
+    done = check(cudaEventElapsedTime(&all, begin.get(), end.get()), "cudaEventElapsedTime");
+  }
+  if (!done) return std::move(done).error();
+  return all;
+}
+
+}  // namespace
+
+result<std::size_t> fastest_of(std::span<const std::unique_ptr<lt_plan>> plans,
+                               const sparse::structured_matmul& r, lt_plan::operands of,
+                               lane& where) {
+  std::size_t most = 0;
+  for (const auto& one : plans)
+    most = std::max(most, one->workspace_bytes());
+  pieces room;
+  const std::size_t workspace_at = room.add(static_cast<std::int64_t>(most));
+  const std::size_t d_at = room.add(r.d.reach().end);
+  auto memory = where.workspace(room.bytes());
+  if (!memory) return std::move(memory).error();
+  // c may be d, which the product itself has yet to read.
+  of.beta = 0;
+  of.d = memory->data() + d_at;
+  of.c = of.d;
+  auto begin = make_event();
+  if (!begin) return std::move(begin).error();
+  auto end = make_event();
+  if (!end) return std::move(end).error();
+  std::vector<float> best(plans.size(), std::numeric_limits<float>::infinity());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      auto one = time(*plans[i], of, memory->data() + workspace_at, where.stream(), *begin, *end);
+      if (!one) return std::move(one).error();
+      if (round > 0) best[i] = std::min(best[i], *one);
+    }
+  }
+  return static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
+}
+
+}  // namespace troupe::cuda
+
+#endif
