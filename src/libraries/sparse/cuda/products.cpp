@@ -184,7 +184,7 @@ bool is_aligned(const any_tensor& t) noexcept {
 /// What cuSPARSE computes. It refuses more elements than the matrix has places, loads 16 bytes at
 /// once from wherever a tensor begins, and writes beside results of f16 and bf16 that are matrices.
 bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
-  if (a.stored() / std::max<std::int64_t>(a.columns, 1) >= a.rows) return false;
+  if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
   if (out.rank() == 2 && size_of(out.type()) == 2) return false;
   return is_aligned(a.offsets) && is_aligned(a.row_indices) && is_aligned(a.indices) &&
          is_aligned(a.values) && is_aligned(in) && is_aligned(out);
