@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <complex>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 
@@ -177,12 +178,24 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
                "cusparseSpMM", stream);
 }
 
+bool is_aligned(const any_tensor& t) noexcept {
+  return reinterpret_cast<std::uintptr_t>(t.address()) % 16 == 0;
+}
+/// What cuSPARSE computes. It refuses more elements than the matrix has places, loads 16 bytes at
+/// once from wherever a tensor begins, and writes beside results of f16 and bf16 that are matrices.
+bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
+  if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
+  if (out.rank() == 2 && size_of(out.type()) == 2) return false;
+  return is_aligned(a.offsets) && is_aligned(a.row_indices) && is_aligned(a.indices) &&
+         is_aligned(a.values) && is_aligned(in) && is_aligned(out);
+}
+
 template <class R>
 result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out, lane& where,
                          late_failure failure) {
   if (out.empty()) return {};
   if (r.alpha.is_zero() || r.a.stored() == 0) return enqueue_scaling(out, r.beta, where);
-  if (const auto op = operation_of(r.a, r.op_a)) {
+  if (const auto op = operation_of(r.a, r.op_a); op && is_offered(r.a, in, out)) {
     auto done = multiply(r, *op, where);
     // Which types go with which formats and operations differs between versions of cuSPARSE.
     if (done || done.error().code != errc::unsupported) return done;
