@@ -4,6 +4,7 @@
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
 #include "future.hpp"
+#include "given.hpp"
 #include "tensor.hpp"
 
 #include <troupe/elementwise/map.hpp>
@@ -227,10 +228,8 @@ void call::set_outputs(nb::handle out, nb::handle types, bool keepdims) {
 }
 
 std::vector<std::int64_t> axes_from(nb::handle axis) {
-  if (PyIndex_Check(axis.ptr()) != 0) {
-    return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(axis.ptr())))};
-  }
-  return nb::cast<std::vector<std::int64_t>>(axis);
+  if (const auto one = integer_from(axis)) return {*one};
+  return integers_given("axis", axis);
 }
 
 ew::reduction reduction_from(nb::handle name) {
