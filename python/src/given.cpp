@@ -45,7 +45,7 @@ std::vector<std::int64_t> integers_given(std::string_view what, nb::handle seque
 }
 
 std::vector<std::int64_t> integers_given(std::string_view what, const nb::args& arguments) {
-  if (nb::len(arguments) == 1) {
+  if (arguments.size() == 1) {
     const nb::object only = arguments[0];
     if (!integer_from(only)) return integers_given(what, only);
   }
