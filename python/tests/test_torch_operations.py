@@ -8,6 +8,7 @@ import pytest
 import troupe
 
 torch = pytest.importorskip("torch")
+TRIALS = int(os.environ.get("TROUPE_TRIALS", "2"))  # of each fault
 MODULE = os.path.join(os.path.dirname(__file__), "torch_operations.py")
 
 
@@ -75,6 +76,11 @@ def test_work_is_enqueued_on_the_lanes_stream(service, on_card):
     assert about["device"] == "cuda:0"
 
 
+def test_a_module_may_ask_for_a_gpu_while_it_is_imported(service, on_card):
+    assert service.net.asked_while_imported().result() == on_card
+    service.net.doubles(x=service.zeros(4)).result()
+
+
 def test_other_libraries_go_on_meanwhile(service, on_card):
     y = service.empty(1000)
     service.memory.fill(to=y, value=1).result()
@@ -99,10 +105,10 @@ def test_a_fault_costs_its_request(service, on_card, module, rng, how):
     troupe.torch.load(service, "model", module)
     a = rng.standard_normal((8, 256)).astype("f4")
     x = service.tensor(a)
-    frozen = service.zeros(1 << 20, own=True).freeze()
+    frozen = service.zeros(1 << 20, "f32", own=True).freeze()
     lives = how in ("raise", "out of memory")
     times = []
-    for _ in range(2):
+    for _ in range(TRIALS):
         while not service.health.standby_ready:
             time.sleep(0.01)
         generation = service.generation

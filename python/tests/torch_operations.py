@@ -18,6 +18,7 @@ def make():
 
 
 model = troupe.torch.skeleton(make)
+on_gpu_while_imported = torch.cuda.is_available()  # as many modules ask
 
 
 @troupe.operation("net.forward", arrays="torch")
@@ -78,3 +79,8 @@ def goes_wrong(
     if how == "kernel loop":
         torch.cuda._sleep(1 << 50)
     y.copy_(x)
+
+
+@troupe.operation("net.asked_while_imported")
+def asked_while_imported():
+    return on_gpu_while_imported

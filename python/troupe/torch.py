@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -59,6 +60,31 @@ def skeleton(make: Callable[[], Any]) -> Any:
     with torch.device("meta"):
         made = make()
     return made.eval().requires_grad_(False)
+
+
+def warm_up(module: Any, *inputs: Any, **options: Any) -> None:
+    """Runs a skeleton once, so that a worker that takes over has loaded its kernels.
+
+    For a function with `@troupe.on_worker_start`, with inputs of the shapes that will come. Weights
+    are zeros; those of equal shape and type share their memory, which is given back.
+    """
+    device = next((one.device for one in inputs if isinstance(one, torch.Tensor)), "cuda")
+    made: dict[Any, Any] = {}
+    weights = {}
+    for name, value in (*module.named_parameters(), *module.named_buffers()):
+        kind = (value.shape, value.dtype)
+        if kind not in made:
+            made[kind] = torch.zeros(value.shape, dtype=value.dtype, device=device)
+        weights[name] = made[kind]
+
+    # In a thread that ends: the libraries' handles that torch has made for it are the next one's.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(call, module, weights, *inputs, **options).result()
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        made.clear()
+        weights.clear()
+        torch.cuda.empty_cache()
 
 
 def call(module: Any, weights: Mapping[str, Any], *inputs: Any, **options: Any) -> Any:

@@ -346,6 +346,9 @@ def _started(news: socket.socket, ordinal: int) -> str:
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
+    # Has torch.cuda.is_available(), which modules like to ask, look without CUDA: a process that
+    # has used that cannot be forked.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
     server = Server(settings["modules"])
     server.load()
