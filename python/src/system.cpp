@@ -57,6 +57,7 @@ gpu_choice gpu_from(nb::handle gpu) {
 lane_policy lanes_from(nb::handle lanes) {
   constexpr auto must = "a number, 'one' or 'per_library'";
   if (integer_from(lanes)) return lane_policy::pool(given<int>("lanes", must, lanes));
+  (void)given<std::string>("lanes", must, lanes);
   return choice<lane_policy>(
       "lanes", lanes, {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
 }

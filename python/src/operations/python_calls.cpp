@@ -12,8 +12,11 @@
 #include <nanobind/stl/string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <mutex>
@@ -30,6 +33,9 @@ bool in_worker = false;
 bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
+// Where stderr goes meanwhile, which the program can read, and where it is to go.
+int words = -1;
+int shown = -1;
 
 // One operation at a time. Python's own lock would let another begin whenever one lets go of it,
 // and then both had begun when one ends their worker.
@@ -111,6 +117,19 @@ void flush(const char* stream) {
   if (to == nullptr || to == Py_None) return;
   const nb::object done = nb::steal(PyObject_CallMethodNoArgs(to, name));
   if (!done.is_valid()) PyErr_Clear();
+}
+
+// What C code has written to stderr. It has a file of its own, so that what it writes at its end
+// becomes part of the error.
+void show_words() {
+  struct stat about{};
+  if (words < 0 || ::fstat(words, &about) != 0 || about.st_size == 0) return;
+  std::array<char, 4096> piece;
+  off_t at = 0;
+  for (ssize_t got = 0; (got = ::pread(words, piece.data(), piece.size(), at)) > 0; at += got) {
+    if (::write(shown, piece.data(), static_cast<std::size_t>(got)) < 0) break;
+  }
+  (void)::ftruncate(words, 0);
 }
 
 void check(const nb::object& o) {
@@ -208,6 +227,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   // What it has printed is there before its answer is.
   flush("stdout");
   flush("stderr");
+  show_words();
   return outcome;
 }
 
@@ -245,8 +265,10 @@ void add_python_calls(nb::module_& m) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
   });
-  m.def("_run_worker", [](nb::object when_started) {
+  m.def("_run_worker", [](nb::object when_started, int words_to, int shown_to) {
     in_worker = true;
+    words = words_to;
+    shown = shown_to;
     interpreter = PyInterpreterState_Get();
     call_when_started = when_started.release().ptr();
     const char* arguments[] = {"python", "--troupe-worker", nullptr};
