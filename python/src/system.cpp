@@ -2,6 +2,7 @@
 #include "device_handle.hpp"
 #include "given.hpp"
 #include "operations/python_operation.hpp"
+#include "profile.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>
@@ -123,6 +124,8 @@ device_config config_from(nb::kwargs options) {
           nb::module_::import_("troupe.launching").attr("paths")(name, value));
     else if (name == "operations")
       continue;  // see `give_operations`
+    else if (name == "trace" && profile_tracer_of(value) != nullptr)
+      c.tracer = profile_tracer_of(value);
     else if (name == "trace")
       c.tracer = value_of(trace_file::open(
           nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(value))));
@@ -247,7 +250,8 @@ void add_system(nb::module_& m) {
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
           "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, "
           "run_limit and other\n"
-          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
+          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
+          "troupe.profile()).")
       .def(
           "close",
           [](py_system& s, double timeout) {

@@ -84,3 +84,8 @@ def goes_wrong(
 @troupe.operation("net.asked_while_imported")
 def asked_while_imported():
     return on_gpu_while_imported
+
+
+@troupe.operation("net.spins")
+def spins(cycles: int) -> None:
+    torch.cuda._sleep(cycles)

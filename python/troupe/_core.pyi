@@ -404,6 +404,12 @@ def _reduce(
     /,
 ) -> Future[Any]: ...
 
+class Profile:
+    """Where the time of a device's requests goes, by operation."""
+    def __init__(self) -> None: ...
+    def rows(self) -> dict[str, dict[str, Any]]: ...
+    def clear(self) -> None: ...
+
 class System:
     """A tree of actors, the threads that run them, and the devices."""
     def __init__(self, threads: int = 0) -> None: ...
@@ -430,9 +436,9 @@ class System:
         run_limit: float | None = ...,
         quarantine: float = ...,
         fault_injection: bool = ...,
-        plugins: Sequence[str | PathLike[str]] = ...,
+        plugins: str | PathLike[str] | Sequence[str | PathLike[str]] = ...,
         operations: str | PathLike[str] | Sequence[str | PathLike[str]] = ...,
-        trace: str | PathLike[str] = ...,
+        trace: str | PathLike[str] | Profile = ...,
     ) -> Device: ...
     def spawn(
         self,

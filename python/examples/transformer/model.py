@@ -1,5 +1,6 @@
 """A small transformer of PyTorch as an operation, and one that goes wrong. Workers import it."""
 
+# pyright: basic, reportMissingImports=false
 import os
 from typing import Annotated, Any
 
