@@ -33,7 +33,8 @@ def softmax_of_row(x: Any, y: Any, columns: Any, shift: Any, BLOCK: tl.constexpr
 @troupe.operation("own.softmax", arrays="torch")
 def softmax(x: Annotated[Any, Reads], y: Annotated[Any, Writes], *, shift: int = 0) -> None:
     rows, columns = x.shape
-    softmax_of_row[(rows,)](x, y, columns, shift, BLOCK=triton.next_power_of_2(columns))
+    kernel: Any = softmax_of_row
+    kernel[(rows,)](x, y, columns, shift, BLOCK=triton.next_power_of_2(columns))
 
 
 def main() -> None:
