@@ -29,7 +29,7 @@ def test_python_and_turns_are_told_apart(isolation):
         lanes = [gpu.py.on_new_lanes() for _ in range(3)]
         for one in [lane.waits(seconds=0.1) for lane in lanes]:
             one.result()
-        x = gpu.zeros(1000)
+        x = gpu.empty(1000)
         gpu.memory.fill(to=x, value=1).result()
         with pytest.raises(troupe.HandlerFailed):
             gpu.py.goes_wrong(x=x[:8], how="raise").result()

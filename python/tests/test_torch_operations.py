@@ -13,11 +13,11 @@ MODULE = os.path.join(os.path.dirname(__file__), "torch_operations.py")
 
 
 @pytest.fixture(scope="module")
-def service(system):
-    device = system.device(0, operations=[MODULE], restarts=100_000, start_timeout=60)
-    device.wait_until_ready()
-    yield device
-    device.stop()
+def service():
+    with troupe.System() as system:  # of its own: device 0 may have no other number than its GPU
+        device = system.device(0, operations=[MODULE], restarts=100_000, start_timeout=60)
+        device.wait_until_ready()
+        yield device
 
 
 @pytest.fixture(scope="module")
