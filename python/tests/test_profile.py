@@ -27,7 +27,7 @@ def test_python_and_turns_are_told_apart(isolation):
         gpu.py.waits(seconds=0.0).result()
         profile.clear()
         lanes = [gpu.py.on_new_lanes() for _ in range(3)]
-        for one in [lane.waits(seconds=0.1) for lane in lanes]:
+        for one in [lane.waits(seconds=0.2) for lane in lanes]:
             one.result()
         x = gpu.empty(1000)
         gpu.memory.fill(to=x, value=1).result()
@@ -36,9 +36,9 @@ def test_python_and_turns_are_told_apart(isolation):
         rows = profile.rows()
     waits = rows["py.waits"]
     assert (waits["calls"], waits["failed"]) == (3, 0)
-    assert 0.3 <= waits["host"] < 0.6  # three sleeps
+    assert 0.6 <= waits["host"] < 1.0  # three sleeps
     # The second waits for the first, the third for both.
-    assert 0.25 <= waits["turn"] < 0.6 and 0 <= waits["queue"] < 0.2
+    assert 0.45 <= waits["turn"] < 0.9 and 0 <= waits["queue"] < 0.3
     assert waits["device"] == waits["host"]
     fill = rows["memory.fill"]
     assert fill["calls"] == 1 and fill["turn"] == 0 < fill["host"] < 0.1
@@ -68,13 +68,13 @@ import troupe
 with troupe.System() as system:
     gpu = system.device(0, backend="cpu", operations=[{MODULE!r}], trace={str(path)!r}, lane_threads=2)
     lanes = [gpu.py.on_new_lanes() for _ in range(2)]
-    for one in [lane.waits(seconds=0.05) for lane in lanes]:
+    for one in [lane.waits(seconds=0.2) for lane in lanes]:
         one.result()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
     events = [one for one in json.loads(path.read_text()) if one["name"] == "py.waits"]
     turns = sorted(one["args"]["turn_us"] for one in events)
-    assert len(turns) == 2 and turns[0] < 40_000 <= turns[1]
+    assert len(turns) == 2 and turns[0] < 50_000 and 100_000 < turns[1]
     assert all(one["args"]["queue_us"] >= one["args"]["turn_us"] for one in events)
 
 

@@ -30,8 +30,11 @@ constexpr std::size_t most_read = std::size_t{1} << 20;
 constexpr std::size_t most_words = std::size_t{16} * 1024;
 // So many lines in a row that differ in numbers only are told one by one.
 constexpr std::size_t most_alike = 3;
-constexpr auto longest_answer = 20ms;
+// A stack is written piece by piece: it is complete once it has not grown for a while. A machine
+// with more to do than it can takes longer.
+constexpr auto longest_answer = 100ms;
 constexpr auto between_looks = 200us;
+constexpr int looks_without_growth = 10;
 
 std::size_t size_of_file(const os::unique_fd& file) noexcept {
   struct stat about{};
@@ -139,10 +142,11 @@ std::string incarnation::ask_where_it_is() const {
   const std::size_t before = size_of_file(log_);
   process_.signal(worker::where_signal());
   const auto until = std::chrono::steady_clock::now() + longest_answer;
-  for (std::size_t last = before; std::chrono::steady_clock::now() < until;) {
+  std::size_t last = before;
+  for (int quiet = 0; quiet < looks_without_growth && std::chrono::steady_clock::now() < until;) {
     std::this_thread::sleep_for(between_looks);
     const std::size_t now = size_of_file(log_);
-    if (now == last && now != before) break;
+    quiet = now == last && now != before ? quiet + 1 : 0;
     last = now;
   }
   return last_words();
