@@ -1,10 +1,10 @@
 // Actors written in Python, in the same tree as all others: the runtime supervises, times and
 // delivers; Python has the handlers. What a handler is and how it runs is in troupe/actors.py.
 #include "answer.hpp"
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "future.hpp"
-#include "given.hpp"
 
 #include <troupe/core/actor.hpp>
 #include <troupe/core/task.hpp>

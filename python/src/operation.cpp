@@ -2,10 +2,10 @@
 // of nanobind's: keywords arrive as interned names, without a dictionary for each call.
 #include "operation.hpp"
 
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "future.hpp"
-#include "given.hpp"
 #include "operations/python_operation.hpp"
 #include "tensor.hpp"
 

@@ -1,10 +1,10 @@
 #include "tensor.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "future.hpp"
-#include "given.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,10 +1,10 @@
 // `device.map`, `rows` and `reduce`: what allocates outputs, and sends a function with its tensors.
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
 #include "future.hpp"
-#include "given.hpp"
 #include "tensor.hpp"
 
 #include <troupe/elementwise/map.hpp>

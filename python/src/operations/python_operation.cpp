@@ -1,9 +1,9 @@
 // Requests of operations that are written in Python, made from what their functions declare.
 #include "operations/python_operation.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "dtypes.hpp"
-#include "given.hpp"
 
 #include <troupe/request/catalogue.hpp>
 #include <troupe/request/request_builder.hpp>

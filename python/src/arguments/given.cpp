@@ -1,4 +1,4 @@
-#include "given.hpp"
+#include "arguments/given.hpp"
 
 #include <nanobind/stl/string.h>
 

@@ -1,7 +1,7 @@
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
-#include "given.hpp"
 #include "tensor.hpp"
 
 #include <nanobind/stl/string.h>
