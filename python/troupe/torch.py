@@ -136,9 +136,11 @@ def warm_up(module: Any, *inputs: Any, **options: Any) -> None:
             zeros[kind] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=on)
         weights[name] = zeros[kind]
     # In a thread that ends: the libraries' handles that torch has made for it are the next one's.
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(call, module, weights, *inputs, **options).result()
-    places.let_go()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(call, module, weights, *inputs, **options).result()
+    finally:
+        places.let_go()
     zeros.clear()
     weights.clear()
     if torch.cuda.is_initialized():
