@@ -28,6 +28,7 @@ declare -A gpu_sanitized=(
   [fft]='FftComplexTransforms.WorkInPlace:FftRealTransforms.TakeAnyAlignment'
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
   [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
+  [solver]='SolverLu.GesvSolves:SolverCholesky.PotrfFactors:SolverQr.*'
   [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
 )
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
@@ -459,7 +460,7 @@ gpu_write_figures() {
 }
 
 command_gpu-bench() {
-  local asked=("$@") one name argument programs='' measured=()
+  local asked=("$@") one name argument peer programs='' measured=() python=${PYTHON:-python3}
   gpu_require_card
   gpu_prepare
   if ((${#asked[@]} == 0)); then
@@ -486,6 +487,10 @@ command_gpu-bench() {
       "$programs/bin/bench_$name" "${argument[@]}"
     [[ ! -s $gpu_scratch/$name.json || " ${measured[*]} " == *" $name "* ]] || measured+=("$name")
     gpu_write_figures
+    peer=$root/bench/gpu/${name#gpu_}_torch.py
+    if [[ -f $peer ]] && "$python" -c 'import torch' 2>/dev/null; then
+      gpu_run --live "$name in PyTorch" 200 "$python" "$peer"
+    fi
   done
   gpu_end
 }

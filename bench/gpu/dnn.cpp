@@ -299,7 +299,7 @@ int main() {
     raw::close_device();
   });
   section(out, "losses", [&] {
-    for (const int plans : {2, 16})
+    for (const int plans : {2, 16, 50})
       lose_and_answer(out, plans);
   });
   return out.finish();

@@ -4,6 +4,8 @@
 
 #include <troupe/blas/level1.hpp>
 #include <troupe/blaslt/matmul.hpp>
+#include <troupe/dnn/attention.hpp>
+#include <troupe/dnn/convolution.hpp>
 #include <troupe/elementwise/indexing.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/reduce.hpp>
@@ -12,6 +14,8 @@
 #include <troupe/jit/launch.hpp>
 #include <troupe/rng/bits.hpp>
 #include <troupe/rng/continuous.hpp>
+#include <troupe/solver/qr.hpp>
+#include <troupe/solver/svd.hpp>
 
 #include <algorithm>
 #include <array>
@@ -81,19 +85,60 @@ constexpr library_request xorwow_bits{
       return where.ask(rng::bits{.to = operand, .from = {.type = rng::generator_type::xorwow}});
     }};
 
+/// The tensor that begins behind `before` elements of the operand. It lies elsewhere in an operand
+/// of another length, so that it is part of another request.
+any_tensor part_of(const any_tensor& operand, std::int64_t before, const shape& extents) {
+  constexpr std::int64_t step = 64;
+  const std::int64_t begin = operand.count() % 1024 * step + before;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents.extents())
+    count *= extent;
+  return operand.slice(0, begin, begin + count).value().reshape(extents).value();
+}
+
+constexpr std::int64_t side = 64;
+constexpr std::int64_t square = side * side;
+
 constexpr library_request matmul{
     blaslt::matmul::name, dtype::f32,
     [](device&, const library_actor& where, const any_tensor& operand) {
-      constexpr std::int64_t side = 64;
-      // Elsewhere for an operand of another length, so that it is another request.
-      const std::int64_t begin = operand.count() % 1024 * side;
-      const auto part = [&](std::int64_t i) {
-        return operand.slice(0, begin + i * side * side, begin + (i + 1) * side * side)
-            .value()
-            .reshape({side, side})
-            .value();
-      };
+      const auto part = [&](std::int64_t i) { return part_of(operand, i * square, {side, side}); };
       return where.ask(blaslt::matmul{.a = part(0), .b = part(1), .d = part(2)});
+    }};
+
+// Plans of cuDNN.
+constexpr library_request convolution{
+    dnn::convolution_forward::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(dnn::convolution_forward{.x = part_of(operand, 0, {1, 16, 16, 16}),
+                                                .w = part_of(operand, square, {16, 16, 3, 3}),
+                                                .y = part_of(operand, 2 * square, {1, 16, 16, 16}),
+                                                .padding = {1}});
+    }};
+constexpr library_request attention{
+    dnn::attention_forward::name, dtype::f16,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      const auto part = [&](std::int64_t i) {
+        return part_of(operand, i * square, {1, 1, side, side});
+      };
+      return where.ask(
+          dnn::attention_forward{.q = part(0), .k = part(1), .v = part(2), .o = part(3)});
+    }};
+
+// Of cuSOLVER, one that returns at once, and one that waits for its kernels.
+constexpr library_request geqrf{
+    solver::geqrf::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(solver::geqrf{.a = part_of(operand, 0, {side, side}),
+                                     .qr = part_of(operand, square, {side, side}),
+                                     .tau = part_of(operand, 2 * square, {side})});
+    }};
+constexpr library_request svd{
+    solver::svd::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(solver::svd{.a = part_of(operand, 0, {side, side}),
+                                   .s = part_of(operand, square, {side}),
+                                   .vectors = solver::singular_vectors::none});
     }};
 
 // A function of one's own, compiled or interpreted.
@@ -107,16 +152,9 @@ constexpr library_request map{
 constexpr library_request gather_rows{
     elementwise::gather_rows::name, dtype::i32,
     [](device&, const library_actor& where, const any_tensor& operand) {
-      constexpr std::int64_t side = 64;
-      // Elsewhere for an operand of another length, as above.
-      const std::int64_t begin = operand.count() % 1024 * side;
-      const auto part = [&](std::int64_t i, std::int64_t count) {
-        return operand.slice(0, begin + i * side * side, begin + i * side * side + count).value();
-      };
-      return where.ask(
-          elementwise::gather_rows{.table = part(0, side * side).reshape({side, side}).value(),
-                                   .indices = part(1, side),
-                                   .y = part(2, side * side).reshape({side, side}).value()});
+      return where.ask(elementwise::gather_rows{.table = part_of(operand, 0, {side, side}),
+                                                .indices = part_of(operand, square, {side}),
+                                                .y = part_of(operand, 2 * square, {side, side})});
     }};
 // Programs have no loops. What takes long is many elements: a vector, again and again.
 constexpr library_request long_reduction{
@@ -168,6 +206,10 @@ constexpr fault_case of_libraries[] = {
     {.name = "in_rng_xorwow", .way = way::library, .library = &xorwow_bits},
     {.name = "in_elementwise", .way = way::library, .library = &map},
     {.name = "in_gather_rows", .way = way::library, .library = &gather_rows},
+    {.name = "in_convolution", .way = way::library, .library = &convolution},
+    {.name = "in_attention", .way = way::library, .library = &attention},
+    {.name = "in_solver", .way = way::library, .library = &geqrf},
+    {.name = "in_blocking_solver", .way = way::library, .library = &svd},
     {.name = "long_elementwise", .way = way::long_request, .library = &long_reduction},
 };
 

@@ -23,6 +23,18 @@ bool is_aligned(const any_tensor& t) noexcept {
   return true;
 }
 
+// What lies in rows of scores or statistics may begin anywhere.
+bool is_of_scores(std::size_t number) noexcept {
+  using enum attention_case::operand_number;
+  return number == statistics_at || number == bias_at || number == d_bias_at;
+}
+
+std::int64_t alignment_of(const any_tensor& t) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
+  return static_cast<std::int64_t>(
+      std::min<std::uintptr_t>(address & (~address + 1), address_unit));
+}
+
 void write_tensor(plan_words& key, const any_tensor& t) {
   key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()));
   if (t.null()) return;
@@ -127,11 +139,12 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 3;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 4;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_tensor(key, operands_[number]);
     if (has_rows(number)) key.push_back(is_staged(number));
+    if (is_of_scores(number)) key.push_back(alignment_of(operands_[number]));
   }
   for (const std::int64_t size : {sizes_.batch, sizes_.s_q, sizes_.s_kv, left_, right_})
     key.push_back(size);
@@ -174,12 +187,7 @@ graphs::tensor attention_case::tensor_of(std::size_t number) const {
     default:
       break;
   }
-  if (number == statistics_at || number == bias_at || number == d_bias_at) {
-    const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-    made.alignment = is_staged(number) ? address_unit
-                                       : static_cast<std::int64_t>(std::min<std::uintptr_t>(
-                                             address & (~address + 1), address_unit));
-  }
+  if (is_of_scores(number)) made.alignment = is_staged(number) ? address_unit : alignment_of(t);
   return made;
 }
 

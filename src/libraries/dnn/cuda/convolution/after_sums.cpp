@@ -63,9 +63,7 @@ elementwise::function function_of(const epilogue& what, dtype sums, dtype to) {
       const value whole(4294967296.0);
       return in[0] - whole * floor((in[0] + value(2147483648.0)) * value(1 / 4294967296.0));
     }
-    // Sums of integers go on as real numbers.
-    const bool real = sums != dtype::i32 || to != dtype::i32;
-    value x = what.scales() || (real && sums == dtype::i32) ? in[0] * value(what.alpha) : in[0];
+    value x = what.scales() ? in[0] * value(what.alpha) : in[0];
     std::size_t next = 1;
     if (what.adds()) x = x + in[next++] * value(what.beta);
     if (!what.bias.null()) x = x + in[next++];

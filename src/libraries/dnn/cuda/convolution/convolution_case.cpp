@@ -131,7 +131,7 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 4;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 5;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
     write_tensor(key, *t);
@@ -141,7 +141,8 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(std::int64_t{follows_.scales()} | std::int64_t{follows_.adds()} << 1 |
                 std::int64_t{full_precision_} << 2 | std::int64_t{deterministic_} << 3 |
                 std::int64_t{follows_.adds() && follows_.z.same_view(result())} << 4 |
-                std::int64_t{timed_} << 5 | static_cast<std::int64_t>(follows_.activation) << 8);
+                std::int64_t{timed_} << 5 | std::int64_t{follows_.beta != 1} << 6 |
+                static_cast<std::int64_t>(follows_.activation) << 8);
   key.push_back(follows_.activation == dnn::activation::clipped_relu ? bits_of(follows_.upper) : 0);
   key.push_back(follows_.activation == dnn::activation::leaky_relu ? bits_of(follows_.slope) : 0);
   key.push_back(follows_.activation == dnn::activation::elu ? bits_of(follows_.elu_alpha) : 0);
@@ -202,7 +203,6 @@ std::vector<graphs::description> convolution_case::graphs() const {
 
 dtype convolution_case::sums_type(const convolution_form& form) const noexcept {
   if (form.exact) return dtype::f64;
-  if (first().type() == dtype::i8) return dtype::i32;
   return form.wide ? dtype::f32 : result().type();
 }
 
@@ -256,8 +256,8 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   if (timed_) made.timed = candidates;
   made.full_precision = full_precision_;
   const dtype real = operand_type(form) == dtype::f64 ? dtype::f64 : dtype::f32;
-  made.compute = operand_type(form) == dtype::i8 ? dtype::i32 : real;
-  made.intermediate = made.compute;
+  made.compute = real;
+  made.intermediate = real;
   const auto add = [&](graphs::tensor t) {
     made.tensors.push_back(std::move(t));
     return static_cast<place>(made.tensors.size()) - 1;
