@@ -365,9 +365,9 @@ gpu_test_device() {
 }
 
 # The same tests as here, by the Python of that machine, beside whatever torch and CuPy it has. Its
-# extension module is built there: it is one Python's.
+# extension module is built there: it is one Python's. [TRIALS] of each fault in torch.
 gpu_test_python() {
-  local package=$root/build/gpu-python python=${PYTHON:-python3}
+  local trials=${1:-2} package=$root/build/gpu-python python=${PYTHON:-python3}
   if ! "$python" -c 'import nanobind, numpy, pytest' 2>/dev/null; then
     say "python: left out, $python has no nanobind, NumPy or pytest"
     return
@@ -378,8 +378,8 @@ gpu_test_python() {
     -DPython_EXECUTABLE="$(type -p "$python")" >>"$gpu_log" 2>&1
   cmake --build "$package" >>"$gpu_log" 2>&1
   link_python_files "$package"
-  gpu_run python 400 env PYTHONPATH="$package/python" PYTHONDONTWRITEBYTECODE=1 \
-    TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
+  gpu_run python $((400 + trials * 15)) env TROUPE_TRIALS="$trials" PYTHONPATH="$package/python" \
+    PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
 }
 
 # [TRIALS] of each of 29 kinds: 100 s for two, on an H200.
@@ -424,10 +424,10 @@ gpu_test_sanitizer() {
 
 command_gpu-test() {
   local parts=("$@") part programs=
-  local known='conformance, device, python, faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
+  local known='conformance, device, python[=TRIALS], faults[=TRIALS], history[=SECONDS], sanitizer[=SECONDS]'
   ((${#parts[@]} > 0)) || parts=(conformance device python faults history sanitizer)
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(conformance|device|python|(faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
+    [[ $part =~ ^(conformance|device|(python|faults|history|sanitizer)(=[1-9][0-9]*)?)$ ]] ||
       give_up "no part $part; there are $known"
   done
   gpu_require_card

@@ -1,16 +1,21 @@
 """A PyTorch model as an operation, beside the same model in a plain process. Needs a GPU and torch.
 
-    python torch_operations.py [LAYERS [WIDTH]]
+    python torch_operations.py [PART...]
 
-The file is the module of the operation, too. The last line is JSON.
+The parts are `model`, `faults`, `plain` and `memory`; without one, all but the last, which takes
+some minutes. The file is the module of the operations, too. The last line is JSON. With
+TROUPE_BENCH_JSON it goes to that file, too.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pathlib
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +25,31 @@ import troupe
 
 LAYERS = int(os.environ.get("BENCH_LAYERS", "16"))
 WIDTH = int(os.environ.get("BENCH_WIDTH", "4096"))
+TRIALS = int(os.environ.get("BENCH_TRIALS", "20"))
+FAULTS = int(os.environ.get("BENCH_FAULTS", "200"))
+CALLS = int(os.environ.get("BENCH_CALLS", "100000"))
 BATCH = 32
 
 
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.empty(WIDTH, WIDTH))
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(x @ self.weight) * 0.02
+
+
 def make() -> Any:
-    return torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)))
+    return torch.nn.Sequential(*(Layer() for _ in range(LAYERS)))
+
+
+def make_with_weights() -> Any:
+    torch.manual_seed(1)
+    made = make().requires_grad_(False)
+    for layer in made:
+        layer.weight.normal_().div_(8)
+    return made
 
 
 model = troupe.torch.skeleton(make)
@@ -32,8 +57,8 @@ model = troupe.torch.skeleton(make)
 
 @troupe.on_worker_start
 def warm() -> None:
-    x = torch.zeros(BATCH, WIDTH, device="cuda")
-    (x @ torch.zeros(WIDTH, WIDTH, device="cuda")).sum().item()
+    if os.environ.get("BENCH_WARM", "1") == "1":
+        troupe.torch.warm_up(model, torch.zeros(BATCH, WIDTH, device="cuda"))
 
 
 @troupe.operation("net.forward", arrays="torch")
@@ -46,102 +71,259 @@ def nothing(x: troupe.Reads, y: troupe.Writes) -> None:
     pass
 
 
-@troupe.operation("net.asserts", arrays="torch")
-def asserts(x: troupe.Reads, y: troupe.Writes) -> None:
+@troupe.operation("net.goes_wrong", arrays="torch")
+def goes_wrong(x: troupe.Reads, y: troupe.Writes, *, how: str) -> None:
+    if how == "exit":
+        os._exit(1)
     y.copy_(x[torch.full((BATCH,), 1 << 30, device=x.device)])
 
 
-@troupe.operation("net.exits")
-def exits() -> None:
-    os._exit(1)
-
-
-def median_us(call: Callable[[], Any], times: int) -> float:
+def timed(call: Callable[[], Any], times: int) -> list[float]:
     taken = []
     for _ in range(times):
         begin = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - begin)
-    return 1e6 * statistics.median(taken)
+        taken.append(1e6 * (time.perf_counter() - begin))
+    return taken
 
 
-def until_next_us(gpu: Any, bad: Callable[[], Any], good: Callable[[], Any], times: int) -> float:
-    taken = []
-    for _ in range(times):
-        while not gpu.health.standby_ready:
-            time.sleep(0.005)
-        failing = bad()
+def summary(times: list[float], digits: int = 1) -> dict[str, float]:
+    ordered = sorted(times)
+    return {
+        "p50": round(statistics.median(ordered), digits),
+        "least": round(ordered[0], digits),
+        "most": round(ordered[-1], digits),
+        "count": len(ordered),
+    }
+
+
+class Service:
+    """A device with the model, its weights in place, and what it answers."""
+
+    def __init__(self, system: troupe.System, figures: dict[str, Any]) -> None:
         begin = time.perf_counter()
-        good().result()
-        taken.append(time.perf_counter() - begin)
-        failing.exception()
-        gpu.forgive_all()
-    return 1e6 * statistics.median(taken)
+        self.gpu: Any = system.device(
+            0, backend="cuda", operations=[__file__], start_timeout=120, restarts=1_000_000
+        )
+        self.gpu.wait_until_ready()
+        figures["first_worker_s"] = time.perf_counter() - begin
+        self.wait_for_standby()
+        figures["standby_s"] = time.perf_counter() - begin
+        torch.manual_seed(2)
+        self.a = torch.randn(BATCH, WIDTH)
+        self.weights = troupe.torch.load(self.gpu, "model", make_with_weights())
+        self.x = self.gpu.tensor(self.a)
+        self.y = self.gpu.empty((BATCH, WIDTH))
+        self.wrong = self.gpu.empty((BATCH, WIDTH))
+        self.ask().result()
+        self.expected = self.y.numpy()
+
+    def ask(self) -> Any:
+        return self.gpu.net.forward(x=self.x, weights=self.weights, y=self.y)
+
+    def is_right(self) -> bool:
+        return bool((self.y.numpy() == self.expected).all())
+
+    def wait_for_standby(self) -> None:
+        while not self.gpu.health.standby_ready:
+            time.sleep(0.005)
+
+    def fault(self, how: str) -> tuple[float, float, bool]:
+        """Milliseconds until the failure is known, until the next answer, and whether it is right."""
+        begin = time.perf_counter()
+        bad = self.gpu.net.goes_wrong(x=self.x, y=self.wrong, how=how)
+        next_one = self.ask()
+        failed = bad.exception(timeout=60)
+        known = time.perf_counter()
+        assert isinstance(failed, troupe.DeviceFault), failed
+        next_one.result(timeout=60)
+        answered = time.perf_counter()
+        self.gpu.forgive_all()
+        return 1e3 * (known - begin), 1e3 * (answered - begin), self.is_right()
+
+
+def measure_model(service: Service, figures: dict[str, Any]) -> None:
+    plain = make_with_weights().cuda()
+    there = service.a.cuda()
+    out = torch.empty(BATCH, WIDTH, device="cuda")
+
+    def in_process() -> None:
+        with torch.inference_mode():
+            out.copy_(plain(there))
+
+    def in_process_blocking() -> None:
+        in_process()
+        torch.cuda.synchronize()
+
+    def pipelined(call: Callable[[], Any], wait: Callable[[Any], Any]) -> float:
+        begin = time.perf_counter()
+        last = [call() for _ in range(300)][-1]
+        wait(last)
+        return 1e6 * (time.perf_counter() - begin) / 300
+
+    timed(in_process_blocking, 20)
+    timed(lambda: service.ask().result(), 20)
+    ours, theirs, ours_many, theirs_many = [], [], [], []
+    for _ in range(10):  # in turn, so that what the machine does meanwhile falls on both
+        theirs += timed(in_process_blocking, 100)
+        ours += timed(lambda: service.ask().result(), 100)
+        theirs_many.append(pipelined(in_process, lambda _: torch.cuda.synchronize()))
+        ours_many.append(pipelined(service.ask, lambda last: last.result()))
+    figures["bit_equal_to_plain"] = bool((service.y.numpy() == out.cpu().numpy()).all())
+    figures["plain_us"], figures["operation_us"] = summary(theirs), summary(ours)
+    figures["plain_300_us"], figures["operation_300_us"] = summary(theirs_many), summary(ours_many)
+    figures["blocking_ratio"] = statistics.median(theirs) / statistics.median(ours)
+    figures["in_flight_ratio"] = statistics.median(theirs_many) / statistics.median(ours_many)
+    empty = service.gpu.net.nothing
+    figures["nothing_us"] = summary(
+        timed(lambda: empty(x=service.x, y=service.wrong).result(), 1000)
+    )
+
+
+def measure_faults(service: Service, figures: dict[str, Any]) -> None:
+    for how in ("assert", "exit"):
+        for again in (False, True):
+            known, answered, right = [], [], []
+            for _ in range(TRIALS if how == "assert" else max(1, TRIALS // 4)):
+                service.wait_for_standby()
+                if again:  # another one just before, so that the standby is just being forked
+                    right.append(service.fault(how)[2])
+                one = service.fault(how)
+                known.append(one[0])
+                answered.append(one[1])
+                right.append(one[2])
+            name = f"{how}{'_second' if again else ''}"
+            figures[f"{name}_error_ms"] = summary(known)
+            figures[f"{name}_next_answer_ms"] = summary(answered)
+            figures[f"{name}_right"] = [sum(right), len(right)]
+
+
+PLAIN = """
+import sys, torch
+sys.path.insert(0, sys.argv[2])
+sys.argv[0] = "plain"
+import torch_operations as bench
+model = bench.make()
+model.load_state_dict(torch.load(sys.argv[1], map_location="cuda", weights_only=True), assign=True)
+torch.manual_seed(2)
+x = torch.randn(bench.BATCH, bench.WIDTH).cuda()
+for line in sys.stdin:
+    if line == "fault\\n":
+        x = x[torch.full((bench.BATCH,), 1 << 30, device="cuda")]
+    with torch.inference_mode():
+        y = model(x).cpu()
+    print(float(y.double().sum()), flush=True)
+"""
+
+
+def measure_plain(figures: dict[str, Any]) -> None:
+    """A process with the same model: a fault ends it, and it is started anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "weights.pt")
+        torch.save(make_with_weights().state_dict(), file)
+
+        def start() -> subprocess.Popen[str]:
+            here = os.path.dirname(os.path.abspath(__file__))
+            return subprocess.Popen([sys.executable, "-c", PLAIN, file, here], text=True,
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL)  # fmt: skip
+
+        def ask(server: Any, what: str = "ask") -> str:
+            server.stdin.write(what + "\n")
+            server.stdin.flush()
+            return str(server.stdout.readline())
+
+        server, times = start(), []
+        expected = ask(server)
+        for _ in range(3):
+            assert ask(server) == expected
+            begin = time.perf_counter()
+            assert ask(server, "fault") == ""  # it has ended
+            server.wait()
+            server = start()
+            assert ask(server) == expected
+            times.append(1e3 * (time.perf_counter() - begin))
+        server.kill()
+        server.wait()
+    figures["plain_process_next_answer_ms"] = summary(times)
+
+
+def memory_of(service: Service) -> dict[str, float]:
+    worker, server = service.gpu.worker_pid, 0
+    with open(f"/proc/{worker}/stat") as file:
+        server = int(file.read().rpartition(")")[2].split()[1])
+
+    def resident(pid: Any) -> int:
+        with open(f"/proc/{pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 10
+
+    def children(pid: int) -> int:
+        found = 0
+        for one in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            found += len((one / "children").read_text().split())
+        return found
+
+    free, _ = torch.cuda.mem_get_info()
+    return {
+        "program_kib": resident("self"), "server_kib": resident(server), "worker_kib": resident(worker),
+        "card_mib": -(free >> 20), "server_children": children(server),
+        "program_children": children(os.getpid()),
+        "program_descriptors": len(os.listdir("/proc/self/fd")),
+        "server_descriptors": len(os.listdir(f"/proc/{server}/fd")),
+        "program_threads": len(os.listdir("/proc/self/task")),
+    }  # fmt: skip
+
+
+def measure_memory(service: Service, figures: dict[str, Any]) -> None:
+    def calls(count: int) -> None:
+        nothing = service.gpu.net.nothing
+        for _ in range(count // 500):
+            [nothing(x=service.x, y=service.wrong) for _ in range(500)][-1].result()
+
+    def grown(before: dict[str, float]) -> dict[str, float]:
+        service.wait_for_standby()
+        return {name: value - before[name] for name, value in memory_of(service).items()}
+
+    for _ in range(5):
+        service.fault("assert")
+    calls(10_000)
+    service.wait_for_standby()
+    before, right = memory_of(service), 0
+    for i in range(1, FAULTS + 1):
+        right += service.fault("assert")[2]
+        if i % 50 == 0 or i == FAULTS:
+            figures["grown_by_faults"] = {"faults": i, "right": right, **grown(before)}
+            print(figures["grown_by_faults"], file=sys.stderr, flush=True)
+    calls(10_000)
+    before = memory_of(service)
+    calls(CALLS)
+    figures["grown_by_calls"] = {"calls": CALLS, **grown(before)}
 
 
 def main() -> None:
-    figures: dict[str, Any] = {
-        "gpu": torch.cuda.get_device_name(),
-        "layers": LAYERS,
-        "width": WIDTH,
-    }
-    plain = make().cuda().requires_grad_(False)
-    torch.nn.init.normal_(plain[0].weight)
-    a = torch.randn(BATCH, WIDTH)
-    there = a.cuda()
-
-    def run_plain() -> None:
-        with torch.inference_mode():
-            plain(there)
-        torch.cuda.synchronize()
-
-    for _ in range(10):
-        run_plain()
-    figures["plain_us"] = median_us(run_plain, 200)
-    with troupe.System() as system:
-        begin = time.perf_counter()
-        gpu = system.device(0, backend="cuda", operations=[__file__], start_timeout=120)
-        gpu.wait_until_ready()
-        figures["first_worker_s"] = time.perf_counter() - begin
-        begin = time.perf_counter()
-        while not gpu.health.standby_ready:
-            time.sleep(0.005)
-        figures["standby_s"] = time.perf_counter() - begin
-        troupe.torch.load(gpu, "model", plain)
-        x, y = gpu.tensor(a), gpu.empty((BATCH, WIDTH))
-
-        def ask() -> Any:
-            return gpu.net.forward(x=x, weights="model", y=y)
-
-        ask().result()
-        error = (torch.from_numpy(y.numpy()).cuda() - plain(there)).abs().max().item()
-        figures["error"] = error
-        for _ in range(10):
-            ask().result()
-        figures["operation_us"] = median_us(lambda: ask().result(), 200)
-        begin = time.perf_counter()
-        last = [ask() for _ in range(300)][-1]
-        last.result()
-        figures["operation_pipelined_us"] = 1e6 * (time.perf_counter() - begin) / 300
-        empty = gpu.net.nothing
-        figures["nothing_us"] = median_us(lambda: empty(x=x, y=y).result(), 500)
-        exits = gpu.net.exits
-        figures["exit_to_next_us"] = until_next_us(gpu, lambda: exits(), ask, 5)
-        wrong = gpu.empty((BATCH, WIDTH))
-        asserts = gpu.net.asserts
-        figures["assert_to_next_us"] = until_next_us(gpu, lambda: asserts(x=x, y=wrong), ask, 5)
-        ask().result()
-        figures["error_after"] = (
-            (torch.from_numpy(y.numpy()).cuda() - plain(there)).abs().max().item()
-        )
-    print(json.dumps(figures))
+    parts = sys.argv[1:] or ["model", "faults", "plain"]
+    figures: dict[str, Any] = {"torch": torch.__version__, "layers": LAYERS, "width": WIDTH}
+    if set(parts) - {"plain"}:
+        with troupe.System() as system:
+            service = Service(system, figures)
+            figures["gpu"] = service.gpu.hardware.name
+            for name, part in (
+                ("model", measure_model),
+                ("faults", measure_faults),
+                ("memory", measure_memory),
+            ):
+                if name in parts:
+                    part(service, figures)
+                    print({k: v for k, v in figures.items()}, file=sys.stderr, flush=True)
+    if "plain" in parts:
+        measure_plain(figures)
+    for name, value in figures.items():
+        print(f"{name:30} {value}")
+    text = json.dumps(figures)
+    print(text)
+    if "TROUPE_BENCH_JSON" in os.environ:
+        pathlib.Path(os.environ["TROUPE_BENCH_JSON"]).write_text(text + "\n")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        os.environ["BENCH_LAYERS"] = sys.argv[1]
-    if len(sys.argv) > 2:
-        os.environ["BENCH_WIDTH"] = sys.argv[2]
-    if len(sys.argv) > 1:
-        os.execv(sys.executable, [sys.executable, __file__])
     main()

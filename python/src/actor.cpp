@@ -1,6 +1,7 @@
 // Actors written in Python, in the same tree as all others: the runtime supervises, times and
 // delivers; Python has the handlers. What a handler is and how it runs is in troupe/actors.py.
 #include "answer.hpp"
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "future.hpp"
@@ -172,9 +173,12 @@ troupe::supervision supervision_from(nb::handle options) {
               : decision == "stop"     ? &always<directive::stop>
               : decision == "escalate" ? &always<directive::escalate>
                                        : &default_decider;
-  s.budget.restarts = nb::cast<std::int32_t>(options["restarts"]);
-  s.budget.window = *duration_of(nb::cast<double>(options["window"]));
-  s.backoff.initial = *duration_of(nb::cast<double>(options["backoff"]));
+  const auto seconds = [&](const char* name) {
+    return *duration_of(given<double>(name, "a number of seconds", options[name]));
+  };
+  s.budget.restarts = given<std::int32_t>("restarts", "an integer", options["restarts"]);
+  s.budget.window = seconds("window");
+  s.backoff.initial = seconds("backoff");
   return s;
 }
 
@@ -188,9 +192,12 @@ spawn_request spawn_request_from(const std::weak_ptr<system_handle>& system, nb:
   made.how->make = carried_object(nb::borrow(make));
   made.how->system = system;
   made.how->supervision = supervision_from(options["supervision"]);
-  made.options.name = nb::cast<std::string>(options["name"]);
-  made.options.mailbox.capacity = nb::cast<std::int64_t>(options["capacity"]);
-  if (nb::cast<bool>(options["own_thread"])) made.options.run_by = dispatcher::pinned;
+  made.options.name = given<std::string>("name", "a str", options["name"]);
+  made.options.mailbox.capacity =
+      given<std::int64_t>("capacity", "an integer", options["capacity"]);
+  if (given<bool>("own_thread", "True or False", options["own_thread"])) {
+    made.options.run_by = dispatcher::pinned;
+  }
   return made;
 }
 

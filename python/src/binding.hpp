@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <optional>
@@ -63,10 +64,11 @@ auto without_gil(F&& f) {
   return std::forward<F>(f)();
 }
 
-/// Seconds, as Python counts time; nothing for None.
+/// Seconds, as Python counts time; nothing for None. Throws ValueError for what is no number.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> duration_of(
     std::optional<double> seconds) {
   if (!seconds) return std::nullopt;
+  if (std::isnan(*seconds)) throw nb::value_error("a time in seconds must be a number; it is nan");
   constexpr double most = 9e9;  // 285 years
   return std::chrono::nanoseconds(
       static_cast<std::int64_t>(std::min(std::max(*seconds, 0.0), most) * 1e9));
@@ -123,6 +125,7 @@ void add_elementwise_requests(nb::module_& m);
 void add_array_view(nb::module_& m);
 void add_python_operation(nb::module_& m);
 void add_python_calls(nb::module_& m);
+void add_profile(nb::module_& m);
 
 /// True in a process that imports operations for workers, where no device can be.
 [[nodiscard]] bool is_fork_server() noexcept;

@@ -1,4 +1,4 @@
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "binding.hpp"
 #include "dtypes.hpp"
 

@@ -21,4 +21,5 @@ NB_MODULE(_core, m) {
   add_array_view(m);
   add_python_operation(m);
   add_python_calls(m);
+  add_profile(m);
 }

@@ -2,7 +2,8 @@
 // of nanobind's: keywords arrive as interned names, without a dictionary for each call.
 #include "operation.hpp"
 
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "future.hpp"
 #include "operations/python_operation.hpp"
@@ -52,6 +53,7 @@ struct operation {
   nb::object call(PyObject* const* values, nb::handle names) const;
 
  private:
+  std::string option_name(std::string_view option) const;
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
   bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value,
@@ -59,16 +61,22 @@ struct operation {
   void expect_required(nb::handle names) const;
 };
 
+std::string operation::option_name(std::string_view option) const {
+  return std::string(type->name) + ": " + std::string(option);
+}
+
 bool operation::set_option(request_options& options, PyObject* name, nb::handle value) const {
   const option_names& known = options_known();
   const auto is = [&](PyObject* other) {
     return name == other || PyUnicode_Compare(name, other) == 0;
   };
   if (is(known.quarantine)) {
-    options.quarantine = nb::cast<bool>(value);
+    options.quarantine = given<bool>(option_name("quarantine"), "True or False", value);
   } else if (is(known.deadline) || is(known.run_limit)) {
     auto& limit = is(known.deadline) ? options.deadline : options.run_limit;
-    if (!value.is_none()) limit = duration_of(nb::cast<double>(value));
+    if (value.is_none()) return true;
+    const std::string what = option_name(is(known.deadline) ? "deadline" : "run_limit");
+    limit = duration_of(given<double>(what, "a number of seconds", value));
   } else {
     return false;
   }

@@ -1,6 +1,8 @@
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "operations/python_operation.hpp"
+#include "profile.hpp"
 
 #include <troupe/base/version.hpp>
 #include <troupe/device/trace_file.hpp>
@@ -33,8 +35,9 @@ std::vector<std::weak_ptr<system_handle>>& all_systems() {
 }
 
 template <class Enum>
-Enum choice(const char* what, const std::string& name,
+Enum choice(const char* what, nb::handle value,
             std::initializer_list<std::pair<const char*, Enum>> all) {
+  const auto name = given<std::string>(what, "a str", value);
   std::string names;
   for (const auto& [one, value] : all) {
     if (name == one) return value;
@@ -46,16 +49,18 @@ Enum choice(const char* what, const std::string& name,
 
 gpu_choice gpu_from(nb::handle gpu) {
   if (gpu.is_none()) return gpu_choice::same_number();
-  if (PyLong_Check(gpu.ptr())) return gpu_choice::number(nb::cast<std::int32_t>(gpu));
-  const auto name = nb::cast<std::string>(gpu);
+  constexpr auto must = "a number, a UUID or 'any'";
+  if (integer_from(gpu)) return gpu_choice::number(given<std::int32_t>("gpu", must, gpu));
+  const auto name = given<std::string>("gpu", must, gpu);
   return name == "any" ? gpu_choice::any() : gpu_choice::uuid(name);
 }
 
 lane_policy lanes_from(nb::handle lanes) {
-  if (PyLong_Check(lanes.ptr())) return lane_policy::pool(nb::cast<int>(lanes));
+  constexpr auto must = "a number, 'one' or 'per_library'";
+  if (integer_from(lanes)) return lane_policy::pool(given<int>("lanes", must, lanes));
+  (void)given<std::string>("lanes", must, lanes);
   return choice<lane_policy>(
-      "lanes", nb::cast<std::string>(lanes),
-      {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
+      "lanes", lanes, {{"one", lane_policy::one()}, {"per_library", lane_policy::per_actor()}});
 }
 
 // Sets what is given by keyword. What is not there is said so, with what is.
@@ -64,62 +69,66 @@ device_config config_from(nb::kwargs options) {
   // Tasks of asyncio send thousands at once; a call waits where there is no room for more.
   c.mailbox_capacity = 16'384;
   c.full = when_full::wait;
-  const auto seconds = [](nb::handle value) {
-    return value.is_none() ? std::chrono::nanoseconds::max()
-                           : *duration_of(nb::cast<double>(value));
-  };
   for (const auto [key, value] : options) {
     const auto name = nb::cast<std::string>(key);
+    const auto number = [&]<class T>(T& to) {
+      to = given<T>(name, std::is_unsigned_v<T> ? "a number that is not negative" : "an integer",
+                    value);
+    };
+    const auto flag = [&] { return given<bool>(name, "True or False", value); };
+    const auto seconds = [&] {
+      return value.is_none() ? std::chrono::nanoseconds::max()
+                             : *duration_of(given<double>(name, "a number of seconds", value));
+    };
     if (name == "backend")
-      c.backend = choice<backend_kind>("backend", nb::cast<std::string>(value),
+      c.backend = choice<backend_kind>("backend", value,
                                        {{"auto", backend_kind::automatic},
                                         {"cpu", backend_kind::cpu},
                                         {"cuda", backend_kind::cuda}});
     else if (name == "isolation")
-      c.isolation =
-          choice<isolation>("isolation", nb::cast<std::string>(value),
-                            {{"process", isolation::process}, {"thread", isolation::thread}});
+      c.isolation = choice<isolation>(
+          "isolation", value, {{"process", isolation::process}, {"thread", isolation::thread}});
     else if (name == "full")
-      c.full = choice<when_full>("full", nb::cast<std::string>(value),
+      c.full = choice<when_full>("full", value,
                                  {{"wait", when_full::wait}, {"reject", when_full::reject}});
     else if (name == "gpu")
       c.gpu = gpu_from(value);
     else if (name == "mailbox_capacity")
-      c.mailbox_capacity = nb::cast<std::uint32_t>(value);
+      number(c.mailbox_capacity);
     else if (name == "memory_limit_bytes")
-      c.memory_limit_bytes = nb::cast<std::uint64_t>(value);
+      number(c.memory_limit_bytes);
     else if (name == "standby")
-      c.standby = nb::cast<bool>(value);
+      c.standby = flag();
     else if (name == "lanes")
       c.lanes = lanes_from(value);
     else if (name == "lane_threads")
-      c.lane_threads = nb::cast<int>(value);
+      number(c.lane_threads);
     else if (name == "libraries")
-      c.libraries = nb::cast<std::vector<std::string>>(value);
+      c.libraries = given<std::vector<std::string>>(name, "a list of names", value);
     else if (name == "restarts")
-      c.restarts.restarts = nb::cast<std::int32_t>(value);
+      number(c.restarts.restarts);
     else if (name == "restart_window")
-      c.restarts.window = seconds(value);
+      c.restarts.window = seconds();
     else if (name == "start_timeout")
-      c.start_timeout = seconds(value);
+      c.start_timeout = seconds();
     else if (name == "silence_timeout")
-      c.silence_timeout = seconds(value);
+      c.silence_timeout = seconds();
     else if (name == "run_limit")
-      c.run_limit = seconds(value);
+      c.run_limit = seconds();
     else if (name == "quarantine")
-      c.quarantine = seconds(value);
+      c.quarantine = seconds();
     else if (name == "fault_injection")
-      c.fault_injection = nb::cast<bool>(value);
+      c.fault_injection = flag();
     else if (name == "plugins")
       c.plugins = nb::cast<std::vector<std::string>>(
-          nb::module_::import_("builtins")
-              .attr("list")(nb::module_::import_("builtins")
-                                .attr("map")(nb::module_::import_("os").attr("fspath"), value)));
+          nb::module_::import_("troupe.launching").attr("paths")(name, value));
     else if (name == "operations")
       continue;  // see `give_operations`
+    else if (name == "trace" && profile_tracer_of(value) != nullptr)
+      c.tracer = profile_tracer_of(value);
     else if (name == "trace")
       c.tracer = value_of(trace_file::open(
-          nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(value))));
+          nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(value))));
     else
       throw nb::type_error(
           ("device() has no option '" + name +
@@ -241,7 +250,8 @@ void add_system(nb::module_& m) {
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
           "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, "
           "run_limit and other\n"
-          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace).")
+          "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
+          "troupe.profile()).")
       .def(
           "close",
           [](py_system& s, double timeout) {

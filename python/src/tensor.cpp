@@ -1,5 +1,6 @@
 #include "tensor.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
@@ -35,14 +36,14 @@ std::string shown(const py_tensor& t) {
 }
 
 // An axis, from the end where it is negative.
-int axis_of(const any_tensor& view, int axis) {
+int axis_of(const any_tensor& view, std::int64_t axis) {
   const int rank = view.rank();
   if (axis < -rank || axis >= rank) {
     throw nb::index_error(
         ("dimension " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank))
             .c_str());
   }
-  return axis < 0 ? axis + rank : axis;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 // A view without one of its dimensions, at one index.
@@ -98,9 +99,8 @@ any_tensor at(any_tensor view, nb::handle index) {
     if (PySlice_Check(one.ptr())) {
       view = at_slice(view, dimension, one);
       ++dimension;
-    } else if (PyIndex_Check(one.ptr()) != 0) {
-      view =
-          at_index(view, dimension, nb::cast<std::int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
+    } else if (const auto number = integer_from(one)) {
+      view = at_index(view, dimension, *number);
     } else {
       throw nb::type_error(
           "a tensor is indexed by integers, slices and ...; for what NumPy calls "
@@ -168,16 +168,8 @@ nb::tuple tuple_of(std::span<const std::int64_t> all) {
 }
 
 shape shape_from(nb::handle extents) {
-  std::vector<std::int64_t> all;
-  if (PyIndex_Check(extents.ptr()) != 0) {
-    all.push_back(nb::cast<std::int64_t>(nb::steal(PyNumber_Index(extents.ptr()))));
-  } else {
-    for (nb::handle one : extents) {
-      if (PyIndex_Check(one.ptr()) == 0) throw nb::type_error("a shape consists of integers");
-      all.push_back(nb::cast<std::int64_t>(nb::steal(PyNumber_Index(one.ptr()))));
-    }
-  }
-  return shape(std::span(all));
+  if (const auto one = integer_from(extents)) return shape{*one};
+  return shape(std::span<const std::int64_t>(integers_given("shape", extents)));
 }
 
 void add_tensor(nb::module_& m) {
@@ -216,15 +208,11 @@ void add_tensor(nb::module_& m) {
       .def(
           "reshape",
           [viewed](const py_tensor& t, nb::args extents) {
-            const nb::handle all =
-                nb::len(extents) == 1 && PyIndex_Check(nb::object(extents[0]).ptr()) == 0
-                    ? nb::handle(PyTuple_GET_ITEM(extents.ptr(), 0))
-                    : nb::handle(extents);
-            std::vector<std::int64_t> wanted;
+            std::vector<std::int64_t> wanted = integers_given("reshape()", extents);
             std::int64_t known = 1;
-            for (nb::handle one : all) {
-              wanted.push_back(nb::cast<std::int64_t>(one));
-              if (wanted.back() != -1) known *= wanted.back();
+            for (const std::int64_t one : wanted) {
+              // What is too much has the count of no tensor.
+              if (one != -1 && __builtin_mul_overflow(known, one, &known)) known = 0;
             }
             for (std::int64_t& one : wanted) {
               if (one == -1 && known > 0) one = t.view.count() / known;
@@ -236,11 +224,12 @@ void add_tensor(nb::module_& m) {
           "permute",
           [viewed](const py_tensor& t, nb::args order) {
             std::vector<int> all;
-            for (nb::handle one : order)
-              all.push_back(axis_of(t.view, nb::cast<int>(one)));
+            for (const std::int64_t one : integers_given("permute()", order))
+              all.push_back(axis_of(t.view, one));
             return viewed(t, value_of(t.view.permute(all)));
           },
-          "The view with its dimensions in another order.")
+          "The view with its dimensions in another order: t.permute(0, 2, 1) or t.permute((0, 2, "
+          "1)).")
       .def(
           "transpose",
           [viewed](const py_tensor& t, int a, int b) {

@@ -92,8 +92,8 @@ def about():
 
 
 @troupe.operation("py.says")
-def says(text: str) -> None:
-    print(text, end="")
+def says(text: str, *, to: Literal["stdout", "stderr"] = "stdout") -> None:
+    print(text, end="", file=getattr(sys, to))
 
 
 @troupe.operation("py.waits")
@@ -171,3 +171,11 @@ def _fork_and_write(y):
         time.sleep(0.05)
         y[:] = 666
         os._exit(0)
+
+
+@troupe.operation("py.says_from_c")
+def says_from_c(text: str, *, times: int = 1, how: str = "") -> None:
+    for i in range(times):
+        os.write(2, (text + "\n").replace("#", str(i)).encode())
+    if how == "abort":
+        os.abort()

@@ -24,17 +24,24 @@ SAYS = {
     "numpy_service.py": "'right': 397",
     "transformer_block.py": "it learns: True",
     "rnn.py": "learned: True",
+    "own_kernels.py": "the next one: right: True",
+    "transformer/service.py": "0 wrong, 0 lost",
 }
+NEEDS = {"own_kernels.py": ("cupy", "triton", "torch"), "transformer/service.py": ("torch",)}
+NO_EXAMPLES = {"transformer/model.py"}  # but a part of one
 
 
 def test_all_are_known():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+    found = {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.py")}
+    assert found == set(SAYS) | NO_EXAMPLES
 
 
 @pytest.mark.parametrize("name", SAYS)
 def test_example(name, build_folder):
+    for module in NEEDS.get(name, ()):
+        pytest.importorskip(module)
     path = EXAMPLES / name
-    assert len(path.read_text().splitlines()) < 60
+    assert len(path.read_text().splitlines()) < 75
     arguments = [str(build_folder / "lib/plugins/libimage.so")] if name == "plugin.py" else []
     run = subprocess.run(
         [sys.executable, path, *arguments], capture_output=True, text=True, timeout=120, check=False
@@ -51,7 +58,7 @@ def test_types(checker):
     pytest.importorskip(checker[0])
     root = EXAMPLES.parents[1]
     run = subprocess.run(
-        [sys.executable, "-m", *checker, *map(str, sorted(EXAMPLES.glob("*.py")))],
+        [sys.executable, "-m", *checker, *map(str, sorted(EXAMPLES.rglob("*.py")))],
         capture_output=True, text=True, timeout=300, check=False, cwd=root,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr

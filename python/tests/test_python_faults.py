@@ -149,6 +149,26 @@ def test_the_crash_of_a_child_is_the_childs(service, rng):
     service.forgive_all()
 
 
+def test_the_last_words_of_c_code_are_told_and_folded(service, rng):
+    load = Load(service, rng)
+    line = "block: [#,0,0], thread: [#,0,0] Assertion `index < size` failed."
+    for times in (1, 3, 4, 1000):
+        bad = service.py.says_from_c(text=line, times=times, how="abort")
+        with pytest.raises(troupe.DeviceFault) as caught:
+            bad.result(timeout=30)
+        text = str(caught.value)
+        assert line.replace("#", "0") in text and "in says_from_c" in text
+        assert text.count("Assertion") == (times if times <= 3 else 1)
+        assert (f"[{times - 1} more lines like it]" in text) == (times > 3)
+        load.check(load.ask(3))
+        service.forgive_all()
+    with pytest.raises(troupe.DeviceFault) as caught:  # more than anyone reads
+        service.py.says_from_c(text="x" * 40_000, how="abort").result(timeout=30)
+    text = str(caught.value)
+    assert "[…]" in text and "in says_from_c" in text and len(text) < 20_000
+    service.forgive_all()
+
+
 def test_lanes_take_turns_so_that_no_innocent_is_named(service, rng):
     load = Load(service, rng)
     lanes = [service.py.on_new_lanes() for _ in range(3)]

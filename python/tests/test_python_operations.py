@@ -328,6 +328,23 @@ def test_what_is_printed_arrives_before_the_answer(tmp_path):
     assert done.stdout == expected
 
 
+def test_stderr_arrives_in_order_whoever_writes_it(tmp_path):
+    program = f"""
+        import sys, troupe
+        with troupe.System() as system:
+            device = system.device(0, backend="cpu", operations=[{MODULE!r}])
+            for i in range(50):
+                device.py.says_from_c(text=f"C {{i}}").result()
+                device.py.says(text=f"Python {{i}}\\n", to="stderr").result()
+                print(f"program {{i}}", file=sys.stderr, flush=True)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "".join(f"C {i}\nPython {i}\nprogram {i}\n" for i in range(50))
+
+
 def test_declarations_that_say_nothing_are_refused():
     def untyped(x): ...
     def tensor_with_default(x: Reads = None): ...

@@ -8,15 +8,16 @@ import pytest
 import troupe
 
 torch = pytest.importorskip("torch")
+TRIALS = int(os.environ.get("TROUPE_TRIALS", "2"))  # of each fault
 MODULE = os.path.join(os.path.dirname(__file__), "torch_operations.py")
 
 
 @pytest.fixture(scope="module")
-def service(system):
-    device = system.device(0, operations=[MODULE], restarts=100_000, start_timeout=60)
-    device.wait_until_ready()
-    yield device
-    device.stop()
+def service():
+    with troupe.System() as system:  # of its own: device 0 may have no other number than its GPU
+        device = system.device(0, operations=[MODULE], restarts=100_000, start_timeout=60)
+        device.wait_until_ready()
+        yield device
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,11 @@ def test_work_is_enqueued_on_the_lanes_stream(service, on_card):
     assert about["device"] == "cuda:0"
 
 
+def test_a_module_may_ask_for_a_gpu_while_it_is_imported(service, on_card):
+    assert service.net.asked_while_imported().result() == on_card
+    service.net.doubles(x=service.zeros(4)).result()
+
+
 def test_other_libraries_go_on_meanwhile(service, on_card):
     y = service.empty(1000)
     service.memory.fill(to=y, value=1).result()
@@ -88,31 +94,41 @@ def test_other_libraries_go_on_meanwhile(service, on_card):
     sleeps.result()
 
 
-@pytest.mark.parametrize(
-    "how",
-    ["raise", "out of memory", "assert", "write what is frozen", "segfault", "exit", "loop",
-     "kernel loop"],
-)  # fmt: skip
+SAYS = {
+    "raise": "bad model input",
+    "out of memory": "",
+    "assert": "more lines like it]",  # one for each thread
+    "write what is frozen": "",
+    "segfault": "in goes_wrong",
+    "exit": "exit: the worker process ended with status 1",
+    "loop": "in goes_wrong",
+    "kernel loop": "run limit of 300 ms",
+}
+
+
+@pytest.mark.parametrize("how", SAYS)
 def test_a_fault_costs_its_request(service, on_card, module, rng, how):
     if not on_card and how in ("assert", "kernel loop"):
         pytest.skip("needs a GPU")
     troupe.torch.load(service, "model", module)
     a = rng.standard_normal((8, 256)).astype("f4")
     x = service.tensor(a)
-    frozen = service.zeros(1 << 20, own=True).freeze()
+    frozen = service.zeros(1 << 20, "f32", own=True).freeze()
     lives = how in ("raise", "out of memory")
     times = []
-    for _ in range(2):
+    for _ in range(TRIALS):
         while not service.health.standby_ready:
             time.sleep(0.01)
         generation = service.generation
         good = [service.net.forward(x=x, weights="model") for _ in range(5)]
-        bad = service.net.goes_wrong(x=frozen, how=how, run_limit=0.3)
+        limit = 0.3 if "loop" in how else None
+        bad = service.net.goes_wrong(x=frozen, how=how, run_limit=limit)
         begin = time.perf_counter()
         good += [service.net.forward(x=x, weights="model") for _ in range(5)]
         with pytest.raises(troupe.HandlerFailed if lives else troupe.DeviceFault) as caught:
             bad.result(timeout=60)
         assert "net.goes_wrong" in caught.value.request
+        assert SAYS[how] in str(caught.value)
         for one in good:
             _right(one.result(timeout=60), module, a)
         times.append(time.perf_counter() - begin)

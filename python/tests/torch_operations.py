@@ -18,6 +18,7 @@ def make():
 
 
 model = troupe.torch.skeleton(make)
+on_gpu_while_imported = torch.cuda.is_available()  # as many modules ask
 
 
 @troupe.operation("net.forward", arrays="torch")
@@ -65,7 +66,7 @@ def goes_wrong(
     if how == "out of memory":
         torch.empty(1 << 50, dtype=torch.uint8, device=x.device)
     if how == "assert":
-        x = x[torch.tensor([1 << 30], device=x.device)]
+        x = x[torch.full((256,), 1 << 30, device=x.device)].sum()
     if how == "write what is frozen":
         x.fill_(1)
     if how == "segfault":
@@ -78,3 +79,13 @@ def goes_wrong(
     if how == "kernel loop":
         torch.cuda._sleep(1 << 50)
     y.copy_(x)
+
+
+@troupe.operation("net.asked_while_imported")
+def asked_while_imported():
+    return on_gpu_while_imported
+
+
+@troupe.operation("net.spins")
+def spins(cycles: int) -> None:
+    torch.cuda._sleep(cycles)

@@ -28,6 +28,7 @@ from ._core import (
     Library,
     MappedTensor,
     Operation,
+    Profile,
     System,
     Tensor,
     Timer,
@@ -68,6 +69,17 @@ def __getattr__(name: str) -> _Any:
         globals()[name] = value
         return value
     raise AttributeError(f"module 'troupe' has no attribute '{name}'")
+
+
+def profile() -> Profile:
+    """Collects where the time of a device's requests goes, by operation.
+
+    profile = troupe.profile()
+    gpu = system.device(0, trace=profile)
+    ...
+    print(profile)
+    """
+    return Profile()
 
 
 def _spawn(self: System, *args: _Any, **kwargs: _Any) -> _Any:
@@ -202,6 +214,7 @@ __all__ = [
     "Library",
     "MappedTensor",
     "Operation",
+    "Profile",
     "Reads",
     "ReadsMany",
     "Supervision",
@@ -218,6 +231,7 @@ __all__ = [
     "libraries",
     "on_worker_start",
     "operation",
+    "profile",
     "requests",
 ]
 __all__ += _errors.__all__

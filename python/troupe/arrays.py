@@ -145,7 +145,7 @@ def _from_torch_gpu(device: Device, value: Any, own: bool) -> Tensor:
     if made._device_type != "cuda":
         return tensor(device, value.cpu(), own=own)
     with torch.cuda.device(made._ordinal), mapped(made, "write") as target:
-        torch.from_dlpack(target).copy_(value.detach())
+        torch.utils.dlpack.from_dlpack(target).copy_(value.detach())
         torch.cuda.synchronize()
     return made
 

@@ -38,6 +38,15 @@ def modules(operations: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
     return names
 
 
+def paths(what: str, given: object) -> list[str]:
+    """A path, or several."""
+    many: object = [given] if isinstance(given, (str, bytes, os.PathLike)) else given
+    try:
+        return [os.fsdecode(one) for one in many]  # type: ignore[attr-defined]
+    except TypeError:
+        raise TypeError(f"{what} must be a path, or a list of paths; it is {given!r}") from None
+
+
 def command(names: list[str]) -> list[str]:
     import json
     import subprocess

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -61,18 +63,86 @@ def skeleton(make: Callable[[], Any]) -> Any:
     return made.eval().requires_grad_(False)
 
 
+class _Places:
+    """Where a module has its parameters and buffers, and which arrays are there now."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = type(module).__name__
+        self.held: Mapping[str, Any] | None = None
+        self.places = [
+            (owner, key, f"{prefix}.{key}" if prefix else key, tensor)
+            for prefix, owner in module.named_modules()
+            for kind in (owner._parameters, owner._buffers)
+            for key, tensor in kind.items()
+            if tensor is not None
+        ]
+
+    def hold(self, weights: Mapping[str, Any]) -> None:
+        if self.held is weights:
+            return
+        # What is tied has one name in some sets and both in others.
+        tied = {id(tensor): weights[name] for _, _, name, tensor in self.places if name in weights}
+        missing = [
+            name for _, _, name, tensor in self.places if tensor.is_meta and id(tensor) not in tied
+        ]
+        if missing:
+            raise ValueError(
+                f"{self.module}: the bound set has no {', '.join(missing[:5])}"
+                + (f" and {len(missing) - 5} others" if len(missing) > 5 else "")
+                + "; buffers that are not persistent are not in a state dict: bind them as well"
+            )
+        for owner, key, name, tensor in self.places:
+            value = weights[name] if name in weights else tied.get(id(tensor), tensor)
+            is_parameter = isinstance(tensor, torch.nn.Parameter) and value is not tensor
+            setattr(owner, key, torch.nn.Parameter(value, False) if is_parameter else value)
+        self.held = weights
+
+    def let_go(self) -> None:
+        for owner, key, _, tensor in self.places:
+            setattr(owner, key, tensor)
+        self.held = None
+
+
+_places: WeakKeyDictionary[Any, _Places] = WeakKeyDictionary()
+
+
 def call(module: Any, weights: Mapping[str, Any], *inputs: Any, **options: Any) -> Any:
-    """Calls a module with a bound set for its parameters and buffers, without gradients."""
-    missing = [
-        name
-        for name, value in (*module.named_parameters(), *module.named_buffers())
-        if value.is_meta and name not in weights
-    ]
-    if missing:
-        raise ValueError(
-            f"{type(module).__name__}: the bound set has no {', '.join(missing[:5])}"
-            + (f" and {len(missing) - 5} others" if len(missing) > 5 else "")
-            + "; buffers that are not persistent are not in a state dict: bind them as well"
-        )
+    """Calls a module with a bound set for its parameters and buffers, without gradients.
+
+    They stay in the module until it is called with another set: as many as there are, they cost a
+    call nothing.
+    """
     with torch.inference_mode():
-        return torch.func.functional_call(module, dict(weights), inputs, options)
+        places = _places.get(module)
+        if places is None:
+            places = _places[module] = _Places(module)
+        places.hold(weights)
+        return module(*inputs, **options)
+
+
+def warm_up(module: Any, *inputs: Any, **options: Any) -> None:
+    """Calls a skeleton once, so that a worker that takes over has loaded its kernels.
+
+    For a function with `@troupe.on_worker_start`, with inputs of the shapes that will come. Weights
+    are zeros; those of equal shape and type share their memory, which is given back.
+    """
+    on = next((one.device for one in inputs if isinstance(one, torch.Tensor)), "cuda")
+    places = _places[module] = _Places(module)
+    zeros: dict[Any, Any] = {}
+    weights = {}
+    for _, _, name, tensor in places.places:
+        kind = (tensor.shape, tensor.dtype)
+        if kind not in zeros:
+            zeros[kind] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=on)
+        weights[name] = zeros[kind]
+    # In a thread that ends: the libraries' handles that torch has made for it are the next one's.
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(call, module, weights, *inputs, **options).result()
+    finally:
+        places.let_go()
+    zeros.clear()
+    weights.clear()
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()

@@ -9,7 +9,9 @@ from __future__ import annotations
 import array
 import contextlib
 import faulthandler
+import fcntl
 import gc
+import io
 import json
 import os
 import select
@@ -306,15 +308,27 @@ class Server:
             os.dup2(worker.control, _CONTROL, inheritable=False)
             self.program.detach()
             os.close(worker.control)
-            _prepare(log)
-            _core._run_worker(lambda ordinal: _started(news, ordinal))
+            shown = _prepare(log)
+            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown)
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
             os._exit(1)
 
 
-def _prepare(log: int) -> None:
-    """What a worker sets up before it serves."""
+def _prepare(log: int) -> int:
+    """What a worker sets up before it serves. The answer is where its stderr goes.
+
+    What Python writes there goes at once; what others do goes to the log first. So what they write
+    at the worker's end, such as an assertion of a kernel, is part of the error.
+    """
+    shown = os.dup(2)
+    for stream in (sys.stderr, sys.__stderr__):
+        buffer = getattr(stream, "buffer", None)
+        raw = getattr(buffer, "raw", buffer)
+        if isinstance(raw, io.FileIO) and raw.fileno() == 2:
+            raw.__init__(shown, "wb", closefd=False)  # type: ignore[misc] # whoever has it keeps it
+    fcntl.fcntl(log, fcntl.F_SETFL, fcntl.fcntl(log, fcntl.F_GETFL) | os.O_APPEND)
+    os.dup2(log, 2)
     faulthandler.enable(log, all_threads=False)
     faulthandler.register(_WHERE, log, all_threads=True, chain=False)
     # A process that an operation forks has nothing to say of its worker.
@@ -329,6 +343,7 @@ def _prepare(log: int) -> None:
             file.write(str(min(score + 500, 1000)))
     except OSError:
         pass
+    return shown
 
 
 def _started(news: socket.socket, ordinal: int) -> str:
@@ -346,6 +361,9 @@ def _started(news: socket.socket, ordinal: int) -> str:
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
+    # Has torch.cuda.is_available(), which modules like to ask, look without CUDA: a process that
+    # has used that cannot be forked.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
     server = Server(settings["modules"])
     server.load()

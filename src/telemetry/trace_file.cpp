@@ -108,11 +108,11 @@ void trace_file::after_completion(const traced_request& r, const request_times& 
     parts_->name_track(r.device, r.lane);
     const auto begin = r.sent + times.queue;
     parts_->event(fmt::format(
-        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"id":{},"generation":{},"queue_us":{:.3f},"launch_us":{:.3f},"device_us":{:.3f},"wake_us":{:.3f},"error":{}}}}})",
+        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"id":{},"generation":{},"queue_us":{:.3f},"turn_us":{:.3f},"launch_us":{:.3f},"device_us":{:.3f},"wake_us":{:.3f},"error":{}}}}})",
         json_text(r.name), failure != nullptr ? "failed" : "done", r.device, r.lane,
         microseconds(begin.time_since_epoch()), microseconds(now - times.wake - begin), r.id,
-        r.generation, microseconds(times.queue), microseconds(times.launch),
-        microseconds(times.device), microseconds(times.wake),
+        r.generation, microseconds(times.queue), microseconds(times.turn),
+        microseconds(times.launch), microseconds(times.device), microseconds(times.wake),
         json_text(failure != nullptr ? failure->to_string() : std::string())));
   } catch (const std::exception&) {  // see `event`
   }

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 14;
+inline constexpr std::uint32_t protocol_version = 15;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -241,7 +241,9 @@ struct alignas(cache_line) request_stamps {
   std::int64_t returned = 0;       ///< likewise: and has returned
   std::uint64_t device_begin = 0;  ///< on the device's clock, if that has one
   std::uint64_t device_end = 0;
+  std::int64_t turn = 0;  ///< nanoseconds before `called` that it waited for its turn
 };
+static_assert(sizeof(request_stamps) == cache_line);
 
 /// Start of a worker segment; `capacity` reply slots follow, then as many stamps, then the heap for
 /// what is longer than a slot. The worker alone says who has which part of the heap: a slot's,

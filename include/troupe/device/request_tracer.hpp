@@ -22,6 +22,7 @@ struct traced_request {
 /// of a worker that was lost.
 struct request_times {
   std::chrono::nanoseconds queue{0};   ///< from sending until its executor was called
+  std::chrono::nanoseconds turn{0};    ///< of that, waiting for its turn (`operation::take_turn`)
   std::chrono::nanoseconds launch{0};  ///< in the executor: on a GPU enqueuing, on the CPU the work
   std::chrono::nanoseconds device{0};  ///< from its beginning to its end on the device
   /// Until its sender is answered: on the CPU from its end, on a GPU from when its end was seen.

@@ -2,7 +2,7 @@
 // functions of `troupe.elementwise`, which call `_apply` with their name.
 #include "elementwise/expression.hpp"
 
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "dtypes.hpp"
 
 #include <nanobind/operators.h>

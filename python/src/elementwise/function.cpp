@@ -1,5 +1,5 @@
 // Functions of elements as Python objects: traced, called within others, differentiated, pickled.
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "elementwise/expression.hpp"
 
 #include <troupe/elementwise/map.hpp>

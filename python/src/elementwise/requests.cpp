@@ -1,5 +1,6 @@
 // `device.map`, `rows` and `reduce`: what allocates outputs, and sends a function with its tensors.
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
@@ -227,10 +228,8 @@ void call::set_outputs(nb::handle out, nb::handle types, bool keepdims) {
 }
 
 std::vector<std::int64_t> axes_from(nb::handle axis) {
-  if (PyIndex_Check(axis.ptr()) != 0) {
-    return {nb::cast<std::int64_t>(nb::steal(PyNumber_Index(axis.ptr())))};
-  }
-  return nb::cast<std::vector<std::int64_t>>(axis);
+  if (const auto one = integer_from(axis)) return {*one};
+  return integers_given("axis", axis);
 }
 
 ew::reduction reduction_from(nb::handle name) {

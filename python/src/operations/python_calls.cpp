@@ -12,8 +12,11 @@
 #include <nanobind/stl/string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <mutex>
@@ -30,6 +33,9 @@ bool in_worker = false;
 bool in_fork_server = false;
 PyInterpreterState* interpreter = nullptr;
 PyObject* call_when_started = nullptr;
+// Where stderr goes meanwhile, which the program can read, and where it is to go.
+int words = -1;
+int shown = -1;
 
 // One operation at a time. Python's own lock would let another begin whenever one lets go of it,
 // and then both had begun when one ends their worker.
@@ -47,15 +53,27 @@ struct gpu_place {
   std::uintptr_t stream = 0;
 };
 
+// A function of the driver, where a worker has loaded that.
+template <class Function>
+Function* of_driver(const char* name) {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return driver == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(driver, name));
+}
+
 // The driver's number of the device of the context that is current here; -1 where there is none.
 int current_gpu() {
-  static const auto get = [] {
-    void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    return driver == nullptr ? nullptr
-                             : reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuCtxGetDevice"));
-  }();
+  static auto* const get = of_driver<int(int*)>("cuCtxGetDevice");
   int ordinal = -1;
   return get != nullptr && get(&ordinal) == 0 ? ordinal : -1;
+}
+
+// Whether the context is lost, with which the process ends soon.
+bool is_lost(std::uintptr_t stream) {
+  static auto* const query = of_driver<int(std::uintptr_t)>("cuStreamQuery");
+  constexpr int not_ready = 600;
+  if (stream == 0 || query == nullptr) return false;
+  const int code = query(stream);
+  return code != 0 && code != not_ready;
 }
 
 gpu_place place_of(lane_context& where) {
@@ -111,6 +129,20 @@ void flush(const char* stream) {
   if (to == nullptr || to == Py_None) return;
   const nb::object done = nb::steal(PyObject_CallMethodNoArgs(to, name));
   if (!done.is_valid()) PyErr_Clear();
+}
+
+// What C code has written to stderr. It has a file of its own, so that what it writes at its end
+// becomes part of the error.
+void show_words(lane_context& where) {
+  struct stat about{};
+  if (words < 0 || ::fstat(words, &about) != 0 || about.st_size == 0) return;
+  if (is_lost(place_of(where).stream)) return;
+  std::array<char, 4096> piece;
+  off_t at = 0;
+  for (ssize_t got = 0; (got = ::pread(words, piece.data(), piece.size(), at)) > 0; at += got) {
+    if (::write(shown, piece.data(), static_cast<std::size_t>(got)) < 0) break;
+  }
+  (void)::ftruncate(words, 0);
 }
 
 void check(const nb::object& o) {
@@ -208,6 +240,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   // What it has printed is there before its answer is.
   flush("stdout");
   flush("stderr");
+  show_words(where);
   return outcome;
 }
 
@@ -245,8 +278,10 @@ void add_python_calls(nb::module_& m) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
   });
-  m.def("_run_worker", [](nb::object when_started) {
+  m.def("_run_worker", [](nb::object when_started, int words_to, int shown_to) {
     in_worker = true;
+    words = words_to;
+    shown = shown_to;
     interpreter = PyInterpreterState_Get();
     call_when_started = when_started.release().ptr();
     const char* arguments[] = {"python", "--troupe-worker", nullptr};

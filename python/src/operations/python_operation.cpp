@@ -1,6 +1,7 @@
 // Requests of operations that are written in Python, made from what their functions declare.
 #include "operations/python_operation.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "dtypes.hpp"
 
@@ -80,16 +81,18 @@ void add_tensors(request_builder& to, nb::handle f, std::map<std::string, extent
       .optional();
 }
 
-request_builder::default_value default_from(const std::string& kind, nb::handle value) {
-  if (kind == "bool") return nb::cast<bool>(value);
-  if (kind == "integer") return nb::cast<std::int64_t>(value);
-  if (kind == "real") return nb::cast<double>(value);
-  if (kind == "text") return nb::cast<std::string>(value);
-  if (kind == "integers") return nb::cast<std::vector<std::int64_t>>(value);
+request_builder::default_value default_from(const std::string& kind, const std::string& name,
+                                            nb::handle value) {
+  const std::string what = "the default of " + name;
+  if (kind == "bool") return given<bool>(what, "True or False", value);
+  if (kind == "integer") return given<std::int64_t>(what, "an integer of 64 bits", value);
+  if (kind == "real") return given<double>(what, "a number", value);
+  if (kind == "text") return given<std::string>(what, "a str", value);
+  if (kind == "integers") return integers_given(what, value);
   if (kind == "scalars") {
     std::vector<scalar> all;
     for (const nb::handle one : value)
-      all.emplace_back(nb::cast<double>(one));
+      all.emplace_back(given<double>(what, "a list of numbers", one));
     return all;
   }
   const auto part = [&](std::size_t i) { return nb::cast<double>(value[i]); };
@@ -105,7 +108,7 @@ void add_field(request_builder& to, nb::handle f, std::map<std::string, extent>&
   } else if (kind == "enumeration") {
     to.enumeration(name, nb::cast<std::vector<std::string>>(f["enumerators"]), text_at(f, "text"));
   } else {
-    to.value(name, default_from(kind, f["default"]), text_at(f, "text"));
+    to.value(name, default_from(kind, name, f["default"]), text_at(f, "text"));
   }
 }
 

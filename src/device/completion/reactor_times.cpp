@@ -1,5 +1,6 @@
 #include "device/completion/reactor.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe {
@@ -27,6 +28,7 @@ request_times reactor::times_of_ended(clock::time_point sent) const noexcept {
     return std::chrono::duration_cast<ns>(at.time_since_epoch()).count();
   };
   times.queue = between(of(sent), ended_.called);
+  times.turn = std::clamp(ns(ended_.turn), ns(0), times.queue);
   times.launch = between(ended_.called, ended_.returned);
   if (on_device_) {
     times.device = between(static_cast<std::int64_t>(ended_.device_begin),

@@ -5,14 +5,18 @@
 #include "worker/process/worker_argument.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -21,14 +25,49 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t longest_news = std::size_t{64} * 1024;
 constexpr std::size_t most_descriptors = 2;
-// Of what a worker has written, whatever it is.
+// Of what a worker has written, whatever it is: what is looked at, and what is told.
+constexpr std::size_t most_read = std::size_t{1} << 20;
 constexpr std::size_t most_words = std::size_t{16} * 1024;
-constexpr auto longest_answer = 20ms;
+// So many lines in a row that differ in numbers only are told one by one.
+constexpr std::size_t most_alike = 3;
+// A stack is written piece by piece: it is complete once it has not grown for a while. A machine
+// with more to do than it can takes longer.
+constexpr auto longest_answer = 100ms;
 constexpr auto between_looks = 200us;
+constexpr int looks_without_growth = 10;
 
 std::size_t size_of_file(const os::unique_fd& file) noexcept {
   struct stat about{};
   return ::fstat(file.get(), &about) == 0 ? static_cast<std::size_t>(about.st_size) : 0;
+}
+
+std::string without_digits(std::string_view line) {
+  std::string text(line);
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
+// An assertion in a kernel says the same for each of its threads.
+std::string folded(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::string made;
+  for (std::size_t i = 0; i < lines.size();) {
+    const std::string kind = without_digits(lines[i]);
+    std::size_t end = i + 1;
+    while (end < lines.size() && without_digits(lines[end]) == kind)
+      ++end;
+    const std::size_t told = end - i > most_alike ? 1 : end - i;
+    for (std::size_t k = 0; k < told; ++k)
+      made.append(lines[i + k]).append("\n");
+    if (told < end - i) made += fmt::format("[{} more lines like it]\n", end - i - told);
+    i = end;
+  }
+  return made;
 }
 
 }  // namespace
@@ -83,13 +122,18 @@ void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>
 
 std::string incarnation::last_words() const {
   if (!log_) return {};
-  std::string text(std::min(size_of_file(log_), most_words), ' ');
+  std::string text(std::min(size_of_file(log_), most_read), ' ');
   const ssize_t got = ::pread(log_.get(), text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   // Whatever it wrote, this is a text.
   std::erase_if(text, [](char c) { return c >= 0 && c < ' ' && c != '\n' && c != '\t'; });
+  text = folded(text);
   while (text.ends_with('\n'))
     text.pop_back();
+  // The stack is at the end.
+  if (text.size() > most_words) {
+    text.replace(most_words / 2, text.size() - most_words, "\n[…]\n");
+  }
   return text.empty() ? text : "\n" + text;
 }
 
@@ -98,10 +142,11 @@ std::string incarnation::ask_where_it_is() const {
   const std::size_t before = size_of_file(log_);
   process_.signal(worker::where_signal());
   const auto until = std::chrono::steady_clock::now() + longest_answer;
-  for (std::size_t last = before; std::chrono::steady_clock::now() < until;) {
+  std::size_t last = before;
+  for (int quiet = 0; quiet < looks_without_growth && std::chrono::steady_clock::now() < until;) {
     std::this_thread::sleep_for(between_looks);
     const std::size_t now = size_of_file(log_);
-    if (now == last && now != before) break;
+    quiet = now == last && now != before ? quiet + 1 : 0;
     last = now;
   }
   return last_words();

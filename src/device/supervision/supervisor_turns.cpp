@@ -225,6 +225,7 @@ void supervisor::hear_active(worker_events what) {
   }
   if (!has_failed) return;
   error why = worker.failure();
+  why.message += worker.last_words();
   if (!worker.queues_failed()) {
     // Its process, which could not map memory, say: whatever ran is as innocent as under a kill.
     // But one that says what cannot be has had its memory overwritten, if it is no liar.

@@ -6,6 +6,7 @@
 #include <troupe/plugin/executor.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -26,6 +27,7 @@ struct job {
   std::optional<error> refused;  ///< found while decoding; answered in the lane's order
   /// What `operation::prepared` has said last.
   bool prepared = true;
+  std::chrono::nanoseconds turn{0};  ///< that it waited for, where requests are traced
   dependencies waits;
   /// Set before the mark, by the thread that ran the job, and looked at by the one that reads the
   /// slot's next request. The mark, and what the program does when it sees it, order the two

@@ -55,6 +55,7 @@ class outbox {
   /// have it
   [[nodiscard]] result<void> put_reply(const job& j, const void* reply);
 
+  [[nodiscard]] bool traced() const noexcept { return traced_; }
   /// The stamps of a job, empty and its own, where the program traces requests; else null.
   [[nodiscard]] wire::request_stamps* stamps_for(const job& j) noexcept {
     if (!traced_) [[likely]]

@@ -39,8 +39,10 @@ result<void> call_executor(const job& j, lane_context& lane, outbox& answers,
   running.ticket = j.ticket;
   running.active = true;
   answers.calls(j);
-  if (stamps != nullptr) [[unlikely]]
+  if (stamps != nullptr) [[unlikely]] {
+    stamps->turn = j.turn.count();
     stamps->called = now_ns();
+  }
   result<void> outcome;
   try {
     const operation& op = *j.op;

@@ -4,14 +4,22 @@
 #include "worker/intake/job.hpp"
 #include "worker/intake/outbox.hpp"
 
+#include <chrono>
+
 namespace troupe::worker {
 
 /// Has a job's turn, see `operation::take_turn`, from before it counts as begun until it has run.
 class operation_turn {
  public:
-  explicit operation_turn(const job& j)
+  /// With `timed`, the job keeps how long that has taken.
+  operation_turn(job& j, bool timed)
       : of_(!j.refused && j.op != nullptr && j.op->take_turn != nullptr ? j.op : nullptr) {
-    if (of_ != nullptr) of_->take_turn(of_->executor);
+    using clock = std::chrono::steady_clock;
+    j.turn = {};
+    if (of_ == nullptr) return;
+    const clock::time_point begin = timed ? clock::now() : clock::time_point();
+    of_->take_turn(of_->executor);
+    if (timed) j.turn = clock::now() - begin;
   }
   operation_turn(const operation_turn&) = delete;
   operation_turn& operator=(const operation_turn&) = delete;

@@ -1,5 +1,6 @@
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "tensor.hpp"
 
@@ -12,24 +13,6 @@
 
 namespace troupe::python {
 namespace {
-
-std::string short_text(nb::handle value) {
-  std::string text = nb::cast<std::string>(nb::repr(value));
-  constexpr std::size_t most = 80;
-  if (text.size() > most) text = text.substr(0, most - 1) + "…";
-  return text;
-}
-
-std::optional<std::int64_t> integer_from(nb::handle value) {
-  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
-  if (!index.is_valid()) {
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  const std::int64_t number = PyLong_AsLongLong(index.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return number;
-}
 
 std::optional<double> real_from(nb::handle value) {
   if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
@@ -121,10 +104,8 @@ void argument_setter::refuse_unknown(nb::handle name) const {
 }
 
 void argument_setter::refuse(const argument& to, std::string_view must, nb::handle value) const {
-  const std::string message = std::string(type_.name) + ": " +
-                              nb::cast<std::string>(nb::str(to.name)) + " must be " +
-                              std::string(must) + "; it is " + short_text(value);
-  throw nb::type_error(message.c_str());
+  refuse_given(std::string(type_.name) + ": " + nb::cast<std::string>(nb::str(to.name)), must,
+               value);
 }
 
 any_tensor argument_setter::tensor_from(const argument& to, nb::handle value) const {
