@@ -1,5 +1,5 @@
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
-#include "libraries/dnn/cpu/share_out.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
 
 #include <troupe/dnn/lrn.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
-#include "libraries/dnn/cpu/share_out.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
 #include "libraries/dnn/shared/windows.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "libraries/dnn/cpu/rnn/factor.hpp"
 #include "libraries/dnn/cpu/rnn/sequences.hpp"
-#include "libraries/dnn/cpu/share_out.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 
 #include <algorithm>
 #include <array>
