@@ -488,7 +488,7 @@ command_gpu-bench() {
       "$programs/bin/bench_$name" "${argument[@]}"
     [[ ! -s $gpu_scratch/$name.json || " ${measured[*]} " == *" $name "* ]] || measured+=("$name")
     gpu_write_figures
-    peer=$root/bench/gpu/${name#gpu_}_torch.py
+    peer=$root/bench/gpu/torch/${name#gpu_}_torch.py
     if [[ -f $peer ]] && "$python" -c 'import torch' 2>/dev/null; then
       gpu_run --live "$name in PyTorch" 200 "$python" "$peer"
     fi

@@ -1,4 +1,4 @@
-#include "attention_cases.hpp"
+#include "conformance/dnn/attention/attention_cases.hpp"
 
 #include <algorithm>
 #include <cmath>

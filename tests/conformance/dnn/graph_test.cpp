@@ -1,4 +1,4 @@
-#include "graph_reference.hpp"
+#include "conformance/dnn/graph/graph_reference.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "rnn_reference.hpp"
 
-#include "attention_reference.hpp"
+#include "conformance/dnn/attention/attention_reference.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "libraries/dnn/cpu/convolution.hpp"
 
 #include "libraries/dnn/cpu/convolution/convolution_loops.hpp"
-#include "libraries/dnn/cpu/onednn.hpp"
+#include "libraries/dnn/cpu/convolution/onednn.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
 

@@ -1,4 +1,4 @@
-#include "libraries/dnn/cpu/onednn_plan.hpp"
+#include "libraries/dnn/cpu/convolution/onednn_plan.hpp"
 
 #include "backend/lru_cache.hpp"
 #include "libraries/memory/shared/share_out.hpp"

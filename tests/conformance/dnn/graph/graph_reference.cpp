@@ -1,6 +1,6 @@
 #include "graph_reference.hpp"
 
-#include "convolution_cases.hpp"
+#include "conformance/dnn/convolution_cases.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "libraries/dnn/cpu/onednn.hpp"
+#include "libraries/dnn/cpu/convolution/onednn.hpp"
 
-#include "libraries/dnn/cpu/onednn_plan.hpp"
+#include "libraries/dnn/cpu/convolution/onednn_plan.hpp"
 #include "libraries/dnn/cpu/result_rows.hpp"
 
 namespace troupe::cpu {
