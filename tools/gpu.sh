@@ -382,7 +382,7 @@ gpu_test_python() {
     PYTHONDONTWRITEBYTECODE=1 TROUPE_BUILD="$programs" "$python" -m pytest -q -p no:cacheprovider "$root/python/tests"
 }
 
-# [TRIALS] of each of 29 kinds: 100 s for two, on an H200.
+# [TRIALS] of each of 33 kinds: 100 s for two, on an H200.
 gpu_test_faults() {
   local trials=${1:-3}
   gpu_run --live faults $((120 + trials * 60)) "$programs/bin/gpu_faults" --trials "$trials" \
