@@ -6,6 +6,7 @@
 
 #include <troupe/tensors.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -73,7 +74,9 @@ class bench_run {
     }
     constexpr std::size_t at_once = 20;
     const auto run = [&] { pipeline(at_once, at_once, [&](std::size_t) { return lane_.ask(r); }); };
-    for (int i = 0; i < 10; ++i)  // functions are compiled meanwhile
+    // Functions are compiled meanwhile, which takes up to 150 ms.
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500))
       run();
     samples times;
     times.take(10, run);

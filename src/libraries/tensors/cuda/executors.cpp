@@ -3,6 +3,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/blas/cuda/product/product.hpp"
 #include "libraries/elementwise/cuda/elementwise.hpp"
+#include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
 #include "libraries/tensors/cuda/part_lane.hpp"
 
@@ -35,10 +36,16 @@ struct lane_state {
 };
 constexpr char attachment_key = 0;
 
-lane_state& state_of(lane& where) {
+// A worker need not be warm when it gets a request. The interpreter of this plugin, which is not
+// that of elementwise's, must be loaded first: only then may it share more than 48 KiB in a block,
+// which complex functions of three tensors do.
+result<lane_state*> state_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
-  if (!place) place = std::make_shared<lane_state>();
-  return *static_cast<lane_state*>(place.get());
+  if (!place) {
+    if (auto loaded = load_interpreter(); !loaded) return std::move(loaded).error();
+    place = std::make_shared<lane_state>();
+  }
+  return static_cast<lane_state*>(place.get());
 }
 
 /// The steps of a program on this backend.
@@ -77,7 +84,9 @@ bool has_functions(const tensors::program& p) noexcept {
 result<void> run_program(const void* request, std::string key, make_program make,
                          std::span<const any_tensor* const> operands, blas::math_mode math,
                          lane& where) {
-  lane_state& state = state_of(where);
+  auto found = state_of(where);
+  if (!found) return std::move(found).error();
+  lane_state& state = **found;
   auto place = state.programs.find(key);
   if (place == state.programs.end()) {
     if (state.programs.size() == lane_state::most_programs) state.programs.clear();
