@@ -29,11 +29,13 @@ declare -A gpu_sanitized=(
   [rng]='RngBits.PhiloxWords*:RngContinuous.UniformIsExactlyItsWords:RngPermutation.HasEachIndexOnce'
   [primitives]='PrimitivesSort.WorksInPlace:PrimitivesSelect.SaysHowMany*:PrimitivesReduce.CombinesEachSegment'
   [solver]='SolverLu.GesvSolves:SolverCholesky.PotrfFactors:SolverQr.*'
+  [sparse]='SparseValidate.Says*:SparseConvert.ConvertsEvery*:SparseGather.*:SparseProducts.SpgemmTakes*:SparseTriangular.SolvesALong*'
   [tensors]='TensorsContract.RepeatsExtentOne:TensorsContract.OfNothing*:TensorsReduce.OfNothing*:TensorsEinsum.TakesRandomModes:TensorsPermute.Converts'
   [jit]='JitLaunch.RunsInstantiations*:JitLaunch.TakesStructs*:JitLaunch.CopiesTilesByTensorMaps'
 )
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
 gpu_sanitized[memory]+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
+gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfWeights*'
 gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
 
 # A name for the contents of everything that is built. The same wherever the files are the same: of

@@ -1,5 +1,5 @@
 // Computations as Python objects: traced, shown, and sent with their tensors by `device.compute`.
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
