@@ -154,7 +154,8 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
   if (!what && only_plan) {
     return error{.code = errc::unsupported,
                  .message =
-                     "a plan is for one product or convolution of inputs and functions of "
+                     "not offered: a plan is for one product or convolution of inputs and "
+                     "functions of "
                      "the elements of its result; the computation is " +
                      r.what.to_string()};
   }

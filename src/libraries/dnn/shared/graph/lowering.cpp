@@ -213,6 +213,8 @@ class lowering : graph_values {
     const bool is_relu = t.applied == activation::relu;
     if (!is_relu && t.applied != activation::none && t.applied != activation::gelu_tanh)
       return false;
+    // That of cuBLASLt has nine digits.
+    if (t.applied == activation::gelu_tanh && to.type() == dtype::f64) return false;
     using enum blaslt::epilogue;
     if (t.applied == activation::none) {
       what.epilogue = t.bias ? bias : none;
