@@ -233,5 +233,6 @@ __all__ = [
     "operation",
     "profile",
     "requests",
+    "sparse",
 ]
 __all__ += _errors.__all__
