@@ -890,6 +890,26 @@ class Blaslt(Library):
         """Multiplies two matrices and applies an epilogue: d = epilogue(alpha · op_a(a) · op_b(b) + beta · c)."""
 
 class Dnn(Library):
+    def adaptive_average_pool_backward(
+        self,
+        *,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of adaptive_average_pool_forward by its images."""
+    def adaptive_average_pool_forward(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The average over windows that divide the image into as many as y has elements."""
     def attention_backward(
         self,
         *,
@@ -966,6 +986,87 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[Any]:
         """Attention: o = softmax(scale · q · kᵀ + masks) · v."""
+    def average_pool_backward(
+        self,
+        *,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        window: Sequence[int] = ...,
+        stride: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        ceil_mode: bool = ...,
+        count_padding: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of average_pool_forward by its images."""
+    def average_pool_forward(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        window: Sequence[int] = ...,
+        stride: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        ceil_mode: bool = ...,
+        count_padding: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The average of each window."""
+    def batch_norm_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        mean: Tensor,
+        rstd: Tensor,
+        weight: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dweight: Tensor | None = ...,
+        dbias: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradient of batch_norm_training by x, weight and bias."""
+    def batch_norm_inference(
+        self,
+        *,
+        x: Tensor,
+        mean: Tensor,
+        variance: Tensor,
+        weight: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        y: Tensor | None = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Normalises each channel by statistics that are given."""
+    def batch_norm_training(
+        self,
+        *,
+        x: Tensor,
+        weight: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        y: Tensor | None = ...,
+        mean: Tensor | None = ...,
+        rstd: Tensor | None = ...,
+        running_mean: Tensor | None = ...,
+        running_variance: Tensor | None = ...,
+        momentum: float = ...,
+        eps: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Normalises each channel over images and space, and updates running statistics."""
     def convolution_backward_data(
         self,
         *,
@@ -1063,6 +1164,22 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """The transposed convolution, which makes images larger: y = activation(alpha · Σ x · w + beta · z + bias)."""
+    def graph(
+        self,
+        *,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        what_computation: Sequence[int] = ...,
+        what_constants: Sequence[complex] = ...,
+        intermediate: Literal['f32', 'f16', 'bf16'] = ...,
+        math: Literal['strict', 'tf32'] = ...,
+        engine: Literal['automatic', 'pieces', 'plan'] = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Computes a part of a network that the caller has written: outputs = what(inputs)."""
     def kv_append(
         self,
         *,
@@ -1075,6 +1192,69 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[None]:
         """Copies keys and values of new tokens into rows of pages."""
+    def lrn_backward(
+        self,
+        *,
+        x: Tensor,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        size: int = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        k: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of lrn_forward."""
+    def lrn_forward(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        size: int = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        k: float = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Local response normalisation across channels."""
+    def max_pool_backward(
+        self,
+        *,
+        dy: Tensor,
+        places: Tensor,
+        dx: Tensor | None = ...,
+        window: Sequence[int] = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        ceil_mode: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of max_pool_forward by its images."""
+    def max_pool_forward(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        places: Tensor | None = ...,
+        window: Sequence[int] = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        padding: Sequence[int] = ...,
+        post_padding: Sequence[int] = ...,
+        ceil_mode: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The largest element of each window."""
     def plans(
         self,
         *,
@@ -1083,6 +1263,128 @@ class Dnn(Library):
         quarantine: bool = ...,
     ) -> Future[Any]:
         """Asks how the worker in service came by its compiled plans; on the CPU it has none."""
+    def resample_backward(
+        self,
+        *,
+        dy: Tensor,
+        dx: Tensor | None = ...,
+        interpolation: Literal['nearest', 'linear', 'linear_corners'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of resample_forward by its images."""
+    def resample_forward(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        interpolation: Literal['nearest', 'linear', 'linear_corners'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Interpolates images at other extents."""
+    def rnn_backward_data(
+        self,
+        *,
+        weights: Tensor,
+        y: Tensor,
+        dy: Tensor,
+        reserve: Tensor,
+        h_0: Tensor | None = ...,
+        c_0: Tensor | None = ...,
+        dh_n: Tensor | None = ...,
+        dc_n: Tensor | None = ...,
+        dx: Tensor | None = ...,
+        dh_0: Tensor | None = ...,
+        dc_0: Tensor | None = ...,
+        network_cell: Literal['relu', 'tanh', 'lstm', 'gru'] = ...,
+        network_hidden: int = ...,
+        network_layers: int = ...,
+        network_bidirectional: bool = ...,
+        network_projection: int = ...,
+        network_dropout: float = ...,
+        network_seed: int = ...,
+        network_offset: int = ...,
+        network_math: Literal['strict', 'tf32'] = ...,
+        lengths: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The gradients of rnn_forward by x and by the first states."""
+    def rnn_backward_weights(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor,
+        reserve: Tensor,
+        h_0: Tensor | None = ...,
+        dweights: Tensor | None = ...,
+        network_cell: Literal['relu', 'tanh', 'lstm', 'gru'] = ...,
+        network_hidden: int = ...,
+        network_layers: int = ...,
+        network_bidirectional: bool = ...,
+        network_projection: int = ...,
+        network_dropout: float = ...,
+        network_seed: int = ...,
+        network_offset: int = ...,
+        network_math: Literal['strict', 'tf32'] = ...,
+        lengths: Sequence[int] = ...,
+        accumulate: bool = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The gradient of rnn_forward by the weights."""
+    def rnn_forward(
+        self,
+        *,
+        x: Tensor,
+        weights: Tensor,
+        h_0: Tensor | None = ...,
+        c_0: Tensor | None = ...,
+        y: Tensor | None = ...,
+        h_n: Tensor | None = ...,
+        c_n: Tensor | None = ...,
+        reserve: Tensor | None = ...,
+        network_cell: Literal['relu', 'tanh', 'lstm', 'gru'] = ...,
+        network_hidden: int = ...,
+        network_layers: int = ...,
+        network_bidirectional: bool = ...,
+        network_projection: int = ...,
+        network_dropout: float = ...,
+        network_seed: int = ...,
+        network_offset: int = ...,
+        network_math: Literal['strict', 'tf32'] = ...,
+        lengths: Sequence[int] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Runs a recurrent network over sequences."""
+    def rnn_sizes(
+        self,
+        *,
+        network_cell: Literal['relu', 'tanh', 'lstm', 'gru'] = ...,
+        network_hidden: int = ...,
+        network_layers: int = ...,
+        network_bidirectional: bool = ...,
+        network_projection: int = ...,
+        network_dropout: float = ...,
+        network_seed: int = ...,
+        network_offset: int = ...,
+        network_math: Literal['strict', 'tf32'] = ...,
+        type: Literal['f64', 'f32', 'f16', 'bf16', 'e4m3', 'e5m2', 'c64', 'c128', 'i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64', 'boolean'] = ...,
+        steps: int = ...,
+        batch: int = ...,
+        input: int = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """Asks how large a recurrent network's weights and reserve are on this device."""
 
 class Elementwise(Library):
     def activation(
@@ -2453,6 +2755,466 @@ class Solver(Library):
     ) -> Future[Any]:
         """Inverts triangular matrices: inverse = a⁻¹."""
 
+class Sparse(Library):
+    def axpby(
+        self,
+        *,
+        indices: Tensor,
+        values: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Adds a multiple of a sparse vector to one of a dense vector: y = alpha · x + beta · y."""
+    def convert(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: Tensor | None = ...,
+        b_row_indices: Tensor | None = ...,
+        b_indices: Tensor | None = ...,
+        b_values: Tensor | None = ...,
+        nnz: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Writes a sparse matrix in another format, or the same with its elements in order."""
+    def from_dense(
+        self,
+        *,
+        a: Tensor,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: Tensor | None = ...,
+        b_row_indices: Tensor | None = ...,
+        b_indices: Tensor | None = ...,
+        b_values: Tensor | None = ...,
+        nnz: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Keeps the elements of a dense matrix that are not zero."""
+    def gather(
+        self,
+        *,
+        indices: Tensor,
+        y: Tensor,
+        values: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Takes elements of a dense vector: xₖ = y[indicesₖ]."""
+    def rot(
+        self,
+        *,
+        indices: Tensor,
+        values: Tensor,
+        y: Tensor,
+        c: complex = ...,
+        s: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[tuple[Tensor, Tensor]]:
+        """Applies a plane rotation to a sparse and a dense vector: xₖ, yᵢ = c · xₖ + s · yᵢ, c · yᵢ − s · xₖ."""
+    def scatter(
+        self,
+        *,
+        indices: Tensor,
+        values: Tensor,
+        y: Tensor,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Puts elements into a dense vector: y[indicesₖ] = xₖ."""
+    def sddmm(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c_indices: Tensor,
+        c_values: Tensor,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        c_rows: int = ...,
+        c_columns: int = ...,
+        c_slice_rows: int = ...,
+        c_offsets: Tensor | None = ...,
+        c_row_indices: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """The elements of a dense product that a sparse matrix has: c = alpha · (a · b) ∘ pattern of c + beta · c."""
+    def spgemm(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        b_indices: Tensor,
+        b_values: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: Tensor | None = ...,
+        b_row_indices: Tensor | None = ...,
+        c_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        c_rows: int = ...,
+        c_columns: int = ...,
+        c_slice_rows: int = ...,
+        c_offsets: Tensor | None = ...,
+        c_row_indices: Tensor | None = ...,
+        c_indices: Tensor | None = ...,
+        c_values: Tensor | None = ...,
+        alpha: complex = ...,
+        nnz: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Multiplies two sparse matrices: c = alpha · a · b."""
+    def spgemm_size(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        b_indices: Tensor,
+        b_values: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        b_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        b_rows: int = ...,
+        b_columns: int = ...,
+        b_slice_rows: int = ...,
+        b_offsets: Tensor | None = ...,
+        b_row_indices: Tensor | None = ...,
+        nnz: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[int]:
+        """Counts the elements of a product of two sparse matrices."""
+    def spmm(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        b: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        c: Tensor | None = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a sparse and a dense matrix: c = alpha · op_a(a) · b + beta · c."""
+    def spmv(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        x: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        y: Tensor | None = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies a sparse matrix and a vector: y = alpha · op_a(a) · x + beta · y."""
+    def spsm(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        b: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        x: Tensor | None = ...,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves systems with a sparse triangular matrix: op_a(a) · x = alpha · b."""
+    def spsv(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        b: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        x: Tensor | None = ...,
+        alpha: complex = ...,
+        uplo: Literal['upper', 'lower'] = ...,
+        diag: Literal['non_unit', 'unit'] = ...,
+        op_a: Literal['none', 'transpose', 'conjugate_transpose', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Solves a system with a sparse triangular matrix: op_a(a) · x = alpha · b."""
+    def spvv(
+        self,
+        *,
+        indices: Tensor,
+        values: Tensor,
+        y: Tensor,
+        result: Tensor | None = ...,
+        op_x: Literal['none', 'conjugate'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Any]:
+        """The inner product of a sparse and a dense vector: Σ op_x(xₖ) · y[indicesₖ]."""
+    def structured_check(
+        self,
+        *,
+        x: Tensor,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Fails if a matrix is not 2:4."""
+    def structured_compress(
+        self,
+        *,
+        x: Tensor,
+        compressed: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Compresses 2:4 weights for products that read them many times."""
+    def structured_matmul(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        compressed: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        epilogue: Literal['none', 'relu', 'gelu', 'bias', 'relu_bias', 'gelu_bias', 'relu_aux', 'gelu_aux', 'relu_aux_bias', 'gelu_aux_bias', 'drelu', 'dgelu', 'drelu_bgrad', 'dgelu_bgrad', 'bgrad_a', 'bgrad_b'] = ...,
+        c: Tensor | None = ...,
+        d: Tensor | None = ...,
+        bias: Tensor | None = ...,
+        tuning: Literal['heuristic', 'timed'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Multiplies by 2:4 weights and applies an epilogue: d = epilogue(alpha · a · b + beta · c)."""
+    def structured_prune(
+        self,
+        *,
+        x: Tensor,
+        y: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Keeps the two elements of largest magnitude of each four and sets the others to zero."""
+    def to_dense(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        b: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Writes a sparse matrix as a dense one."""
+    def validate(
+        self,
+        *,
+        a_indices: Tensor,
+        a_values: Tensor,
+        a_format: Literal['csr', 'csc', 'coo', 'bsr', 'blocked_ell', 'sliced_ell'] = ...,
+        a_rows: int = ...,
+        a_columns: int = ...,
+        a_slice_rows: int = ...,
+        a_offsets: Tensor | None = ...,
+        a_row_indices: Tensor | None = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[None]:
+        """Checks the pattern of a sparse matrix where it lies."""
+
+class Tensors(Library):
+    def binary(
+        self,
+        *,
+        a: Tensor,
+        c: Tensor,
+        modes: str = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        gamma: complex = ...,
+        op_a: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        op_c: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        op: Literal['add', 'subtract', 'multiply', 'minimum', 'maximum'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Combines two tensors over named dimensions: d = op(alpha · op_a(a), gamma · op_c(c))."""
+    def contract(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        modes: str = ...,
+        c: Tensor | None = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Contracts two tensors with named dimensions: d = alpha · Σ a · b + beta · c."""
+    def einsum(
+        self,
+        *,
+        operands: Sequence[Tensor],
+        modes: str = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Contracts tensors with named dimensions, in the best order: d = alpha · Σ Π operands."""
+    def permute(
+        self,
+        *,
+        a: Tensor,
+        modes: str = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Permutes named dimensions, and converts: d = alpha · a."""
+    def reduce(
+        self,
+        *,
+        a: Tensor,
+        modes: str = ...,
+        c: Tensor | None = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op: Literal['sum', 'maximum', 'minimum', 'product'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Reduces named dimensions: d = alpha · op(a) + beta · c."""
+    def trinary(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        c: Tensor,
+        modes: str = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        gamma: complex = ...,
+        op_a: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        op_b: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        op_c: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        op_ab: Literal['add', 'subtract', 'multiply', 'minimum', 'maximum'] = ...,
+        op: Literal['add', 'subtract', 'multiply', 'minimum', 'maximum'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Combines three tensors over named dimensions: d = op(op_ab(a, b), c), each of them alpha · op_a(a) and so on."""
+    def unary(
+        self,
+        *,
+        a: Tensor,
+        modes: str = ...,
+        d: Tensor | None = ...,
+        alpha: complex = ...,
+        op: Literal['identity', 'negate', 'conjugate', 'square', 'reciprocal', 'absolute', 'square_root', 'exponential', 'logarithm', 'sine', 'cosine', 'tangent', 'hyperbolic_tangent', 'sigmoid', 'relu', 'ceil', 'floor'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Applies an operator over named dimensions: d = alpha · op(a)."""
+
 class Libraries:
     @property
     def blas(self) -> Blas: ...
@@ -2478,4 +3240,8 @@ class Libraries:
     def rng(self) -> Rng: ...
     @property
     def solver(self) -> Solver: ...
+    @property
+    def sparse(self) -> Sparse: ...
+    @property
+    def tensors(self) -> Tensors: ...
     def __getattr__(self, name: str) -> Library: ...
