@@ -3,6 +3,7 @@
 #include "random_convolutions.hpp"
 #include "random_graphs.hpp"
 #include "random_modes.hpp"
+#include "random_pooling.hpp"
 #include "random_programs.hpp"
 #include "random_rnn.hpp"
 #include "random_sparse.hpp"
@@ -388,6 +389,7 @@ void random_requests::fill(const request_type& type, void* request) {
   (void)(draw_program(type, request, random_, views_) ||
          draw_graph(type, request, random_, views_) || draw_rnn(type, request, random_, views_) ||
          draw_convolution(type, request, random_, views_) ||
+         draw_pooling(type, request, random_, views_) ||
          draw_sparse(type, request, random_, views_) || draw_modes(type, request, random_, views_));
 }
 
