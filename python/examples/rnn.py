@@ -25,7 +25,7 @@ with troupe.System() as system:
     network: dict[str, Any] = {"network_cell": "lstm", "network_hidden": HIDDEN}
     sizes = gpu.dnn.rnn_sizes(steps=STEPS, batch=BATCH, input=2, **network).result()
     reserve = gpu.empty(sizes.reserve, "u8")
-    w = gpu.tensor(rng.uniform(-0.2, 0.2, sizes.weights).astype("f4"))
+    w = gpu.tensor(rng.uniform(-0.2, 0.2, (sizes.weights,)).astype("f4"))
     head = gpu.tensor(rng.uniform(-0.2, 0.2, (HIDDEN, 1)).astype("f4"))
     dw, dhead = gpu.empty(sizes.weights), gpu.empty((HIDDEN, 1))
     m, v = ([gpu.full(t.shape, 0) for t in (w, head)] for _ in range(2))

@@ -33,7 +33,8 @@ with troupe.System() as system:
     target = gpu.tensor(np.sin(2 * x.numpy()))
     n1, n2, o, d_o, dn = (gpu.empty((ROWS, WIDTH), "f16") for _ in range(5))
     dqkv, stats = gpu.empty((ROWS, 3 * WIDTH), "f16"), gpu.empty((BATCH, HEADS, TOKENS, 1), "f32")
-    rstd, losses = gpu.empty((ROWS,), "f32"), []
+    rstd = gpu.empty((ROWS,), "f32")
+    losses: list[float] = []
     for step in range(1, 41):
         ew.rms_norm(x=x, y=n1).result()
         q, k, v = heads(gpu.compute(product, n1, w[0]).result(), 3)

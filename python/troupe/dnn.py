@@ -14,7 +14,7 @@ are computed in f32, or f64 for f64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ._core import (
@@ -35,6 +35,8 @@ from ._core import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._core import _Computable
+
     Operand = Node | float
     Axes = int | Sequence[int]
 
@@ -71,7 +73,7 @@ __all__ = [
 ]
 
 
-def computation(f: Callable[..., Any], inputs: int | None = None) -> Computation:
+def computation(f: Computation | _Computable, inputs: int | None = None) -> Computation:
     """Traces a Python function: calls it once with Nodes, and keeps what it computes.
 
     It returns a Node or a tuple of Nodes. inputs: how many Nodes it is called with; else as many as
@@ -86,7 +88,7 @@ def computation(f: Callable[..., Any], inputs: int | None = None) -> Computation
 
 def compute(
     self: Device,
-    f: Computation | Callable[..., Any],
+    f: Computation | _Computable,
     /,
     *inputs: Tensor,
     out: Tensor | Sequence[Tensor | None] | None = None,

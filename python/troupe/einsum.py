@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ._core import Device, Future, Tensor
 
@@ -32,7 +32,7 @@ def einsum(
     *operands: Tensor,
     out: Tensor | None = None,
     alpha: complex = 1,
-    math: str = "strict",
+    math: Literal["strict", "tf32", "bf16x9"] = "strict",
     **options: Any,
 ) -> Future[Tensor]:
     """Contracts tensors whose dimensions have names, in the best order, as one request.
