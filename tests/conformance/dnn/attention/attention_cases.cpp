@@ -90,8 +90,8 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
   auto& random = s.generator();
   // cuDNN does not know packed sequences without a token.
   const bool packs = c.keys == storage::packed || c.queries == storage::packed;
-  const std::int64_t least = packs && s.is_on_gpu() ? 1 : 0;
   const auto drawn = [&](std::int64_t most) {
+    const std::int64_t least = packs && s.is_on_gpu() ? std::min<std::int64_t>(1, most) : 0;
     std::vector<std::int64_t> all(static_cast<std::size_t>(c.b), most);
     for (std::size_t n = 0; c.lengths && n < all.size(); ++n) {
       const auto kind = random() % 4;
