@@ -1,6 +1,6 @@
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
-#include "libraries/memory/shared/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 
 #include <troupe/dnn/lrn.hpp>
 #include <troupe/plugin/static_registration.hpp>

@@ -53,8 +53,8 @@ void features_fit(argument_checks& check, std::int64_t steps, std::int64_t batch
 
 void dropout_fits(argument_checks& check, const rnn_network& n, const rnn_shape& s) {
   if (!check.good() || !drops(n)) return;
-  const std::int64_t words = saturated_product(saturated_product(s.steps, s.batch),
-                                               s.width() * (s.layers - 1));
+  const std::int64_t words =
+      saturated_product(saturated_product(s.steps, s.batch), s.width() * (s.layers - 1));
   check.rule(words <= longest_stream && n.offset <= longest_stream - words, errc::size_overflow,
              [&] {
                return fmt::format(

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
-#include "libraries/memory/shared/share_out.hpp"
 #include "libraries/dnn/shared/image_view.hpp"
 #include "libraries/dnn/shared/windows.hpp"
+#include "libraries/memory/shared/share_out.hpp"
 
 #include <troupe/plugin/executor.hpp>
 
