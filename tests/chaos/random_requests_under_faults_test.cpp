@@ -29,8 +29,10 @@ using namespace std::chrono_literals;
 using testing_requests::random_requests;
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t requests_in_a_round = 200;  // below a mailbox, with what is at work
-constexpr auto timeout = 20s;                     // longer than any recovery
+constexpr std::size_t requests_in_a_round = 200;
+// Each tensor that is drawn is cleared by a request of its own, and some types take many.
+constexpr std::uint32_t mailbox_capacity = 8192;
+constexpr auto timeout = 20s;  // longer than any recovery
 
 std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   const char* value = std::getenv(name);
@@ -117,6 +119,7 @@ class RandomRequests : public testing::Test {
 
   system system_;
   device gpu_ = system_.device(0, {.backend = backend_kind::cpu,
+                                   .mailbox_capacity = mailbox_capacity,
                                    .restarts = {.restarts = 1'000'000},
                                    .backoff = {.initial = 1ms},
                                    .quarantine = 0s,
