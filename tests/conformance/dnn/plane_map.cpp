@@ -64,6 +64,11 @@ plane_map plane_map::of(const std::vector<std::vector<std::vector<double>>>& alo
   return made;
 }
 
+// A factor of interpolation is what a place is beyond a whole number, and has the place's rounding.
+static double size_of_term(double factor, double element) {
+  return factor == 0 ? 0 : (std::abs(factor) + 0.25) * std::abs(element);
+}
+
 void expect_mapped(scene& s, const plane_map& map, const test_tensor& x, const test_tensor& y) {
   const auto now = s.elements_now(y);
   const std::size_t in = map.factors.front().size();
@@ -73,9 +78,10 @@ void expect_mapped(scene& s, const plane_map& map, const test_tensor& x, const t
     double expected = 0;
     double bound = 0;
     for (std::size_t i = 0; i < in; ++i) {
-      const double term = map.factors[at % out][i] * x.values[at / out * in + i].real();
-      expected += term;
-      bound += std::abs(term);
+      const double factor = map.factors[at % out][i];
+      const double element = x.values[at / out * in + i].real();
+      expected += factor * element;
+      bound += size_of_term(factor, element);
     }
     s.expect_near(type, now[at], expected, bound, static_cast<std::int64_t>(in), compute_of(type),
                   "element " + std::to_string(at));
@@ -93,9 +99,10 @@ void expect_transposed(scene& s, const plane_map& map, const test_tensor& dy,
     double expected = 0;
     double bound = 0;
     for (std::size_t o = 0; o < out; ++o) {
-      const double term = map.factors[o][at % in] * dy.values[at / in * out + o].real();
-      expected += term;
-      bound += std::abs(term);
+      const double factor = map.factors[o][at % in];
+      const double element = dy.values[at / in * out + o].real();
+      expected += factor * element;
+      bound += size_of_term(factor, element);
     }
     s.expect_near(type, now[at], expected, bound, static_cast<std::int64_t>(out), compute_of(type),
                   "element " + std::to_string(at));
