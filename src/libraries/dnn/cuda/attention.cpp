@@ -1,6 +1,7 @@
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
+#include "libraries/dnn/cuda/attention/unattended.hpp"
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
 #include "libraries/dnn/cuda/planned.hpp"

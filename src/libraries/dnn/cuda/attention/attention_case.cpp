@@ -144,7 +144,8 @@ void attention_case::write(plan_words& key) const {
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_tensor(key, operands_[number]);
     if (has_rows(number)) key.push_back(is_staged(number));
-    if (is_of_scores(number)) key.push_back(alignment_of(operands_[number]));
+    if (is_of_scores(number))
+      key.push_back(is_staged(number) ? address_unit : alignment_of(operands_[number]));
   }
   for (const std::int64_t size : {sizes_.batch, sizes_.s_q, sizes_.s_kv, left_, right_})
     key.push_back(size);

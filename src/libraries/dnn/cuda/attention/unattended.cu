@@ -1,0 +1,57 @@
+#include "libraries/dnn/cuda/attention/unattended.hpp"
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+__device__ bool has_other(const masked_rows& rows, std::int64_t i, std::int64_t own,
+                          std::int64_t other) {
+  const std::int64_t at = i + (rows.ends_meet ? other - own : 0);
+  const std::int64_t first = rows.left < 0 || at < rows.left ? 0 : at - rows.left;
+  const std::int64_t last =
+      rows.right < 0 || at + rows.right >= other ? other - 1 : at + rows.right;
+  return first <= last;
+}
+
+// A warp for each row.
+__global__ void store_unattended(masked_rows rows) {
+  const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+  for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < count;
+       row += step) {
+    const std::int64_t i = row % rows.extents[2];
+    const std::int64_t head = row / rows.extents[2] % rows.extents[1];
+    const std::int64_t batch = row / rows.extents[2] / rows.extents[1];
+    const std::int64_t own = rows.lengths[batch];
+    if (i < own ? has_other(rows, i, own, rows.others[batch]) : rows.offsets != nullptr) continue;
+    const std::int64_t begin =
+        (rows.offsets != nullptr ? rows.offsets[batch] : batch * rows.strides[0]) +
+        head * rows.strides[1] + i * rows.strides[2];
+    for (std::int64_t x = threadIdx.x; x < rows.extents[3]; x += blockDim.x) {
+      std::byte* const to = rows.at + (begin + x * rows.strides[3]) * rows.element_bytes;
+      if (rows.element_bytes == 4) {
+        *reinterpret_cast<std::uint32_t*>(to) = rows.word;
+      } else if (rows.element_bytes == 2) {
+        *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(rows.word);
+      } else {
+        *to = static_cast<std::byte>(rows.word);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+cudaError_t enqueue_store_unattended(const masked_rows& rows, cudaStream_t stream) {
+  const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
+  if (count == 0 || rows.extents[3] == 0) return cudaSuccess;
+  constexpr unsigned rows_per_block = 8;
+  constexpr std::int64_t most_blocks = 4096;
+  const auto blocks =
+      static_cast<unsigned>(std::min((count + rows_per_block - 1) / rows_per_block, most_blocks));
+  store_unattended<<<blocks, dim3(32, rows_per_block), 0, stream>>>(rows);
+  return cudaGetLastError();
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::cuda {
+
+/// Rows of heads, [b, h, s, d] with any strides (elements), of queries or of keys.
+struct masked_rows {
+  std::byte* at = nullptr;
+  std::int64_t extents[4]{};
+  std::int64_t strides[4]{};
+  int element_bytes = 0;  ///< 1, 2 or 4
+  /// Of packed sequences, in elements; the first stride is then not used, nor are rows beyond a
+  /// length.
+  const std::int64_t* offsets = nullptr;
+  const std::int32_t* lengths = nullptr;  ///< of these sequences
+  const std::int32_t* others =
+      nullptr;  ///< of the sequences that they attend to, or are attended by
+  /// The others of row i are from i + shift − left to i + shift + right, −1 being no bound.
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+  bool ends_meet = false;  ///< the shift is the difference of the lengths, else 0
+  std::uint32_t word = 0;  ///< what its elements become
+};
+/// Enqueues a store of `word` to each row that is beyond its sequence's length, or has no other.
+[[nodiscard]] cudaError_t enqueue_store_unattended(const masked_rows& rows, cudaStream_t stream);
+
+}  // namespace troupe::cuda
