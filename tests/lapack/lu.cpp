@@ -1,6 +1,7 @@
 #include "call.hpp"
 
 #include <troupe/solver/lu.hpp>
+#include <troupe/solver/refined.hpp>
 
 namespace troupe::lapack {
 namespace {
@@ -77,6 +78,27 @@ void gesv(const char* name, const integer* n, const integer* nrhs, T* a, const i
   factor(c, m, pivots);
 }
 
+/// Unlike LAPACK's, the caller's matrix keeps its content whatever became of it, and the pivots
+/// theirs. `rest`: a workspace of complex types.
+template <class T, class S, class... Rest>
+void gesv_refined(const char* name, const integer* n, const integer* nrhs, T* a, const integer* lda,
+                  integer* pivots, T* b, const integer* ldb, T* x, const integer* ldx, T* work,
+                  S* swork, integer* iterations, integer* info, Rest... rest) {
+  if (*n < 0 || *nrhs < 0 || !is_leading(*lda, *n) || !is_leading(*ldb, *n) ||
+      !is_leading(*ldx, *n))
+    return call_real(name, n, nrhs, a, lda, pivots, b, ldb, x, ldx, work, swork, rest...,
+                     iterations, info);
+  call c(name);
+  const any_tensor solution = c.out(dtype_of<T>, *n, *nrhs);
+  const any_tensor steps = c.out(dtype::i32, 1).reshape({}).value();
+  *info = c.ask(solver::gesv_refined{.a = c.in(block<T>{a, *n, *n, *lda}),
+                                     .b = c.in(block<T>{b, *n, *nrhs, *ldb}),
+                                     .x = solution,
+                                     .iterations = steps});
+  c.give(steps, iterations);
+  if (*info == 0) c.give(solution, block<T>{x, *n, *nrhs, *ldx});
+}
+
 }  // namespace
 }  // namespace troupe::lapack
 
@@ -101,3 +123,15 @@ using troupe::lapack::integer;
     troupe::lapack::gesv(#p "gesv_", n, nrhs, a, lda, pivots, b, ldb, info);                    \
   }
 TROUPE_LAPACK_ALL(TROUPE_DEFINE)
+#undef TROUPE_DEFINE
+
+#define TROUPE_DEFINE(T, S, ps, parameters, rest)                                               \
+  TROUPE_FORTRAN ps##gesv_(const integer* n, const integer* nrhs, T* a, const integer* lda,     \
+                           integer* pivots, T* b, const integer* ldb, T* x, const integer* ldx, \
+                           T* work, S* swork TROUPE_LIST parameters, integer* iterations,       \
+                           integer* info) {                                                     \
+    troupe::lapack::gesv_refined(#ps "gesv_", n, nrhs, a, lda, pivots, b, ldb, x, ldx, work,    \
+                                 swork, iterations, info TROUPE_LIST rest);                     \
+  }
+TROUPE_DEFINE(double, float, ds, (), ())
+TROUPE_DEFINE(std::complex<double>, std::complex<float>, zc, (, double* rwork), (, rwork))
