@@ -80,13 +80,15 @@ class call {
   /// Sends the request and waits. Answers LAPACK's INFO: the number in the error, which has to be
   /// that of `info`.
   template <request R>
-  integer ask(R r) {
-    constexpr bool has_info = requires { r.info; };
-    if constexpr (has_info) r.info = device_.allocate(dtype::i32, {}).value();
-    const result<void> answer = actor_.ask(r).get_result();
-    settle();
-    if constexpr (has_info) return outcome(R::name, answer, elements<integer>(r.info).front());
-    return outcome(R::name, answer, 0);
+  integer ask(const R& r) {
+    if constexpr (requires { r.info; }) {
+      R with_info = r;
+      with_info.info = device_.allocate(dtype::i32, {}).value();
+      const result<void> answer = answer_to(with_info);
+      return outcome(R::name, answer, elements<integer>(with_info.info).front());
+    } else {
+      return outcome(R::name, answer_to(r), 0);
+    }
   }
 
   template <class T>
@@ -116,6 +118,12 @@ class call {
  private:
   void send(const any_tensor& to, std::span<const std::byte> bytes);
   void receive(const any_tensor& from, std::span<std::byte> bytes);
+  template <request R>
+  result<void> answer_to(const R& r) {
+    result<void> answer = actor_.ask(r).get_result();
+    settle();
+    return answer;
+  }
   void settle();
   [[nodiscard]] integer outcome(std::string_view request, const result<void>& answer,
                                 integer info) const;

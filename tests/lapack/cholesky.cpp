@@ -91,6 +91,7 @@ void trtri(const char* name, const char* uplo, const char* diag, const integer* 
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, p)                                                               \
   TROUPE_FORTRAN p##potrf_(const char* uplo, const integer* n, T* a, const integer* lda,  \
                            integer* info, std::size_t) {                                  \
@@ -115,3 +116,4 @@ using troupe::lapack::integer;
     troupe::lapack::trtri(#p "trtri_", uplo, diag, n, a, lda, info);                      \
   }
 TROUPE_LAPACK_ALL(TROUPE_DEFINE)
+// NOLINTEND(bugprone-macro-parentheses)

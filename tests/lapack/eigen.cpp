@@ -103,6 +103,7 @@ void geev(const char* name, const char* jobvl, const char* jobvr, const integer*
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(R, p)                                                                     \
   TROUPE_FORTRAN p##geev_(const char* jobvl, const char* jobvr, const integer* n, R* a,         \
                           const integer* lda, R* wr, R* wi, R* vl, const integer* ldvl, R* vr,  \
@@ -126,3 +127,4 @@ TROUPE_DEFINE(double, d)
   }
 TROUPE_DEFINE(float, c)
 TROUPE_DEFINE(double, z)
+// NOLINTEND(bugprone-macro-parentheses)

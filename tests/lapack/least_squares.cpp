@@ -78,6 +78,7 @@ void gelsd(const char* name, const integer* m, const integer* n, const integer* 
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, p)                                                                        \
   TROUPE_FORTRAN p##gels_(const char* trans, const integer* m, const integer* n,                   \
                           const integer* nrhs, T* a, const integer* lda, T* b, const integer* ldb, \
@@ -105,3 +106,4 @@ TROUPE_DEFINE(float, float, s, gelss, (), ())
 TROUPE_DEFINE(double, double, d, gelss, (), ())
 TROUPE_DEFINE(std::complex<float>, float, c, gelss, (, float* rwork), (, rwork))
 TROUPE_DEFINE(std::complex<double>, double, z, gelss, (, double* rwork), (, rwork))
+// NOLINTEND(bugprone-macro-parentheses)

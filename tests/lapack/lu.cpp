@@ -104,6 +104,7 @@ void gesv_refined(const char* name, const integer* n, const integer* nrhs, T* a,
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, p)                                                                     \
   TROUPE_FORTRAN p##getrf_(const integer* m, const integer* n, T* a, const integer* lda,        \
                            integer* pivots, integer* info) {                                    \
@@ -135,3 +136,4 @@ TROUPE_LAPACK_ALL(TROUPE_DEFINE)
   }
 TROUPE_DEFINE(double, float, ds, (), ())
 TROUPE_DEFINE(std::complex<double>, std::complex<float>, zc, (, double* rwork), (, rwork))
+// NOLINTEND(bugprone-macro-parentheses)

@@ -66,6 +66,7 @@ void unmqr(const char* name, const char* side, const char* trans, const integer*
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, p, un)                                                                    \
   TROUPE_FORTRAN p##geqrf_(const integer* m, const integer* n, T* a, const integer* lda, T* tau,   \
                            T* work, const integer* lwork, integer* info) {                         \
@@ -87,3 +88,4 @@ TROUPE_DEFINE(float, s, or)
 TROUPE_DEFINE(double, d, or)
 TROUPE_DEFINE(std::complex<float>, c, un)
 TROUPE_DEFINE(std::complex<double>, z, un)
+// NOLINTEND(bugprone-macro-parentheses)

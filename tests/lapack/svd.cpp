@@ -110,6 +110,7 @@ void gesvj(real_t<T>* told, const char* name, const char* joba, const char* jobu
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, R, p, parameters, rest)                                                  \
   TROUPE_FORTRAN p##gesvd_(                                                                       \
       const char* jobu, const char* jobvt, const integer* m, const integer* n, T* a,              \
@@ -146,3 +147,4 @@ TROUPE_DEFINE(std::complex<float>, float, c, rwork, (, float* rwork, const integ
               (, rwork, lrwork))
 TROUPE_DEFINE(std::complex<double>, double, z, rwork, (, double* rwork, const integer* lrwork),
               (, rwork, lrwork))
+// NOLINTEND(bugprone-macro-parentheses)

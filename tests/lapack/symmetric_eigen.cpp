@@ -165,6 +165,7 @@ void hegv(const char* name, const integer* itype, const char* jobz, const char* 
 
 using troupe::lapack::integer;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot have any.
 #define TROUPE_DEFINE(T, R, p, he, parameters, rest)                                              \
   TROUPE_FORTRAN p##he##ev_(const char* jobz, const char* uplo, const integer* n, T* a,           \
                             const integer* lda, R* w, T* work,                                    \
@@ -217,3 +218,4 @@ TROUPE_DEFINE(std::complex<float>, float, c, he, (, float* rwork, const integer*
               (, rwork, lrwork))
 TROUPE_DEFINE(std::complex<double>, double, z, he, (, double* rwork, const integer* lrwork),
               (, rwork, lrwork))
+// NOLINTEND(bugprone-macro-parentheses)
