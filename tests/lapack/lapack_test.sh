@@ -56,7 +56,7 @@ for input in "$@"; do
       esac
       ;;
     svd) run "xeigtst$letter" svd gesvd gesdd gesvj ;;
-    symmetric) run "xeigtst$letter" symmetric "${he}ev" "${he}evd" "${he}evr" ;;
+    symmetric) run "xeigtst$letter" symmetric "${he}ev" "${he}evd" "${he}evr" "${he}evx" ;;
     generalised) run "xeigtst$letter" generalised "${he}gv" "${he}gvd" ;;
     eigen) run "xeigtst$letter" eigen geev ;;
   esac

@@ -87,6 +87,55 @@ void heev(const char* name, const char* jobz, const char* uplo, const integer* n
   if (vectors) c.give(matrix, m);
 }
 
+/// The eigenvalues that LAPACK is asked for.
+template <class T>
+struct interval {
+  const char* range;
+  const real_t<T>* vl;
+  const real_t<T>* vu;
+  const integer* il;
+  const integer* iu;
+
+  [[nodiscard]] bool by_values() const { return is(range, 'V'); }
+  [[nodiscard]] bool by_indices() const { return is(range, 'I'); }
+  [[nodiscard]] bool valid(integer n) const {
+    if (by_values()) return n == 0 || *vl < *vu;
+    if (!by_indices()) return is(range, 'A');
+    return *il >= 1 && *il <= std::max<integer>(1, n) && *iu >= std::min(n, *il) && *iu <= n;
+  }
+  [[nodiscard]] integer room(integer n) const {
+    return by_indices() ? std::max<integer>(*iu - *il + 1, 0) : n;
+  }
+};
+
+/// Writes vectors to z, if there are any, and how many eigenvalues there are to m.
+template <class T>
+integer decompose(call& c, eigen_driver driver, const char* uplo, const block<T>& a,
+                  const interval<T>& of, integer* m, real_t<T>* w, const block<T>* z) {
+  const integer room = of.room(a.rows);
+  solver::eigh r{.a = c.in(a),
+                 .w = c.out(dtype_of<real_t<T>>, room),
+                 .vectors = z != nullptr,
+                 .uplo = triangle(uplo),
+                 .driver = driver};
+  if (z != nullptr) r.v = c.out(dtype_of<T>, a.rows, room);
+  if (of.by_values() && a.rows > 0) {
+    r.range = eigen_range::values;
+    r.lower = static_cast<double>(*of.vl);
+    r.upper = static_cast<double>(*of.vu);
+    r.count = c.out(dtype::i64, 1).reshape({}).value();
+  } else if (of.by_indices()) {
+    r.range = eigen_range::indices;
+    r.first = *of.il - 1;
+  }
+  const integer info = c.ask(r);
+  if (info != 0) return info;
+  *m = r.count.null() ? room : static_cast<integer>(c.elements<std::int64_t>(r.count).front());
+  c.give(r.w.slice(0, 0, *m).value(), w);
+  if (z != nullptr) c.give(r.v.slice(1, 0, *m).value(), block<T>{z->at, z->rows, *m, z->ld});
+  return 0;
+}
+
 template <class T, class... Rest>
 void heevr(const char* name, const char* jobz, const char* range, const char* uplo,
            const integer* n, T* a, const integer* lda, const real_t<T>* vl, const real_t<T>* vu,
@@ -94,37 +143,39 @@ void heevr(const char* name, const char* jobz, const char* range, const char* up
            T* z, const integer* ldz, integer* isuppz, T* work, const integer* lwork, integer* info,
            Rest... rest) {
   const bool vectors = is(jobz, 'V');
-  const bool by_values = is(range, 'V');
-  const bool by_indices = is(range, 'I');
-  if (!is_one_of(jobz, "NV") || !is_one_of(range, "AVI") || !is_one_of(uplo, "UL") || *n < 0 ||
-      !is_leading(*lda, *n) || (by_values && *vl >= *vu) ||
-      (by_indices &&
-       (*il < 1 || *il > std::max<integer>(1, *n) || *iu < std::min(*n, *il) || *iu > *n)) ||
-      *ldz < 1 || (vectors && *ldz < *n) || !given(lwork, rest...).hold(least_for_range<T>(*n)))
+  const interval<T> of{range, vl, vu, il, iu};
+  if (!is_one_of(jobz, "NV") || !is_one_of(uplo, "UL") || *n < 0 || !is_leading(*lda, *n) ||
+      !of.valid(*n) || *ldz < 1 || (vectors && *ldz < *n) ||
+      !given(lwork, rest...).hold(least_for_range<T>(*n)))
     return call_real(name, jobz, range, uplo, n, a, lda, vl, vu, il, iu, abstol, m, w, z, ldz,
                      isuppz, work, lwork, rest..., info, std::size_t{1}, std::size_t{1},
                      std::size_t{1});
   call c(name);
-  const integer room = by_indices ? std::max<integer>(*iu - *il + 1, 0) : *n;
-  solver::eigh r{.a = c.in(block<T>{a, *n, *n, *lda}),
-                 .w = c.out(dtype_of<real_t<T>>, room),
-                 .vectors = vectors,
-                 .uplo = triangle(uplo)};
-  if (vectors) r.v = c.out(dtype_of<T>, *n, room);
-  if (by_values) {
-    r.range = eigen_range::values;
-    r.lower = static_cast<double>(*vl);
-    r.upper = static_cast<double>(*vu);
-    r.count = c.out(dtype::i64, 1).reshape({}).value();
-  } else if (by_indices) {
-    r.range = eigen_range::indices;
-    r.first = *il - 1;
-  }
-  *info = c.ask(r);
-  if (*info != 0) return;
-  *m = by_values ? static_cast<integer>(c.elements<std::int64_t>(r.count).front()) : room;
-  c.give(r.w.slice(0, 0, *m).value(), w);
-  if (vectors) c.give(r.v.slice(1, 0, *m).value(), block<T>{z, *n, *m, *ldz});
+  const block<T> to{z, *n, *n, *ldz};
+  *info = decompose(c, eigen_driver::automatic, uplo, block<T>{a, *n, *n, *lda}, of, m, w,
+                    vectors ? &to : nullptr);
+}
+
+/// The same by the other driver. `rest`: a workspace of complex types.
+template <class T, class... Rest>
+void heevx(const char* name, const char* jobz, const char* range, const char* uplo,
+           const integer* n, T* a, const integer* lda, const real_t<T>* vl, const real_t<T>* vu,
+           const integer* il, const integer* iu, const real_t<T>* abstol, integer* m, real_t<T>* w,
+           T* z, const integer* ldz, T* work, const integer* lwork, integer* iwork, integer* ifail,
+           integer* info, Rest... rest) {
+  const bool vectors = is(jobz, 'V');
+  const interval<T> of{range, vl, vu, il, iu};
+  const integer least_work = *n <= 1 ? 1 : (complex_v<T> ? 2 : 8) * *n;
+  if (!is_one_of(jobz, "NV") || !is_one_of(uplo, "UL") || *n < 0 || !is_leading(*lda, *n) ||
+      !of.valid(*n) || *ldz < 1 || (vectors && *ldz < *n) || *lwork < least_work)
+    return call_real(name, jobz, range, uplo, n, a, lda, vl, vu, il, iu, abstol, m, w, z, ldz, work,
+                     lwork, rest..., iwork, ifail, info, std::size_t{1}, std::size_t{1},
+                     std::size_t{1});
+  call c(name);
+  const block<T> to{z, *n, *n, *ldz};
+  *info = decompose(c, eigen_driver::jacobi, uplo, block<T>{a, *n, *n, *lda}, of, m, w,
+                    vectors ? &to : nullptr);
+  if (*info == 0 && vectors) std::fill(ifail, ifail + *m, 0);
 }
 
 /// sygv and sygvd. LAPACK leaves b's Cholesky factor: that is a request of its own.
@@ -180,6 +231,15 @@ using troupe::lapack::integer;
                             integer* info, std::size_t, std::size_t) {                            \
     troupe::lapack::hegv(#p #he "gv_", itype, jobz, uplo, n, a, lda, b, ldb, w, work, lwork,      \
                          info TROUPE_LIST rest);                                                  \
+  }                                                                                               \
+  TROUPE_FORTRAN p##he##evx_(                                                                     \
+      const char* jobz, const char* range, const char* uplo, const integer* n, T* a,              \
+      const integer* lda, const R* vl, const R* vu, const integer* il, const integer* iu,         \
+      const R* abstol, integer* m, R* w, T* z, const integer* ldz, T* work,                       \
+      const integer* lwork TROUPE_LIST parameters, integer* iwork, integer* ifail, integer* info, \
+      std::size_t, std::size_t, std::size_t) {                                                    \
+    troupe::lapack::heevx(#p #he "evx_", jobz, range, uplo, n, a, lda, vl, vu, il, iu, abstol, m, \
+                          w, z, ldz, work, lwork, iwork, ifail, info TROUPE_LIST rest);           \
   }
 TROUPE_DEFINE(float, float, s, sy, (), ())
 TROUPE_DEFINE(double, double, d, sy, (), ())
