@@ -309,7 +309,7 @@ class Server:
             self.program.detach()
             os.close(worker.control)
             shown = _prepare(log)
-            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown)
+            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
             os._exit(1)

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <mutex>
@@ -42,6 +43,26 @@ int shown = -1;
 std::mutex& turns() {
   static std::mutex& one = *new std::mutex;
   return one;
+}
+
+// faulthandler's, which writes where each thread is.
+void (*write_where)(int) = nullptr;
+
+// The program waits for the last byte: nothing else tells when all is written.
+void answer_where(int number) {
+  constexpr char end_of_answer = '\x04';
+  const int kept = errno;
+  write_where(number);
+  (void)!::write(words, &end_of_answer, 1);
+  errno = kept;
+}
+
+void end_answers_to(int number) {
+  struct sigaction action{};
+  ::sigaction(number, nullptr, &action);
+  write_where = action.sa_handler;
+  action.sa_handler = &answer_where;
+  ::sigaction(number, &action, nullptr);
 }
 
 // Of this thread. In a worker it is kept: to make one for each call takes longer than the call.
@@ -278,10 +299,11 @@ void add_python_calls(nb::module_& m) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
   });
-  m.def("_run_worker", [](nb::object when_started, int words_to, int shown_to) {
+  m.def("_run_worker", [](nb::object when_started, int words_to, int shown_to, int where) {
     in_worker = true;
     words = words_to;
     shown = shown_to;
+    end_answers_to(where);
     interpreter = PyInterpreterState_Get();
     call_when_started = when_started.release().ptr();
     const char* arguments[] = {"python", "--troupe-worker", nullptr};
