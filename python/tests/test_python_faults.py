@@ -212,6 +212,10 @@ def test_quarantine_refuses_what_has_ended_two_workers(service, rng):
     service.forgive_all()
 
 
+def _files(folder):
+    return len(os.listdir(folder))
+
+
 def _lines(file):
     with open(file) as one:
         return sum(1 for _ in one)
@@ -232,9 +236,9 @@ def test_memory_does_not_grow(system, rng):
             time.sleep(0.005)
         time.sleep(0.2)
         return [
-            len(os.listdir(f"/proc/{pid}/{what}")) if what != "maps" else _lines(f"/proc/{pid}/maps")
+            count(f"/proc/{pid}/{what}")
             for pid in (os.getpid(), server)
-            for what in ("fd", "task", "maps")
+            for count, what in ((_files, "fd"), (_files, "task"), (_lines, "maps"))
         ]
 
     def fault():

@@ -39,7 +39,7 @@ _OPTIONS = [
 @functools.cache
 def described(name: str) -> Description:
     """The description of a request, such as "blas.gemm"."""
-    found = json.loads(_description(name))
+    found: Description = json.loads(_description(name))
     found["fields"] = list(_with_functions(found["fields"]))
     return found
 
