@@ -33,15 +33,15 @@ def _process(name: str, pid: int) -> dict[str, int]:
 
 def state(gpu: Any) -> dict[str, int]:
     """The program, the server that forks workers, the worker, and the GPU where torch sees one."""
+    torch = sys.modules.get("torch")
+    card = {}
+    if torch is not None and torch.cuda.is_available():  # first: it makes a context, once
+        card["card_mib"] = -(torch.cuda.mem_get_info()[0] >> 20)
     worker: int = gpu.worker_pid
     stat = pathlib.Path(f"/proc/{worker}/stat").read_text()
     server = int(stat.rpartition(")")[2].split()[1])
     found = {**_process("program", os.getpid()), **_process("server", server)}
-    found |= _process("worker", worker)
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        found["card_mib"] = -(torch.cuda.mem_get_info()[0] >> 20)
-    return found
+    return found | _process("worker", worker) | card
 
 
 def measure(
