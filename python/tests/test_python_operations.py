@@ -100,6 +100,41 @@ def test_answers_of_any_size_are_pickled(service):
         assert service.py.big(n=size).result() == b"\x5a" * size
     with pytest.raises(troupe.HandlerFailed, match="pickle"):
         service.py.unpicklable().result()
+    with pytest.raises(troupe.HandlerFailed, match="cannot be unpickled here: ValueError") as why:
+        service.py.unpicklable_there().result()
+    assert why.value.request == "py.unpicklable_there"
+
+
+TOLD = {
+    "cause": [
+        "RuntimeError: no such model",
+        'raise RuntimeError("no such model") from error',
+        "because of KeyError: 'a key'",
+        '{}["a key"]',
+    ],
+    "group": [
+        "ExceptionGroup: both (2 sub-exceptions)",
+        "one of them: ValueError: the one",
+        "one of them: TypeError: the other",
+    ],
+    "note": ["ValueError: it failed", "in the third layer", "in raises"],
+    "surrogate": [r"ValueError: \ud800 is no character", "in raises"],
+    "long": ["ValueError: xxx", "xxx […] xxx", "in raises"],
+}
+
+
+@pytest.mark.parametrize("how", TOLD)
+def test_an_exception_tells_all_of_itself(service, how):
+    with pytest.raises(troupe.HandlerFailed) as why:
+        service.py.raises(how=how).result()
+    text = str(why.value)
+    places = [text.find(one) for one in TOLD[how]]
+    assert -1 not in places and places == sorted(places), text
+    assert len(text) < 20_000
+
+
+def test_a_pool_of_processes_in_an_operation_ends(service):
+    assert service.py.pool(numbers=[-1, -2, 3], run_limit=20.0).result() == [1, 2, 3]
 
 
 def test_signature_and_help(service):

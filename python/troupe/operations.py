@@ -17,20 +17,27 @@ import importlib.util
 import inspect
 import json
 import keyword
+import os
 import pathlib
 import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
+
+if TYPE_CHECKING:
+    import traceback
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = (None, "numpy", "torch", "cupy")
-_FRAMES = 20  # of a traceback, from either end
+# Of what an exception tells: frames from either end, characters, causes and members of a group.
+_FRAMES = 20
+_LONGEST_REASON = 8 * 1024
+_CAUSES = 4
 _OPTIONS = ("deadline", "run_limit", "quarantine")
 
 
@@ -309,21 +316,37 @@ def define_with_functions() -> None:
 
 
 def told(error: BaseException) -> str:
-    """The reason, then how it came about: the frames of the operation, without Troupe's own."""
-    import os
+    """The reason, then how it came about: the frames of the operation, without Troupe's own.
+
+    The same for what it was raised from, and for the exceptions of a group.
+    """
     import traceback
 
-    reason = "".join(traceback.format_exception_only(type(error), error)).strip()
+    text = _told(traceback.TracebackException.from_exception(error), _CAUSES)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _told(error: traceback.TracebackException, deeper: int) -> str:
+    reason = _cut("".join(error.format_exception_only()).strip())
     here = os.path.dirname(__file__) + os.sep
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(here)
-    ]
-    if len(frames) > 2 * _FRAMES:
-        frames = frames[:_FRAMES] + frames[-_FRAMES:]
-    lines = "".join(traceback.format_list(frames)).rstrip()
+    stack = [one for one in error.stack if not one.filename.startswith(here)]
+    if len(stack) > 2 * _FRAMES:
+        stack = stack[:_FRAMES] + stack[-_FRAMES:]
+    error.stack[:] = stack
+    lines = [reason, "".join(error.stack.format()).rstrip()]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    because = f"\nbecause of {type(cause).__name__}: {cause}" if cause is not None else ""
-    return reason + because + (f"\n{lines}" if lines else "")
+    because = [("because of", cause)] if cause is not None else []
+    members = getattr(error, "exceptions", None) or []
+    because += [("one of them:", one) for one in members[:_CAUSES]]
+    if deeper > 0:
+        lines += [f"{what} {_told(one, deeper - 1)}" for what, one in because]
+    return "\n".join(one for one in lines if one)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST_REASON:
+        return text
+    return f"{text[: _LONGEST_REASON // 2]} […] {text[-_LONGEST_REASON // 2 :]}"
 
 
 def run_started() -> None:

@@ -331,8 +331,7 @@ def _prepare(log: int) -> int:
     os.dup2(log, 2)
     faulthandler.enable(log, all_threads=False)
     faulthandler.register(_WHERE, log, all_threads=True, chain=False)
-    # A process that an operation forks has nothing to say of its worker.
-    os.register_at_fork(after_in_child=faulthandler.disable)
+    os.register_at_fork(after_in_child=_become_a_child)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
@@ -344,6 +343,15 @@ def _prepare(log: int) -> int:
     except OSError:
         pass
     return shown
+
+
+def _become_a_child() -> None:
+    """In a process that an operation has forked: it has nothing to say of its worker, and ends by
+    what it is sent, while a worker takes no notice of that."""
+    faulthandler.disable()
+    for one in ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO"):
+        signal.signal(getattr(signal, "SIG" + one), signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _started(news: socket.socket, ordinal: int) -> str:
