@@ -244,6 +244,14 @@ def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
     for i in range(4):
         (tmp_path / f"slow{i}.py").write_text("import time\ntime.sleep(0.6)\n")
     (tmp_path / "patient.py").write_text("import slow0, slow1, slow2, slow3\n")
+    # Its own lines, too, count for the module, whatever it has imported before.
+    (tmp_path / "idle.py").write_text("import struct\nimport time\ntime.sleep(100)\n")
+    device = system.device(25, backend="cpu", operations=[tmp_path / "idle.py"], start_timeout=0.3)
+    with pytest.raises(
+        troupe.DeviceUnavailable, match=r"importing .*idle\.py, which began _?struct last"
+    ):
+        device.wait_until_ready()
+    device.stop()
     device = system.device(
         25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=1.5
     )
@@ -277,6 +285,52 @@ def test_an_edited_module_is_imported_anew(system, tmp_path):
     while device.edited.version().result() != 22:
         assert time.monotonic() < deadline
     device.stop()
+
+
+def test_a_module_that_is_being_edited_is_not_imported(system, tmp_path, capfd):
+    path = tmp_path / "halfway.py"
+    text = """import os
+import troupe
+@troupe.operation("halfway.version")
+def version():
+    return {}
+@troupe.operation("halfway.end")
+def end():
+    os._exit(1)
+"""
+
+    def replaced_twice():
+        for _ in range(2):  # the standby may be from before
+            with pytest.raises(troupe.DeviceFault):
+                device.halfway.end().result(timeout=30)
+            device.forgive_all()
+        return device.halfway.version().result(timeout=30)
+
+    path.write_text(text.format(1))
+    device = system.device(32, backend="cpu", operations=[path], restarts=100)
+    assert device.halfway.version().result() == 1
+    path.write_text(text.format("("))
+    assert replaced_twice() == 1
+    assert capfd.readouterr().err.count("halfway.py has changed, and new workers go on") == 1
+    path.write_text(text.format(22))
+    assert replaced_twice() == 22
+    device.stop()
+
+
+def test_one_name_is_one_operation_in_a_program(system, tmp_path):
+    for name, argument in (("one", "i: int"), ("same", "i: int"), ("other", "f: float")):
+        (tmp_path / f"{name}_twin.py").write_text(
+            f"import troupe\n@troupe.operation('twin.f')\ndef f({argument}):\n    return '{name}'\n"
+        )
+    one, same, other = (
+        system.device(33 + i, backend="cpu", operations=[tmp_path / f"{name}_twin.py"])
+        for i, name in enumerate(("one", "same", "other"))
+    )
+    assert (one.twin.f(i=1).result(), same.twin.f(i=1).result()) == ("one", "same")
+    with pytest.raises(ValueError, match=r"twin\.f is in this program already, with other arg"):
+        other.twin
+    for device in (one, same, other):
+        device.stop()
 
 
 def test_nothing_is_left_of_a_device(system):
@@ -400,6 +454,8 @@ def test_declarations_that_say_nothing_are_refused():
             operation("refused.one")(function)
     with pytest.raises(ValueError, match="a library of Troupe's own"):
         operation("blas.mine")
+    with pytest.raises(ValueError, match="a device has something else called health"):
+        operation("health.mine")
     with pytest.raises(ValueError, match="such as 'vision.embed'"):
         operation("mine")
     with pytest.raises(TypeError, match="dtype of its own"):

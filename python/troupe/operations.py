@@ -167,6 +167,10 @@ def operation(name: str, *, arrays: str | None = None) -> Callable[[Function], F
     library = name.partition(".")[0]
     if library in _core._own_libraries():
         raise ValueError(f"{name}: {library} is a library of Troupe's own; choose another name")
+    if hasattr(_core.Device, library):
+        raise ValueError(
+            f"{name}: a device has something else called {library}; choose another name"
+        )
     if arrays not in _ARRAYS:
         raise ValueError(f"arrays must be 'numpy', 'torch' or 'cupy'; it is {arrays!r}")
 
@@ -299,9 +303,19 @@ def description() -> str:
     return json.dumps([one.spec for one in _registered.values()])
 
 
+_defined: dict[str, Any] = {}
+
+
 def define(text: str) -> None:
     """Makes the requests of operations that a worker has, in a program that only asks for them."""
     for spec in json.loads(text):
+        known = _defined.setdefault(spec["name"], spec)
+        if any(known[what] != spec[what] for what in ("fields", "replies")):
+            raise ValueError(
+                f"{spec['name']} is in this program already, with other arguments: as another "
+                "device has it, or from before its module was edited. Choose another name, or "
+                "start the program anew"
+            )
         _core._define_operation(spec, None, None, None)
 
 

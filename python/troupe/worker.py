@@ -77,11 +77,13 @@ class _Worker:
 class Server:
     def __init__(self, modules: list[str]) -> None:
         self.modules = modules
+        self.module = ""  # which of them is being imported
         self.program = socket.socket(fileno=_CONTROL)
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
         self.files: dict[str, tuple[int, int]] = {}
+        self.not_compiled = ""  # why, as it was told last
         self.program.set_inheritable(False)
         state = json.loads(os.environ.pop(_STATE, "{}"))
         for pid, news in state.get("running", ()):
@@ -107,6 +109,7 @@ class Server:
         def note(name: str) -> None:
             nonlocal module
             module = name
+            self.module = name
             self.note(name)
 
         try:
@@ -123,8 +126,10 @@ class Server:
 
     def note(self, name: str) -> None:
         self.hear_program(wait=False)
+        # Nobody hears when an import is over: it may be the module's own lines that take long.
+        last = "" if name == self.module else f", which began {name} last"
         for to in [self.program, *(one.news for one in self.asked)]:
-            _send(to, f"importing {name}")
+            _send(to, f"importing {self.module}{last}")
 
     @staticmethod
     def check(module: str) -> None:
@@ -171,9 +176,25 @@ class Server:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
+    def can_be_compiled(self, files: set[str]) -> bool:
+        """Not while they are being edited: then workers have what was imported before."""
+        for file in sorted(files):
+            try:
+                with open(file, "rb") as source:
+                    if file.endswith(".py"):
+                        compile(source.read(), file, "exec", dont_inherit=True)
+            except (OSError, SyntaxError, ValueError) as error:
+                why = f"{file} has changed, and new workers go on with what it was: {error}"
+                if why != self.not_compiled:
+                    print(f"troupe: {why}", file=sys.stderr, flush=True)
+                self.not_compiled = why
+                return False
+        return True
+
     def begin_anew_if_changed(self) -> None:
         """Where a source file has changed, this process becomes a new one, with the same children."""
-        if all(self.stamp(file) == stamp for file, stamp in self.files.items()):
+        changed = {file for file, stamp in self.files.items() if self.stamp(file) != stamp}
+        if not changed or not self.can_be_compiled(changed):
             return
         for one in self.running + self.asked:
             one.news.set_inheritable(True)
@@ -373,6 +394,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     # has used that cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
+    faulthandler.enable()  # where an import crashes
     server = Server(settings["modules"])
     server.load()
     server.serve()
