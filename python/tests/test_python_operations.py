@@ -263,7 +263,7 @@ def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
     device = system.device(
         26, backend="cpu", operations=[tmp_path / "endless.py"], start_timeout=0.3
     )
-    with pytest.raises(troupe.DeviceFailure, match="importing forever"):
+    with pytest.raises(troupe.DeviceFailure, match=r"endless\.py, which began forever last"):
         device.wait_until_ready()
     device.stop()
 
