@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -467,6 +469,27 @@ def test_declarations_that_say_nothing_are_refused():
         Reads("n", dtype="f3")
     with pytest.raises(ValueError, match="__main__"):
         troupe.System().device(0, operations=["__main__"])
+
+
+def test_a_program_in_cpp_asks_by_name(build_folder):
+    program = build_folder / "bin/example_python_operation"
+    if not program.exists():
+        pytest.skip("the examples are not built")
+    folder = pathlib.Path(__file__).resolve().parents[2] / "examples/python_operation"
+
+    def run(module):
+        command = [program, sys.executable, module]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    done = run(folder / "scale.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("ended with status 1\n2 4 6\n")
+    for module, why in (
+        (MODULE, "no executor for signal.scale: what the device's fork server has loaded"),
+        ("missing.py", "importing .*missing\\.py failed: FileNotFoundError"),
+        ("no_such_module", "importing no_such_module failed: ModuleNotFoundError"),
+    ):
+        assert re.search(why, run(module).stderr)
 
 
 def test_several_threads_ask(service):

@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import sys
 import sysconfig
 import threading
@@ -400,8 +401,23 @@ def main(settings: dict[str, Any]) -> NoReturn:
     server.serve()
 
 
+def _started_by_a_program() -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(_CONTROL).st_mode)
+    except OSError:
+        return False
+
+
 if __name__ == "__main__":
-    print(
-        "troupe.worker is started by a program: system.device(0, operations=[...])", file=sys.stderr
+    if len(sys.argv) < 2 or not _started_by_a_program():
+        print(
+            "troupe.worker is started by a program: in Python by system.device(0, operations=[...]), "
+            "in C++ as the command of a troupe::fork_server: python -m troupe.worker MODULE...",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    from troupe import worker
+
+    worker.main(
+        {"modules": [os.path.abspath(one) if one.endswith(".py") else one for one in sys.argv[1:]]}
     )
-    sys.exit(2)
