@@ -309,14 +309,17 @@ _defined: dict[str, Any] = {}
 def define(text: str) -> None:
     """Makes the requests of operations that a worker has, in a program that only asks for them."""
     for spec in json.loads(text):
-        known = _defined.setdefault(spec["name"], spec)
-        if any(known[what] != spec[what] for what in ("fields", "replies")):
+        name = spec["name"]
+        known = _defined.get(name)
+        if known is None:
+            _core._define_operation(spec, None, None, None)
+            _defined[name] = spec
+        elif any(known[what] != spec[what] for what in ("fields", "replies")):
             raise ValueError(
-                f"{spec['name']} is in this program already, with other arguments: as another "
-                "device has it, or from before its module was edited. Choose another name, or "
-                "start the program anew"
+                f"{name} is in this program already, with other arguments: as another device has "
+                "it, or from before its module was edited. Choose another name, or start the "
+                "program anew"
             )
-        _core._define_operation(spec, None, None, None)
 
 
 def define_with_functions() -> None:
