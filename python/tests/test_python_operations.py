@@ -136,7 +136,8 @@ def test_an_exception_tells_all_of_itself(service, how):
 
 
 def test_a_pool_of_processes_in_an_operation_ends(service):
-    assert service.py.pool(numbers=[-1, -2, 3], run_limit=20.0).result() == [1, 2, 3]
+    for _ in range(20):  # some are told to end before they have begun
+        assert service.py.pool(numbers=[-1, -2, 3], run_limit=20.0).result() == [1, 2, 3]
 
 
 def test_signature_and_help(service):

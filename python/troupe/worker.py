@@ -353,7 +353,7 @@ def _prepare(log: int) -> int:
     os.dup2(log, 2)
     faulthandler.enable(log, all_threads=False)
     faulthandler.register(_WHERE, log, all_threads=True, chain=False)
-    os.register_at_fork(after_in_child=_become_a_child)
+    _give_children_signals()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
@@ -367,13 +367,27 @@ def _prepare(log: int) -> int:
     return shown
 
 
-def _become_a_child() -> None:
-    """In a process that an operation has forked: it has nothing to say of its worker, and ends by
-    what it is sent, while a worker takes no notice of that."""
-    faulthandler.disable()
-    for one in ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO"):
-        signal.signal(getattr(signal, "SIG" + one), signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def _give_children_signals() -> None:
+    """A process that an operation forks has nothing to say of its worker, and ends by what it is
+    sent, while a worker takes no notice of that. What comes meanwhile waits."""
+    names = ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO")
+    numbers = [getattr(signal, "SIG" + one) for one in names]
+    forking = threading.local()
+
+    def before() -> None:
+        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def in_parent() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+    def in_child() -> None:
+        faulthandler.disable()
+        for one in numbers:
+            signal.signal(one, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
 
 
 def _started(news: socket.socket, ordinal: int) -> str:
