@@ -251,6 +251,35 @@ TEST(TensorsContract, OfNothingIsBetaTimesC) {
   }
 }
 
+// Extents that repeat one element, or of which there are none, need no memory.
+TEST(TensorsContract, TakesHugeExtents) {
+  constexpr std::int64_t huge = std::int64_t{1} << 50;
+  for (const dtype type : element_types) {
+    scene s;
+    auto& one = s.tensor(type, {1, 1}, {1, 1});
+    auto& d = s.tensor(type, {4, 6}, {6, 1});
+    const any_tensor a = one.view.as_strided({4, huge}, {0, 0}).value();
+    const any_tensor b = one.view.as_strided({huge, 6}, {0, 0}).value();
+    sums expected{d.values, std::vector<double>(d.values.size(), 1), 1};
+    for (number& value : expected.values)
+      value *= 0.5;
+    s.run(contract{
+        .modes = "ik,kj->ij", .a = a, .b = b, .c = d.view, .d = d.view, .alpha = 0, .beta = 0.5});
+    expect_sums(s, d, expected, 0);
+
+    scene t;
+    auto& none = t.tensor(type, {0, 3}, {3, 1});
+    auto& other = t.tensor(type, {3, 4}, {4, 1});
+    auto& empty = t.tensor(type, {0, 4}, {4, 1});
+    const any_tensor wide = none.view.as_strided({huge, 0}, {0, 1}).value();
+    const any_tensor high = none.view.as_strided({0, 4}, {huge, 1}).value();
+    auto& zero = t.tensor(type, {4}, {1});
+    t.run(contract{.modes = "ik,kj->ij", .a = none.view, .b = other.view, .d = empty.view});
+    t.run(contract{.modes = "ik,kj->j", .a = wide, .b = high, .d = zero.view});
+    expect_sums(t, zero, {std::vector<number>(4), std::vector<double>(4), 0}, 0);
+  }
+}
+
 TEST(TensorsContract, RefusesWhatModesCannotSay) {
   scene s;
   auto& a = s.tensor(dtype::f32, {4, 5}, {5, 1});
@@ -396,6 +425,13 @@ TEST(TensorsEinsum, Refuses) {
                                wide.view},
                   .d = one.view},
            errc::unsupported, "more than 8 dimensions");
+  // The same of five, which repeat one element, so that any two give 2^84 elements.
+  const any_tensor large =
+      one.view.as_strided({1 << 14, 1 << 14, 1 << 14, 1 << 14}, {0, 0, 0, 0}).value();
+  s.refuse(einsum{.modes = "abcd,aefg,behi,cfhj,dgij->",
+                  .operands = {large, large, large, large, large},
+                  .d = d.view.as_strided({}, {}).value()},
+           errc::unsupported, "281474976710656 elements");
 }
 
 }  // namespace

@@ -297,9 +297,55 @@ void pair_planner::multiply(const way& w, const std::array<named_place, tensors>
   to_.program_.steps.push_back(std::move(made));
 }
 
+// Of a library: strides that are positive, which repeated tensors have not.
+bool pair_planner::suits_library() const noexcept {
+  for (const tensor t : {a, b, d}) {
+    if (must_copy(t)) return false;
+    for (const dimension& one : dimensions_) {
+      if (one.is_of(t) && !(t == d && free_) && one.strides[t] <= 0) return false;
+    }
+  }
+  return true;
+}
+
+bool pair_planner::by_library(const way& w) const noexcept {
+  const library_use use = to_.machine_.library;
+  if (use == library_use::never || !suits_library()) return false;
+  return use == library_use::always || w.batch.size() > 1 ||
+         std::ranges::any_of(w.copied, std::identity());
+}
+
+void pair_planner::contract(const std::array<named_place, tensors>& of, const scalar& alpha,
+                            const scalar& beta) {
+  step made{.what = step::kind::contraction, .alpha = alpha, .beta = beta};
+  std::array<std::size_t, tensors> places{};
+  for (const tensor t : {a, b, d}) {
+    std::vector<std::int64_t> extents;
+    std::vector<std::int64_t> strides;
+    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+      const dimension& one = dimensions_[i];
+      if (!one.is_of(t)) continue;
+      extents.push_back(one.extent);
+      strides.push_back(to_.stride(of[t], one.modes.back()));
+      made.names[t].push_back(static_cast<std::int32_t>(i));
+    }
+    places[t] = to_.add(of[t], extents, strides);
+  }
+  made.inputs = {places[a], places[b]};
+  made.output = places[d];
+  to_.program_.steps.push_back(std::move(made));
+}
+
 void pair_planner::write(const target& to) {
   const way w = cheapest();
   std::array<named_place, tensors> of = given_;
+  if (by_library(w)) {
+    if (to.c && !to.in_place) to_.move(*to.c, {.d = to.d});
+    contract(of, to.alpha, to.c ? to.beta : scalar(0));
+    to_.release(of[a]);
+    to_.release(of[b]);
+    return;
+  }
   for (const tensor t : {a, b, d}) {
     if (w.copied[t]) of[t] = copied(w, t);
   }
@@ -317,12 +363,17 @@ void pair_planner::write(const target& to) {
 
 named_place pair_planner::write() {
   const way w = cheapest();
+  const bool named = by_library(w);
   std::array<named_place, tensors> of = given_;
   for (const tensor t : {a, b}) {
-    if (w.copied[t]) of[t] = copied(w, t);
+    if (!named && w.copied[t]) of[t] = copied(w, t);
   }
   of[d] = to_.temporary(between_, modes_of(packed_order(w, d)));
-  multiply(w, of, 1, 0);
+  if (named) {
+    contract(of, 1, 0);
+  } else {
+    multiply(w, of, 1, 0);
+  }
   to_.release(of[a]);
   to_.release(of[b]);
   return of[d];

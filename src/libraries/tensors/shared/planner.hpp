@@ -16,6 +16,13 @@
 
 namespace troupe::tensors {
 
+/// Which pairs a library of contractions does.
+enum class library_use : std::uint8_t {
+  never,
+  saves_copies,  ///< those for which products would need copies, or several calls
+  always,        ///< all that it takes
+};
+
 /// What a backend is good at: how a planner weighs copies against products that are split up. Rough
 /// figures do; only large differences decide.
 struct machine {
@@ -26,6 +33,7 @@ struct machine {
   std::int64_t tile;         ///< a product with fewer rows or columns wastes what it lacks
   bool widens;               ///< has no products of f16 and bf16: they are copied to f32 first
   bool dots;                 ///< a product of one row and one column is faster than a reduction
+  library_use library = library_use::never;
 };
 
 /// A tensor of a program, with a mode for each dimension: none twice, none with one index.
