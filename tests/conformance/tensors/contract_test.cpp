@@ -56,7 +56,7 @@ void check_contract(dtype type, const three_lists& l, const sizes& of, addend wi
                  .alpha = alpha,
                  .beta = beta});
   // What each factor has for itself is summed first, on a GPU in its own type.
-  expect_sums(s, d, expected, s.on_gpu() && compute_of(type) != real_of(type) ? 3 : 0);
+  expect_sums(s, d, expected, s.as_on_gpu() && compute_of(type) != real_of(type) ? 3 : 0);
 }
 
 const sizes usual{{{'a', 2},
@@ -351,7 +351,7 @@ void check_einsum(scene& s, dtype type, const std::vector<std::string>& lists,
   const sums expected = scaled(summed(operands, result, of.size(result)), alpha, 0, {});
   s.run(einsum{.modes = modes, .operands = views, .d = d.view, .alpha = alpha});
   const auto count = static_cast<int>(lists.size());
-  const bool rounds = s.on_gpu() && compute_of(type) != real_of(type);
+  const bool rounds = s.as_on_gpu() && compute_of(type) != real_of(type);
   expect_sums(s, d, expected, rounds ? 3 * count : 0);
 }
 

@@ -68,7 +68,8 @@ dtype scaled_in(dtype type) {
 }  // namespace
 
 struct cutensorOperationDescriptor {
-  operand a, b, d;
+  std::vector<operand> inputs;
+  operand d;
   cutensorComputeDescriptor in;
 };
 struct cutensorPlan {
@@ -90,11 +91,6 @@ cutensorStatus_t end(Object* one) {
   return CUTENSOR_STATUS_SUCCESS;
 }
 
-bool fits(const operand& one) {
-  const std::set<std::int32_t> each(one.modes.begin(), one.modes.end());
-  return each.size() == one.modes.size();
-}
-
 cutensorStatus_t describe(cutensorHandle_t, cutensorTensorDescriptor_t* to, std::uint32_t modes,
                           const std::int64_t* extents, const std::int64_t* strides,
                           cudaDataType_t type, std::uint32_t alignment) {
@@ -107,6 +103,37 @@ cutensorStatus_t describe(cutensorHandle_t, cutensorTensorDescriptor_t* to, std:
               type, alignment);
 }
 
+operand named(cutensorTensorDescriptor_t like, const std::int32_t* modes) {
+  return {*like, std::vector(modes, modes + like->extents.size())};
+}
+
+/// No tensor has a mode twice; what a result has an input has, too. Types are one.
+bool is_sound(const cutensorOperationDescriptor& what, bool may_sum, bool may_convert) {
+  std::map<std::int32_t, int> lists;
+  std::vector<operand> all = what.inputs;
+  all.push_back(what.d);
+  for (const operand& one : all) {
+    const std::set<std::int32_t> each(one.modes.begin(), one.modes.end());
+    if (each.size() != one.modes.size()) return false;
+    if (!may_convert && one.like.type != what.d.like.type) return false;
+    for (const std::int32_t mode : each)
+      ++lists[mode];
+  }
+  for (const auto& [mode, count] : lists) {
+    const bool kept = std::ranges::find(what.d.modes, mode) != what.d.modes.end();
+    if (count == 1 && (kept || !may_sum)) return false;
+  }
+  const auto type = what.d.like.type;
+  const bool wide = type == CUDA_R_64F || type == CUDA_C_64F;
+  return !seen().refuses && wide == (what.in.in == cutensorComputeDescriptor::f64);
+}
+
+cutensorStatus_t make_sound(cutensorOperationDescriptor_t* to,
+                            const cutensorOperationDescriptor& what, bool may_sum,
+                            bool may_convert) {
+  return is_sound(what, may_sum, may_convert) ? make(to, what) : CUTENSOR_STATUS_NOT_SUPPORTED;
+}
+
 cutensorStatus_t contraction(cutensorHandle_t, cutensorOperationDescriptor_t* to,
                              cutensorTensorDescriptor_t a, const std::int32_t* modes_a,
                              cutensorOperator_t op_a, cutensorTensorDescriptor_t b,
@@ -114,26 +141,29 @@ cutensorStatus_t contraction(cutensorHandle_t, cutensorOperationDescriptor_t* to
                              cutensorTensorDescriptor_t c, const std::int32_t* modes_c,
                              cutensorOperator_t op_c, cutensorTensorDescriptor_t d,
                              const std::int32_t* modes_d, cutensorComputeDescriptor_t in) {
-  if (seen().refuses || c != d || modes_c != modes_d) return CUTENSOR_STATUS_NOT_SUPPORTED;
-  for (const auto op : {op_a, op_b, op_c}) {
-    if (op != CUTENSOR_OP_IDENTITY) return CUTENSOR_STATUS_NOT_SUPPORTED;
-  }
-  const auto with = [](cutensorTensorDescriptor_t like, const std::int32_t* modes) {
-    return operand{*like, std::vector(modes, modes + like->extents.size())};
-  };
-  const cutensorOperationDescriptor made{with(a, modes_a), with(b, modes_b), with(d, modes_d), *in};
-  std::map<std::int32_t, int> lists;
-  for (const operand* const one : {&made.a, &made.b, &made.d}) {
-    if (!fits(*one) || one->like.type != a->type) return CUTENSOR_STATUS_NOT_SUPPORTED;
-    for (const std::int32_t mode : one->modes)
-      ++lists[mode];
-  }
-  for (const auto& [mode, count] : lists) {
-    if (count == 1) return CUTENSOR_STATUS_NOT_SUPPORTED;
-  }
-  const bool wide = a->type == CUDA_R_64F || a->type == CUDA_C_64F;
-  if (wide != (in->in == cutensorComputeDescriptor::f64)) return CUTENSOR_STATUS_NOT_SUPPORTED;
-  return make(to, made);
+  const bool plain = op_a == CUTENSOR_OP_IDENTITY && op_b == op_a && op_c == op_a;
+  if (!plain || c != d || modes_c != modes_d) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  return make_sound(to, {{named(a, modes_a), named(b, modes_b)}, named(d, modes_d), *in}, false,
+                    false);
+}
+
+cutensorStatus_t reduction(cutensorHandle_t, cutensorOperationDescriptor_t* to,
+                           cutensorTensorDescriptor_t a, const std::int32_t* modes_a,
+                           cutensorOperator_t op_a, cutensorTensorDescriptor_t c,
+                           const std::int32_t* modes_c, cutensorOperator_t op_c,
+                           cutensorTensorDescriptor_t d, const std::int32_t* modes_d,
+                           cutensorOperator_t op, cutensorComputeDescriptor_t in) {
+  const bool plain = op_a == CUTENSOR_OP_IDENTITY && op_c == op_a && op == CUTENSOR_OP_ADD;
+  if (!plain || c != d || modes_c != modes_d) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  return make_sound(to, {{named(a, modes_a)}, named(d, modes_d), *in}, true, false);
+}
+
+cutensorStatus_t permutation(cutensorHandle_t, cutensorOperationDescriptor_t* to,
+                             cutensorTensorDescriptor_t a, const std::int32_t* modes_a,
+                             cutensorOperator_t op_a, cutensorTensorDescriptor_t d,
+                             const std::int32_t* modes_d, cutensorComputeDescriptor_t in) {
+  if (op_a != CUTENSOR_OP_IDENTITY) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  return make_sound(to, {{named(a, modes_a)}, named(d, modes_d), *in}, false, true);
 }
 
 cutensorStatus_t prefer(cutensorHandle_t, cutensorPlanPreference_t* to, cutensorAlgo_t,
@@ -171,31 +201,43 @@ std::int64_t offset(const operand& one, const std::map<std::int32_t, std::int64_
   return at * troupe::size_of(type_of(one.like.type));
 }
 
-cutensorStatus_t contract(cutensorHandle_t, cutensorPlan_t with, const void* alpha, const void* a,
-                          const void* b, const void* beta, const void* c, void* d, void* workspace,
-                          std::uint64_t bytes, cudaStream_t) {
-  const cutensorOperationDescriptor& what = with->what;
-  if (bytes < workspace_bytes || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0 || c != d)
-    return CUTENSOR_STATUS_INSUFFICIENT_WORKSPACE;
-  std::memset(workspace, 0xee, workspace_bytes);
+bool overlap(const operand& x, const void* at_x, const operand& y, const void* at_y) {
+  const auto end = [](const operand& one, const void* at) {
+    std::map<std::int32_t, std::int64_t> last;
+    for (std::size_t i = 0; i < one.modes.size(); ++i)
+      last[one.modes[i]] = one.like.extents[i] - 1;
+    return static_cast<const std::byte*>(at) + offset(one, last);
+  };
+  return at_x <= end(y, at_y) && at_y <= end(x, at_x);
+}
+
+/// d = alpha · Σ Π inputs + beta · d.
+cutensorStatus_t run(const cutensorOperationDescriptor& what, const void* alpha,
+                     const std::vector<const void*>& inputs, const void* beta, void* d) {
   const auto aligned = [](const operand& one, const void* at) {
     return reinterpret_cast<std::uintptr_t>(at) % one.like.alignment == 0;
   };
-  if (!aligned(what.a, a) || !aligned(what.b, b) || !aligned(what.d, d))
+  if (inputs.size() != what.inputs.size() || !aligned(what.d, d))
     return CUTENSOR_STATUS_INVALID_VALUE;
-  ++seen().contractions;
-  const dtype type = type_of(what.a.like.type);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!aligned(what.inputs[i], inputs[i]) || overlap(what.inputs[i], inputs[i], what.d, d))
+      return CUTENSOR_STATUS_INVALID_VALUE;
+  }
   using troupe::conformance::load;
+  const dtype type = type_of(what.inputs[0].like.type);
+  const dtype result = type_of(what.d.like.type);
   const number by = load(scaled_in(type), static_cast<const std::byte*>(alpha));
-  const number and_by = load(scaled_in(type), static_cast<const std::byte*>(beta));
+  const number and_by =
+      beta == nullptr ? number(0) : load(scaled_in(type), static_cast<const std::byte*>(beta));
   std::map<std::int32_t, std::int64_t> index;
   std::vector<std::pair<std::int32_t, std::int64_t>> kept;
   std::vector<std::pair<std::int32_t, std::int64_t>> summed;
   for (std::size_t i = 0; i < what.d.modes.size(); ++i)
     kept.emplace_back(what.d.modes[i], what.d.like.extents[i]);
-  for (std::size_t i = 0; i < what.a.modes.size(); ++i) {
-    if (std::ranges::find(what.d.modes, what.a.modes[i]) == what.d.modes.end())
-      summed.emplace_back(what.a.modes[i], what.a.like.extents[i]);
+  const operand& first = what.inputs[0];
+  for (std::size_t i = 0; i < first.modes.size(); ++i) {
+    if (std::ranges::find(what.d.modes, first.modes[i]) == what.d.modes.end())
+      summed.emplace_back(first.modes[i], first.like.extents[i]);
   }
   for (const auto& list : {kept, summed}) {
     for (const auto& [mode, extent] : list)
@@ -211,14 +253,51 @@ cutensorStatus_t contract(cutensorHandle_t, cutensorPlan_t with, const void* alp
   do {
     number sum = 0;
     do {
-      sum += load(type, static_cast<const std::byte*>(a) + offset(what.a, index)) *
-             load(type, static_cast<const std::byte*>(b) + offset(what.b, index));
+      number product = 1;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const operand& one = what.inputs[i];
+        const number value =
+            load(type, static_cast<const std::byte*>(inputs[i]) + offset(one, index));
+        product = i == 0 ? value : product * value;
+      }
+      sum = summed.empty() ? product : sum + product;
     } while (step(summed));
     std::byte* const at = static_cast<std::byte*>(d) + offset(what.d, index);
-    const number addend = and_by == number(0) ? number(0) : and_by * load(type, at);
-    troupe::conformance::store(type, at, by * sum + addend);
+    const number scaled = by == number(1) ? sum : by * sum;
+    troupe::conformance::store(result, at,
+                               and_by == number(0) ? scaled : scaled + and_by * load(result, at));
   } while (step(kept));
+  ++seen().calls;
   return CUTENSOR_STATUS_SUCCESS;
+}
+
+/// Uses all of it.
+bool uses(void* workspace, std::uint64_t bytes) {
+  if (bytes < workspace_bytes || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
+    return false;
+  std::memset(workspace, 0xee, workspace_bytes);
+  return true;
+}
+
+cutensorStatus_t contract(cutensorHandle_t, cutensorPlan_t with, const void* alpha, const void* a,
+                          const void* b, const void* beta, const void* c, void* d, void* workspace,
+                          std::uint64_t bytes, cudaStream_t) {
+  if (!uses(workspace, bytes)) return CUTENSOR_STATUS_INSUFFICIENT_WORKSPACE;
+  if (c != d) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  return run(with->what, alpha, {a, b}, beta, d);
+}
+
+cutensorStatus_t reduce(cutensorHandle_t, cutensorPlan_t with, const void* alpha, const void* a,
+                        const void* beta, const void* c, void* d, void* workspace,
+                        std::uint64_t bytes, cudaStream_t) {
+  if (!uses(workspace, bytes)) return CUTENSOR_STATUS_INSUFFICIENT_WORKSPACE;
+  if (c != d) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  return run(with->what, alpha, {a}, beta, d);
+}
+
+cutensorStatus_t permute(cutensorHandle_t, cutensorPlan_t with, const void* alpha, const void* a,
+                         void* d, cudaStream_t) {
+  return run(with->what, alpha, {a}, nullptr, d);
 }
 
 }  // namespace
@@ -245,6 +324,8 @@ const cutensor_functions* cutensor() {
       .describe = &describe,
       .destroy_tensor = [](cutensorTensorDescriptor_t one) { return end(one); },
       .contraction = &contraction,
+      .reduction = &reduction,
+      .permutation = &permutation,
       .destroy_operation = [](cutensorOperationDescriptor_t one) { return end(one); },
       .prefer = &prefer,
       .destroy_preference = [](cutensorPlanPreference_t one) { return end(one); },
@@ -253,6 +334,8 @@ const cutensor_functions* cutensor() {
       .destroy_plan = [](cutensorPlan_t one) { return end(one); },
       .of_plan = &of_plan,
       .contract = &contract,
+      .reduce = &reduce,
+      .permute = &permute,
       .in_f32 = &in[0],
       .in_tf32 = &in[1],
       .in_f64 = &in[2]};

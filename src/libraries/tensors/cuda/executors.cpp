@@ -5,7 +5,7 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
-#include "libraries/tensors/cuda/cutensor/contraction_library.hpp"
+#include "libraries/tensors/cuda/cutensor/tensor_library.hpp"
 #include "libraries/tensors/cuda/part_lane.hpp"
 
 #include <algorithm>
@@ -33,29 +33,28 @@ constexpr tensors::machine gpu{.bytes_per_ns = 2000,
 // blocks a multiprocessor with 16 bytes each, and their values, at most 256 of eight bytes.
 constexpr std::size_t function_bytes_of_multiprocessor = std::size_t{4} * (16 * 16 + 256 * 8);
 
-/// A program, and the plans of its contractions.
+/// A program, and the plans of its sums.
 struct planned_program {
   tensors::program what;
-  std::vector<std::unique_ptr<contraction_plan>> plans;  ///< by step; none without a library
+  std::vector<std::unique_ptr<tensor_plan>> plans;  ///< by step; none without a library
   std::size_t library_bytes = 0;
 };
 
 /// What a lane keeps: programs are the same each time.
 struct lane_state {
   static constexpr std::size_t most_programs = 512;
-  std::unique_ptr<contraction_library> library;  ///< ends after its plans
+  std::unique_ptr<tensor_library> library;  ///< ends after its plans
   tensors::machine with_library = gpu;
   std::unordered_map<std::string, planned_program> programs;
 };
 constexpr char attachment_key = 0;
 
-/// TROUPE_TENSORS is `products` where contractions are never a library's, `cutensor` where they are
-/// whenever it takes them.
+/// TROUPE_TENSORS is `products` where nothing is cuTENSOR's, `cutensor` where all is that it takes.
 tensors::library_use use_of_library() {
   const char* const value = std::getenv("TROUPE_TENSORS");  // NOLINT(concurrency-mt-unsafe)
   const std::string_view word = value == nullptr ? "" : value;
   if (word == "products") return tensors::library_use::never;
-  return word == "cutensor" ? tensors::library_use::always : tensors::library_use::saves_copies;
+  return word == "cutensor" ? tensors::library_use::always : tensors::library_use::where_faster;
 }
 
 // A worker need not be warm when it gets a request. The interpreter of this plugin, which is not
@@ -68,7 +67,7 @@ result<lane_state*> state_of(lane& where) {
     auto made = std::make_shared<lane_state>();
     made->with_library.library = use_of_library();
     if (made->with_library.library != tensors::library_use::never) {
-      made->library = open_contraction_library();
+      made->library = open_tensor_library();
     }
     place = std::move(made);
   }
@@ -97,11 +96,10 @@ class tensor_steps {
                                       const scalar& alpha, const scalar& beta) {
     return cuda::multiply({a, b, d, alpha, beta, blas::op::none, blas::op::none, math_}, where_);
   }
-  [[nodiscard]] result<void> contract(std::size_t number, const any_tensor& a, const any_tensor& b,
-                                      const any_tensor& d) {
+  [[nodiscard]] result<void> sum(std::size_t number, std::span<const any_tensor> inputs,
+                                 const any_tensor& d) {
     const tensors::step& one = program_.what.steps[number];
-    return program_.plans[number]->run({a.address(), b.address(), d.address()}, one.alpha, one.beta,
-                                       library_, where_.stream());
+    return program_.plans[number]->run(inputs, d, one.alpha, one.beta, library_, where_.stream());
   }
 
  private:
@@ -117,28 +115,28 @@ std::size_t aligned(std::size_t bytes) noexcept {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Plans the contractions of a program. False where there are none, or the library does not take
-/// them all.
-bool plan_contractions(planned_program& to, std::span<const any_tensor* const> operands,
-                       blas::math_mode math, contraction_library& library) {
+/// Plans the sums of a program. False where there are none, or the library does not take them all.
+bool plan_sums(planned_program& to, std::span<const any_tensor* const> operands,
+               blas::math_mode math, tensor_library& library) {
   to.plans.resize(to.what.steps.size());
   bool any = false;
+  const auto placed = [&](std::size_t number) {
+    const tensors::place& p = to.what.places[number];
+    // Parts of the workspace are aligned as well as a null pointer is.
+    std::byte* const first = p.operand == tensors::place::in_workspace
+                                 ? nullptr
+                                 : operands[static_cast<std::size_t>(p.operand)]->address();
+    return any_tensor::unowned(first, p.layout.type(), shape(p.layout.extents()),
+                               p.layout.strides());
+  };
   for (std::size_t i = 0; i < to.what.steps.size(); ++i) {
     const tensors::step& one = to.what.steps[i];
-    if (one.what != tensors::step::kind::contraction) continue;
-    const auto placed = [&](std::size_t number) {
-      const tensors::place& p = to.what.places[number];
-      // Parts of the workspace are aligned as well as a null pointer is.
-      std::byte* const first = p.operand == tensors::place::in_workspace
-                                   ? nullptr
-                                   : operands[static_cast<std::size_t>(p.operand)]->address();
-      return any_tensor::unowned(first, p.layout.type(), shape(p.layout.extents()),
-                                 p.layout.strides());
-    };
-    to.plans[i] =
-        library.plan({.tensors = {placed(one.inputs[0]), placed(one.inputs[1]), placed(one.output)},
-                      .names = one.names,
-                      .math = math});
+    if (one.what != tensors::step::kind::sum) continue;
+    named_sum s{.tensors = {}, .names = one.names, .math = math};
+    for (const std::size_t number : one.inputs)
+      s.tensors.push_back(placed(number));
+    s.tensors.push_back(placed(one.output));
+    to.plans[i] = library.plan(s);
     if (to.plans[i] == nullptr) return false;
     to.library_bytes = std::max(to.library_bytes, aligned(to.plans[i]->workspace_bytes()));
     any = true;
@@ -178,7 +176,7 @@ result<void> run_program(const void* request, std::string key, make_program make
     if (state.programs.size() == lane_state::most_programs) state.programs.clear();
     planned_program made;
     if (state.library) made.what = make(request, state.with_library);
-    if (!state.library || !plan_contractions(made, operands, math, *state.library)) {
+    if (!state.library || !plan_sums(made, operands, math, *state.library)) {
       made = {};
       made.what = make(request, gpu);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
 
 namespace troupe::tensors {
@@ -297,43 +298,14 @@ void pair_planner::multiply(const way& w, const std::array<named_place, tensors>
   to_.program_.steps.push_back(std::move(made));
 }
 
-// Of a library: strides that are positive, which repeated tensors have not.
-bool pair_planner::suits_library() const noexcept {
-  for (const tensor t : {a, b, d}) {
-    if (must_copy(t)) return false;
-    for (const dimension& one : dimensions_) {
-      if (one.is_of(t) && !(t == d && free_) && one.strides[t] <= 0) return false;
-    }
-  }
-  return true;
-}
-
-bool pair_planner::by_library(const way& w) const noexcept {
+bool pair_planner::by_library(const way& w) const {
   const library_use use = to_.machine_.library;
-  if (use == library_use::never || !suits_library()) return false;
+  if (use == library_use::never) return false;
+  for (const tensor t : {a, b, d}) {
+    if (!(t == d && free_) && !to_.suits_library(given_[t])) return false;
+  }
   return use == library_use::always || w.batch.size() > 1 ||
          std::ranges::any_of(w.copied, std::identity());
-}
-
-void pair_planner::contract(const std::array<named_place, tensors>& of, const scalar& alpha,
-                            const scalar& beta) {
-  step made{.what = step::kind::contraction, .alpha = alpha, .beta = beta};
-  std::array<std::size_t, tensors> places{};
-  for (const tensor t : {a, b, d}) {
-    std::vector<std::int64_t> extents;
-    std::vector<std::int64_t> strides;
-    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-      const dimension& one = dimensions_[i];
-      if (!one.is_of(t)) continue;
-      extents.push_back(one.extent);
-      strides.push_back(to_.stride(of[t], one.modes.back()));
-      made.names[t].push_back(static_cast<std::int32_t>(i));
-    }
-    places[t] = to_.add(of[t], extents, strides);
-  }
-  made.inputs = {places[a], places[b]};
-  made.output = places[d];
-  to_.program_.steps.push_back(std::move(made));
 }
 
 void pair_planner::write(const target& to) {
@@ -341,7 +313,7 @@ void pair_planner::write(const target& to) {
   std::array<named_place, tensors> of = given_;
   if (by_library(w)) {
     if (to.c && !to.in_place) to_.move(*to.c, {.d = to.d});
-    contract(of, to.alpha, to.c ? to.beta : scalar(0));
+    to_.sum(std::span(of).first<2>(), to.d, to.alpha, to.c ? to.beta : scalar(0));
     to_.release(of[a]);
     to_.release(of[b]);
     return;
@@ -370,7 +342,7 @@ named_place pair_planner::write() {
   }
   of[d] = to_.temporary(between_, modes_of(packed_order(w, d)));
   if (named) {
-    contract(of, 1, 0);
+    to_.sum(std::span(of).first<2>(), of[d], 1, 0);
   } else {
     multiply(w, of, 1, 0);
   }

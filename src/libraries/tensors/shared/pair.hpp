@@ -65,11 +65,8 @@ class pair_planner {
   [[nodiscard]] named_place copied(const way& w, tensor t);
   void multiply(const way& w, const std::array<named_place, tensors>& of, const scalar& alpha,
                 const scalar& beta);
-  [[nodiscard]] bool suits_library() const noexcept;
   /// Whether a library of contractions does it instead of this way.
-  [[nodiscard]] bool by_library(const way& w) const noexcept;
-  void contract(const std::array<named_place, tensors>& of, const scalar& alpha,
-                const scalar& beta);
+  [[nodiscard]] bool by_library(const way& w) const;
   [[nodiscard]] std::vector<step::loop> loops(
       const list& batch, const std::array<std::vector<std::int64_t>, tensors>& strides) const;
 

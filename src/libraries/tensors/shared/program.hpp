@@ -6,7 +6,6 @@
 #include <troupe/tensor/scalar.hpp>
 #include <troupe/tensor/tensor.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,11 +25,11 @@ struct place {
 /// One step of a program. Numbers are those of places.
 struct step {
   enum class kind : std::uint8_t {
-    copy,         ///< of the same type and extents
-    map,          ///< elementwise::map
-    rows,         ///< elementwise::rows
-    product,      ///< output = alpha · a · b + beta · output, in the last two of three dimensions
-    contraction,  ///< output = alpha · Σ a · b + beta · output, by a library that takes names
+    copy,     ///< of the same type and extents
+    map,      ///< elementwise::map
+    rows,     ///< elementwise::rows
+    product,  ///< output = alpha · a · b + beta · output, in the last two of three dimensions
+    sum,      ///< output = alpha · Σ Π inputs + beta · output, by a library that takes names
   };
   /// A product is done again and again, `count` times, each with the tensors that many elements
   /// further on.
@@ -45,7 +44,7 @@ struct step {
   elementwise::function function{};
   std::vector<std::int64_t> axes{};
   std::vector<loop> loops{};
-  std::array<std::vector<std::int32_t>, 3> names{};  ///< of a contraction: a, b and output
+  std::vector<std::vector<std::int32_t>> names{};  ///< of a sum: for each input, and the output
   scalar alpha = 1;
   scalar beta = 0;
 };
@@ -60,7 +59,7 @@ struct program {
 
 /// Runs a program on a backend, which has `copy(from, to)`, `run(elementwise::map)`,
 /// `run(elementwise::rows)` and `multiply(a, b, d, alpha, beta)`; where programs are made for a
-/// library of contractions also `contract(number of the step, a, b, d)`.
+/// library also `sum(number of the step, inputs, output)`.
 template <class Backend>
 class program_run {
  public:
@@ -72,10 +71,10 @@ class program_run {
     for (const step& one : program_.steps) {
       auto done = one.what == step::kind::copy
                       ? backend_.copy(view(one.inputs[0]), view(one.output))
-                  : one.what == step::kind::product     ? multiply(one, 0, {})
-                  : one.what == step::kind::contraction ? contract(one)
-                  : one.what == step::kind::map         ? map(one)
-                                                        : rows(one);
+                  : one.what == step::kind::product ? multiply(one, 0, {})
+                  : one.what == step::kind::sum     ? sum(one)
+                  : one.what == step::kind::map     ? map(one)
+                                                    : rows(one);
       if (!done) return done;
     }
     return {};
@@ -113,12 +112,12 @@ class program_run {
                                           .what = one.function,
                                           .axes = one.axes});
   }
-  [[nodiscard]] result<void> contract(const step& one) {
-    if constexpr (requires { &Backend::contract; }) {
+  [[nodiscard]] result<void> sum(const step& one) {
+    if constexpr (requires { &Backend::sum; }) {
       const auto number = static_cast<std::size_t>(&one - program_.steps.data());
-      return backend_.contract(number, view(one.inputs[0]), view(one.inputs[1]), view(one.output));
+      return backend_.sum(number, views(one.inputs), view(one.output));
     } else {
-      return error{.code = errc::unsupported, .message = "there is no library of contractions"};
+      return error{.code = errc::unsupported, .message = "there is no library of sums"};
     }
   }
   [[nodiscard]] result<void> multiply(const step& one, std::size_t depth, offsets at) {

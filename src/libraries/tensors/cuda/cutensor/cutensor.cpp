@@ -26,6 +26,8 @@ const cutensor_functions* load() {
   find(all.describe, "cutensorCreateTensorDescriptor");
   find(all.destroy_tensor, "cutensorDestroyTensorDescriptor");
   find(all.contraction, "cutensorCreateContraction");
+  find(all.reduction, "cutensorCreateReduction");
+  find(all.permutation, "cutensorCreatePermutation");
   find(all.destroy_operation, "cutensorDestroyOperationDescriptor");
   find(all.prefer, "cutensorCreatePlanPreference");
   find(all.destroy_preference, "cutensorDestroyPlanPreference");
@@ -34,6 +36,8 @@ const cutensor_functions* load() {
   find(all.destroy_plan, "cutensorDestroyPlan");
   find(all.of_plan, "cutensorPlanGetAttribute");
   find(all.contract, "cutensorContract");
+  find(all.reduce, "cutensorReduce");
+  find(all.permute, "cutensorPermute");
   find(all.in_f32, "CUTENSOR_COMPUTE_DESC_32F");
   find(all.in_tf32, "CUTENSOR_COMPUTE_DESC_TF32");
   find(all.in_f64, "CUTENSOR_COMPUTE_DESC_64F");

@@ -12,6 +12,8 @@ struct cutensor_functions {
   decltype(&cutensorCreateTensorDescriptor) describe = nullptr;
   decltype(&cutensorDestroyTensorDescriptor) destroy_tensor = nullptr;
   decltype(&cutensorCreateContraction) contraction = nullptr;
+  decltype(&cutensorCreateReduction) reduction = nullptr;
+  decltype(&cutensorCreatePermutation) permutation = nullptr;
   decltype(&cutensorDestroyOperationDescriptor) destroy_operation = nullptr;
   decltype(&cutensorCreatePlanPreference) prefer = nullptr;
   decltype(&cutensorDestroyPlanPreference) destroy_preference = nullptr;
@@ -20,6 +22,8 @@ struct cutensor_functions {
   decltype(&cutensorDestroyPlan) destroy_plan = nullptr;
   decltype(&cutensorPlanGetAttribute) of_plan = nullptr;
   decltype(&cutensorContract) contract = nullptr;
+  decltype(&cutensorReduce) reduce = nullptr;
+  decltype(&cutensorPermute) permute = nullptr;
   // In what is computed: objects of the library.
   const cutensorComputeDescriptor_t* in_f32 = nullptr;
   const cutensorComputeDescriptor_t* in_tf32 = nullptr;

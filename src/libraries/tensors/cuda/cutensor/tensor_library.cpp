@@ -1,4 +1,4 @@
-#include "libraries/tensors/cuda/cutensor/contraction_library.hpp"
+#include "libraries/tensors/cuda/cutensor/tensor_library.hpp"
 
 #if __has_include(<cutensor.h>)
 
@@ -8,6 +8,7 @@
 
 #include <complex>
 #include <cstring>
+#include <deque>
 #include <string_view>
 #include <utility>
 
@@ -38,7 +39,7 @@ cutensorComputeDescriptor_t computed_in(const cutensor_functions& all, dtype typ
   return rounds ? *all.in_tf32 : *all.in_f32;
 }
 
-/// A factor in the type that contractions of `type` are scaled in.
+/// A factor in the type that sums of `type` are scaled in.
 class factor {
  public:
   factor(const scalar& s, dtype type) noexcept {
@@ -85,39 +86,54 @@ class held {
   Object object_ = nullptr;
 };
 
-class lane_plan final : public contraction_plan {
+class lane_plan final : public tensor_plan {
  public:
   lane_plan(const cutensor_functions& all, cutensorHandle_t handle) noexcept
       : all_(all), handle_(handle), plan_(all.destroy_plan) {}
 
   /// False where the library does not take it.
-  [[nodiscard]] bool make(const named_contraction& c) {
-    type_ = c.tensors[0].type();
-    held a(all_.destroy_tensor);
-    held b(all_.destroy_tensor);
-    held d(all_.destroy_tensor);
-    held what(all_.destroy_operation);
-    held preference(all_.destroy_preference);
-    const std::array places{a.place(), b.place(), d.place()};
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const any_tensor& t = c.tensors[i];
-      if (!good(all_.describe(handle_, places[i], static_cast<std::uint32_t>(t.rank()),
-                              t.extents().data(), t.strides().data(), as_cutensor(type_),
+  [[nodiscard]] bool make(const named_sum& s) {
+    std::deque<held<cutensorTensorDescriptor_t>> tensors;
+    for (const any_tensor& t : s.tensors) {
+      auto& made = tensors.emplace_back(all_.destroy_tensor);
+      if (!good(all_.describe(handle_, made.place(), static_cast<std::uint32_t>(t.rank()),
+                              t.extents().data(), t.strides().data(), as_cutensor(t.type()),
                               alignment_of(t.address())))) {
         return false;
       }
     }
-    const auto names = [&](std::size_t i) { return c.names[i].data(); };
+    type_ = s.tensors.front().type();
+    const auto in = computed_in(all_, type_, s.math);
+    const auto a = tensors.front().get();
+    const auto d = tensors.back().get();
+    const auto* const names_of_a = s.names.front().data();
+    const auto* const names_of_d = s.names.back().data();
     constexpr auto as_it_is = CUTENSOR_OP_IDENTITY;
-    if (!good(all_.contraction(handle_, what.place(), a.get(), names(0), as_it_is, b.get(),
-                               names(1), as_it_is, d.get(), names(2), as_it_is, d.get(), names(2),
-                               computed_in(all_, type_, c.math))) ||
-        !good(all_.prefer(handle_, preference.place(), CUTENSOR_ALGO_DEFAULT,
-                          CUTENSOR_JIT_MODE_NONE))) {
-      return false;
-    }
+    held what(all_.destroy_operation);
+    held preference(all_.destroy_preference);
+    kind_ = s.tensors.size() == 3                        ? kind::contraction
+            : s.names[0].size() == s.names.back().size() ? kind::permutation
+                                                         : kind::reduction;
+    const auto describe = [&] {
+      switch (kind_) {
+        case kind::contraction:
+          return all_.contraction(handle_, what.place(), a, names_of_a, as_it_is, tensors[1].get(),
+                                  s.names[1].data(), as_it_is, d, names_of_d, as_it_is, d,
+                                  names_of_d, in);
+        case kind::reduction:
+          return all_.reduction(handle_, what.place(), a, names_of_a, as_it_is, d, names_of_d,
+                                as_it_is, d, names_of_d, CUTENSOR_OP_ADD, in);
+        case kind::permutation:
+          return all_.permutation(handle_, what.place(), a, names_of_a, as_it_is, d, names_of_d,
+                                  in);
+      }
+      return CUTENSOR_STATUS_NOT_SUPPORTED;
+    };
     std::uint64_t most = 0;
-    return good(all_.estimate(handle_, what.get(), preference.get(), CUTENSOR_WORKSPACE_DEFAULT,
+    return good(describe()) &&
+           good(all_.prefer(handle_, preference.place(), CUTENSOR_ALGO_DEFAULT,
+                            CUTENSOR_JIT_MODE_NONE)) &&
+           good(all_.estimate(handle_, what.get(), preference.get(), CUTENSOR_WORKSPACE_DEFAULT,
                               &most)) &&
            good(all_.plan(handle_, plan_.place(), what.get(), preference.get(), most)) &&
            good(all_.of_plan(handle_, plan_.get(), CUTENSOR_PLAN_REQUIRED_WORKSPACE,
@@ -125,37 +141,57 @@ class lane_plan final : public contraction_plan {
   }
 
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override { return workspace_bytes_; }
-  [[nodiscard]] result<void> run(const std::array<std::byte*, 3>& tensors, const scalar& alpha,
-                                 const scalar& beta, std::span<std::byte> workspace,
-                                 cudaStream_t stream) override {
-    const cutensorStatus_t status =
-        all_.contract(handle_, plan_.get(), factor(alpha, type_).address(), tensors[0], tensors[1],
-                      factor(beta, type_).address(), tensors[2], tensors[2], workspace.data(),
-                      workspace.size(), stream);
-    if (good(status)) return {};
-    return failure_of(cutensor_statuses, status, "cutensor", "cutensorContract", stream);
+  [[nodiscard]] result<void> run(std::span<const any_tensor> inputs, const any_tensor& d,
+                                 const scalar& alpha, const scalar& beta,
+                                 std::span<std::byte> workspace, cudaStream_t stream) override {
+    const factor by(alpha, type_);
+    const factor and_by(beta, type_);
+    const std::byte* const a = inputs[0].address();
+    std::byte* const to = d.address();
+    const auto outcome = [&](cutensorStatus_t status, std::string_view call) -> result<void> {
+      if (good(status)) return {};
+      return failure_of(cutensor_statuses, status, "cutensor", call, stream);
+    };
+    switch (kind_) {
+      case kind::contraction:
+        return outcome(
+            all_.contract(handle_, plan_.get(), by.address(), a, inputs[1].address(),
+                          and_by.address(), to, to, workspace.data(), workspace.size(), stream),
+            "cutensorContract");
+      case kind::reduction:
+        return outcome(all_.reduce(handle_, plan_.get(), by.address(), a, and_by.address(), to, to,
+                                   workspace.data(), workspace.size(), stream),
+                       "cutensorReduce");
+      case kind::permutation:
+        return outcome(all_.permute(handle_, plan_.get(), by.address(), a, to, stream),
+                       "cutensorPermute");
+    }
+    return {};
   }
 
  private:
+  enum class kind : std::uint8_t { contraction, reduction, permutation };
+
   [[nodiscard]] static bool good(cutensorStatus_t status) noexcept {
     return status == CUTENSOR_STATUS_SUCCESS;
   }
 
   const cutensor_functions& all_;
   cutensorHandle_t handle_;
+  kind kind_{};
   dtype type_{};
   held<cutensorPlan_t> plan_;
   std::uint64_t workspace_bytes_ = 0;
 };
 
-class lane_library final : public contraction_library {
+class lane_library final : public tensor_library {
  public:
   explicit lane_library(const cutensor_functions& all) noexcept : all_(all), handle_(all.destroy) {}
 
   [[nodiscard]] bool open() { return all_.create(handle_.place()) == CUTENSOR_STATUS_SUCCESS; }
-  [[nodiscard]] std::unique_ptr<contraction_plan> plan(const named_contraction& c) override {
+  [[nodiscard]] std::unique_ptr<tensor_plan> plan(const named_sum& s) override {
     auto made = std::make_unique<lane_plan>(all_, handle_.get());
-    if (!made->make(c)) return nullptr;
+    if (!made->make(s)) return nullptr;
     return made;
   }
 
@@ -166,7 +202,7 @@ class lane_library final : public contraction_library {
 
 }  // namespace
 
-std::unique_ptr<contraction_library> open_contraction_library() {
+std::unique_ptr<tensor_library> open_tensor_library() {
   const cutensor_functions* const all = cutensor();
   if (all == nullptr) return nullptr;
   auto made = std::make_unique<lane_library>(*all);
@@ -180,7 +216,7 @@ std::unique_ptr<contraction_library> open_contraction_library() {
 
 namespace troupe::cuda {
 
-std::unique_ptr<contraction_library> open_contraction_library() { return nullptr; }
+std::unique_ptr<tensor_library> open_tensor_library() { return nullptr; }
 
 }  // namespace troupe::cuda
 
