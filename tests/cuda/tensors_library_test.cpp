@@ -61,11 +61,33 @@ class TensorsLibrary : public testing::Test {
   conformance::blocks memory_;
 };
 
-TEST_F(TensorsLibrary, IsGivenWhatSavesCopies) {
+TEST_F(TensorsLibrary, IsGivenWhatSavesSmallCopies) {
   emulated_lane where;
   run(plain(), where);
-  EXPECT_EQ(seen().calls, 0);
+  EXPECT_EQ(seen().contractions, 0);
   run(crossed(), where);
+  EXPECT_EQ(seen().contractions, 1);
+  // Only the first factor must be copied, which has little more than a megabyte or less.
+  const auto run_with = [&](std::int64_t rows) {
+    run({.modes = "akbl,lkj->abj",
+         .a = tensor({rows, 5, 60, 4}),
+         .b = tensor({4, 5, 8}),
+         .d = tensor({rows, 60, 8})},
+        where);
+  };
+  run_with(220);
+  EXPECT_EQ(seen().contractions, 1);
+  run_with(210);
+  EXPECT_EQ(seen().contractions, 2);
+}
+
+TEST_F(TensorsLibrary, IsGivenMatricesWhoseInnermostModeIsKept) {
+  emulated_lane where;
+  run({.modes = "hk,khd->hd", .a = tensor({6, 20}), .b = tensor({20, 6, 9}), .d = tensor({6, 9})},
+      where);
+  EXPECT_EQ(seen().calls, 1);
+  run({.modes = "hd,khd->hk", .a = tensor({6, 20}), .b = tensor({9, 6, 20}), .d = tensor({6, 9})},
+      where);
   EXPECT_EQ(seen().calls, 1);
 }
 

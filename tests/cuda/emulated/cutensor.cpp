@@ -284,6 +284,7 @@ cutensorStatus_t contract(cutensorHandle_t, cutensorPlan_t with, const void* alp
                           std::uint64_t bytes, cudaStream_t) {
   if (!uses(workspace, bytes)) return CUTENSOR_STATUS_INSUFFICIENT_WORKSPACE;
   if (c != d) return CUTENSOR_STATUS_NOT_SUPPORTED;
+  ++seen().contractions;
   return run(with->what, alpha, {a, b}, beta, d);
 }
 

@@ -12,6 +12,8 @@ namespace {
 
 // More ways than these are not looked at.
 constexpr std::size_t most_free_dimensions = 5;
+// Up to here copies cost a GPU their launches, not their bytes.
+constexpr std::int64_t most_little_bytes = std::int64_t{1} << 20;
 
 template <class List>
 std::int64_t count_of(const List& l) noexcept {
@@ -304,8 +306,27 @@ bool pair_planner::by_library(const way& w) const {
   for (const tensor t : {a, b, d}) {
     if (!(t == d && free_) && !to_.suits_library(given_[t])) return false;
   }
-  return use == library_use::always || w.batch.size() > 1 ||
-         std::ranges::any_of(w.copied, std::identity());
+  return use == library_use::always || copies_little(w) || keeps_innermost(w);
+}
+
+bool pair_planner::copies_little(const way& w) const {
+  std::int64_t bytes = 0;
+  for (const tensor t : {a, b, d}) {
+    std::int64_t elements = 1;
+    for (const dimension& one : dimensions_)
+      elements *= one.is_of(t) ? one.extent : 1;
+    if (w.copied[t]) bytes += std::min(elements, most_little_bytes) * size_of(between_);
+  }
+  return bytes > 0 && bytes <= most_little_bytes;
+}
+
+bool pair_planner::keeps_innermost(const way& w) const {
+  if (w.batch.empty() || w.rows.empty() == w.columns.empty()) return false;
+  const tensor matrix = w.columns.empty() ? a : b;
+  const auto step = [&](const dimension& one) {
+    return one.is_of(matrix) ? one.strides[matrix] : max_elements;
+  };
+  return std::ranges::min_element(dimensions_, {}, step)->in != sums;
 }
 
 void pair_planner::write(const target& to) {
