@@ -188,6 +188,8 @@ bool scene::on_gpu() const {
   return its != nullptr && its->description().architecture.starts_with("sm_");
 }
 
+bool scene::as_on_gpu() const { return on_gpu() || runner_.is_emulation(); }
+
 void scene::refused_by_library(std::string_view name, const error& refusal) {
   // Only a GPU's library decides what it has a kernel for: nobody knows before it has been asked.
   if (on_gpu() && refusal.code == errc::unsupported &&

@@ -148,6 +148,8 @@ class scene {
   [[nodiscard]] std::string note() const;
   /// Whether the backend under test is a GPU: for what only one backend promises.
   [[nodiscard]] bool on_gpu() const;
+  /// Whether executors of a GPU are under test, there or where an emulation does their work.
+  [[nodiscard]] bool as_on_gpu() const;
   void name(std::string text) { text_ = std::move(text); }
 
  private:
