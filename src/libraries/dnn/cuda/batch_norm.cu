@@ -73,14 +73,20 @@ struct training_numbers {
   double momentum, eps;
 };
 
-// A block for each channel.
+/// The channel of a warp.
+[[nodiscard]] __device__ __forceinline__ std::int64_t channel_of_warp() {
+  return flat_thread() / 32;
+}
+
+// A warp for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
     finish_moments(const __grid_constant__ training_numbers r, const void* sums, std::int64_t parts,
                    applied<Real> to) {
-  const std::int64_t c = blockIdx.x;
+  const std::int64_t c = channel_of_warp();
+  if (c >= to.channels) return;
   const auto all = sums_of_channel<moments, Real>(sums, c, parts);
-  if (threadIdx.x != 0) return;
+  if (threadIdx.x % 32 != 0) return;
   if (all.count == 0) {
     r.mean.set(c, std::numeric_limits<Real>::quiet_NaN());
     r.rstd.set(c, std::numeric_limits<Real>::quiet_NaN());
@@ -122,14 +128,15 @@ struct gradient_numbers {
   channel_numbers rstd, weight, dweight, dbias;
 };
 
-// A block for each channel.
+// A warp for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
     finish_products(const __grid_constant__ gradient_numbers r, const void* sums,
                     std::int64_t parts, Real elements, applied<Real> to) {
-  const std::int64_t c = blockIdx.x;
+  const std::int64_t c = channel_of_warp();
+  if (c >= to.channels) return;
   const auto all = sums_of_channel<products, Real>(sums, c, parts);
-  if (threadIdx.x != 0) return;
+  if (threadIdx.x % 32 != 0) return;
   const Real rstd = r.rstd.get<Real>(c, 0);
   r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd of nothing is NaN
   r.dbias.set(c, all.first);
@@ -140,6 +147,8 @@ __global__ void __launch_bounds__(image_threads)
 
 struct apply_operands {
   image_view x, dy, to;
+  std::int32_t columns = 1;  ///< of the last dimension of space
+  int across = 1;            ///< threads side by side in a line
   image_places each;
 };
 
@@ -157,37 +166,52 @@ __device__ __forceinline__ void load_numbers(const applied<Real>& from, int arra
     to[v] = from.of(array, c);
 }
 
+// Threads take V channels of some rows, or some vectors of a line, `across` threads apart.
 template <class T, int V, bool Gradient>
 __global__ void __launch_bounds__(image_threads)
     apply(const __grid_constant__ apply_operands p, applied<image_real<T>> numbers) {
   using real = image_real<T>;
-  // Backwards: what was read last is still in the cache.
-  const std::int64_t flat = p.each.count - 1 - flat_thread();
-  if (flat < 0) return;
-  const image_place at = p.each.at(flat);
   const bool of_each = p.each.channels_inside;
-  real x[V];
-  load_pack<T, V>(p.x.elements<T>() + at.in(p.x), x);
+  const std::int64_t flat = flat_thread();
+  // Backwards: what was read last is still in the cache.
+  const std::int64_t piece = p.each.count - 1 - flat / p.across;
+  if (piece < 0) return;
+  image_place at = p.each.at(piece);
+  const std::int32_t end = p.each.columns_end(at, p.columns);
+  const int unit = of_each ? 1 : V;
+  at.w += static_cast<std::int32_t>(flat % p.across) * unit;
   real mean[V];
   real first[V];
   real second[V];
+  real scale[V];
   load_numbers<real, V>(numbers, 0, at.c, of_each, mean);
   load_numbers<real, V>(numbers, 1, at.c, of_each, first);
   load_numbers<real, V>(numbers, 2, at.c, of_each, second);
-  if constexpr (Gradient) {
-    real dy[V];
-    real scale[V];
-    load_pack<T, V>(p.dy.elements<T>() + at.in(p.dy), dy);
-    load_numbers<real, V>(numbers, 3, at.c, of_each, scale);
+  if constexpr (Gradient) load_numbers<real, V>(numbers, 3, at.c, of_each, scale);
+  const int step = p.across * unit;
+  const T* from = p.x.elements<T>() + at.in(p.x);
+  const T* gradients = Gradient ? p.dy.elements<T>() + at.in(p.dy) : nullptr;
+  T* to = p.to.elements<T>() + at.in(p.to);
+#pragma unroll 1
+  for (; at.w < end; at.w += step) {
+    real x[V];
+    load_pack<T, V>(from, x);
+    from += step * p.x.steps[2];
+    if constexpr (Gradient) {
+      real dy[V];
+      load_pack<T, V>(gradients, dy);
+      gradients += step * p.dy.steps[2];
 #pragma unroll
-    for (int v = 0; v < V; ++v)
-      x[v] = (dy[v] - first[v] - (x[v] - mean[v]) * second[v]) * scale[v];
-  } else {
+      for (int v = 0; v < V; ++v)
+        x[v] = (dy[v] - first[v] - (x[v] - mean[v]) * second[v]) * scale[v];
+    } else {
 #pragma unroll
-    for (int v = 0; v < V; ++v)
-      x[v] = (x[v] - mean[v]) * first[v] + second[v];
+      for (int v = 0; v < V; ++v)
+        x[v] = (x[v] - mean[v]) * first[v] + second[v];
+    }
+    store_pack<T, V>(x, to);
+    to += step * p.to.steps[2];
   }
-  store_pack<T, V>(x, p.to.elements<T>() + at.in(p.to));
 }
 
 /// Blocks that sums are shared among, about: some for each multiprocessor of a large GPU. A
@@ -219,15 +243,15 @@ class normalizer {
                          all([](const image_view& v) { return channels_align(v, most, sizeof(T)); })
                    : of_.space[2] % most == 0 &&
                          all([](const image_view& v) { return lines_align(v, most, sizeof(T)); });
-    units_ = vectors_ && !inside_ ? most : 1;
+    unit_ = vectors_ ? most : 1;
+    const std::int64_t side_by_side = (inside_ ? of_.c : of_.space[2]) / unit_;
+    while (across_ < 32 && across_ < side_by_side)
+      across_ *= 2;
     image_extents one = of_;
     one.c = 1;
-    one_channel_ = image_places(one, false, 1, units_);
-    channel_unit_ = vectors_ && inside_ ? most : 1;
-    while (threads_across_ < 32 && threads_across_ < of_.c / channel_unit_)
-      threads_across_ *= 2;
-    strips_ = inside_ ? (of_.c / channel_unit_ - 1) / threads_across_ + 1 : of_.c;
-    const std::int64_t least = inside_ ? 4 * (image_threads / threads_across_) : 4 * image_threads;
+    one_channel_ = image_places(one, false, 1, inside_ ? 1 : unit_ * across_ * vectors_each);
+    strips_ = inside_ ? (side_by_side - 1) / across_ + 1 : of_.c;
+    const std::int64_t least = (inside_ ? 4 : 1) * (image_threads / across_);
     parts_ = std::clamp<std::int64_t>(sum_blocks / std::max<std::int64_t>(1, strips_), 1,
                                       std::max<std::int64_t>(1, one_channel_.count / least));
   }
@@ -255,7 +279,7 @@ class normalizer {
     sum_operands p{.x = x_,
                    .dy = dy_,
                    .channels = of_.c,
-                   .elements = elements(),
+                   .columns = of_.space[2],
                    .parts = parts_,
                    .each = one_channel_,
                    .sums = sums_,
@@ -263,18 +287,26 @@ class normalizer {
     const std::int64_t blocks = strips_ * parts_;
     if (inside_) {
       return launch(vectors_ ? sum_rows<Sums, T, most> : sum_rows<Sums, T, 1>, blocks,
-                    image_threads, where_.stream(), p, threads_across_);
+                    image_threads, where_.stream(), p, across_);
     }
     return launch(vectors_ ? sum_lines<Sums, T, most> : sum_lines<Sums, T, 1>, blocks,
-                  image_threads, where_.stream(), p);
+                  image_threads, where_.stream(), p, across_);
   }
 
   template <bool Gradient>
   result<void> apply_numbers() {
+    const bool many = of_.count() >= std::int64_t{1} << 20;
+    const int rows = many ? vectors_each : 1;
     const apply_operands p{
-        .x = x_, .dy = dy_, .to = to_, .each = image_places(of_, inside_, channel_unit_, units_)};
+        .x = x_,
+        .dy = dy_,
+        .to = to_,
+        .columns = static_cast<std::int32_t>(of_.space[2]),
+        .across = inside_ ? 1 : across_,
+        .each = inside_ ? image_places(of_, true, unit_, rows)
+                        : image_places(of_, false, 1, unit_ * across_ * vectors_each)};
     return launch(vectors_ ? apply<T, most, Gradient> : apply<T, 1, Gradient>,
-                  blocks_for(p.each.count), image_threads, where_.stream(), p, numbers_);
+                  blocks_for(p.each.count * p.across), image_threads, where_.stream(), p, numbers_);
   }
 
  private:
@@ -283,9 +315,8 @@ class normalizer {
   image_view x_, dy_, to_;
   bool inside_ = false;   ///< channels lie side by side
   bool vectors_ = false;  ///< and in vectors, or space does
-  int units_ = 1;
-  int channel_unit_ = 1;
-  int threads_across_ = 1;
+  int unit_ = 1;          ///< elements of a vector
+  int across_ = 1;        ///< threads side by side
   image_places one_channel_;
   std::int64_t strips_ = 1;
   std::int64_t parts_ = 1;
@@ -308,8 +339,8 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
                                    .running_variance = channel_numbers(r.running_variance),
                                    .momentum = r.momentum,
                                    .eps = r.eps};
-    if (auto done = launch(finish_moments<real>, r.x.extent(1), image_threads, where.stream(),
-                           numbers, norm.sums(), norm.parts(), norm.numbers());
+    if (auto done = launch(finish_moments<real>, blocks_for(r.x.extent(1) * 32), image_threads,
+                           where.stream(), numbers, norm.sums(), norm.parts(), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }
@@ -350,9 +381,9 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane& where) {
                                    .weight = channel_numbers(r.weight),
                                    .dweight = channel_numbers(r.dweight),
                                    .dbias = channel_numbers(r.dbias)};
-    if (auto done =
-            launch(finish_products<real>, r.x.extent(1), image_threads, where.stream(), numbers,
-                   norm.sums(), norm.parts(), static_cast<real>(norm.elements()), norm.numbers());
+    if (auto done = launch(finish_products<real>, blocks_for(r.x.extent(1) * 32), image_threads,
+                           where.stream(), numbers, norm.sums(), norm.parts(),
+                           static_cast<real>(norm.elements()), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }
