@@ -92,6 +92,11 @@ def test_poolings(gpu, case):
     assert_close(dx, x64.grad, dtype, np.prod(how["window"]), ("average backward", what))
 
 
+def between_two(extent, out):
+    """Whether a sample is as near to one element as to the next, where PyTorch's place is rounded."""
+    return any((2 * o + 1) * extent % (2 * out) == 0 for o in range(out))
+
+
 @pytest.mark.parametrize("case", range(CASES))
 def test_adaptive_averages_and_resamplings(gpu, case):
     rng = np.random.default_rng([10, case])
@@ -125,6 +130,8 @@ def test_adaptive_averages_and_resamplings(gpu, case):
             {"interpolation": "linear_corners" if corners else "linear"},
         ),
     ):
+        if of.get("interpolation") == "nearest" and any(map(between_two, images.extents, out)):
+            continue
         what = (name, of, dtype, images.last, shape, out)
         x64.grad = None
         y64 = theirs(x64)

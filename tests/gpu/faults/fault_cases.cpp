@@ -141,8 +141,8 @@ constexpr library_request recurrent{
 constexpr library_request graph{
     dnn::graph::name, dtype::f32,
     [](device&, const library_actor& where, const any_tensor& operand) {
-      static const auto layer =
-          dnn::computation::of(3, [](auto x) { return relu(matmul(x[0], x[1]) + x[2]); });
+      static const auto layer = dnn::computation::of(
+          3, [](auto x) { return dnn::nodes::relu(dnn::nodes::matmul(x[0], x[1]) + x[2]); });
       const auto part = [&](std::int64_t i) { return part_of(operand, i * square, {side, side}); };
       return where
           .ask(dnn::graph{

@@ -1,5 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "libraries/dnn/cuda/images/images.cuh"
+#include "libraries/dnn/cuda/images/narrow_windows.cuh"
 #include "libraries/dnn/shared/pooling_windows.hpp"
 
 #include <limits>
@@ -119,6 +120,75 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     store_pack<T, V>(largest.best, response);
     response += p.response.steps[1];
     if (p.places.given()) store_places<V>(p, of_places, largest.places);
+    of_places += p.places.steps[1];
+  }
+}
+
+// `C` windows of a line, which are narrow.
+template <class T, class Narrow, int C>
+__global__ void __launch_bounds__(image_threads, occupied)
+    max_of_narrow(const __grid_constant__ max_operands p) {
+  using real = image_real<T>;
+  const std::int64_t flat = flat_thread();
+  if (flat >= p.each.count) return;
+  image_place at = p.each.at(flat);
+  const std::int32_t columns = p.each.columns_end(at, p.width.out) - at.w;
+  const tap_range depth = p.depth.taps_of(at.d);
+  std::int32_t first_taps[C];
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    const tap_range taps = p.width.taps_of(at.w + c);
+    first_taps[c] = taps.empty() || depth.empty() ? -1 : taps.first;
+  }
+  const T* const plane = p.image.elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
+  const std::int32_t end = p.each.lines_end(at, p.height.out);
+  T* response = p.response.elements<T>() + at.in(p.response);
+  std::int64_t of_places = at.in(p.places);
+#pragma unroll 1
+  for (; at.h < end; ++at.h) {
+    const tap_range height = p.height.taps_of(at.h);
+    maxima<real, C> largest(0);
+    const std::int32_t first_line = (depth.first * p.height.window + height.first) * Narrow::window;
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      largest.places[c] = first_taps[c] < 0 || height.empty() ? -1 : first_line + first_taps[c];
+    for (std::int32_t td = depth.first; td < depth.end; ++td) {
+      for (std::int32_t th = height.first; th < height.end; ++th) {
+        const T* const line =
+            plane +
+            (depth.start + static_cast<std::int64_t>(td) * p.depth.dilation) * p.image.steps[0] +
+            (height.start + static_cast<std::int64_t>(th) * p.height.dilation) * p.image.steps[1];
+        real all[Narrow::places(C)];
+        // What lies in the padding is never taken.
+        load_windows<T, Narrow, C>(line, at.w, p.width.in, -std::numeric_limits<real>::infinity(),
+                                   all);
+        const std::int32_t first = (td * p.height.window + th) * Narrow::window;
+#pragma unroll
+        for (int t = 0; t < Narrow::window; ++t) {
+          real x[C];
+#pragma unroll
+          for (int c = 0; c < C; ++c)
+            x[c] = all[c * Narrow::stride + t];
+          largest.take(x, first + t);
+        }
+      }
+    }
+    real columns_of_one[C][1];
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      columns_of_one[c][0] = largest.best[c];
+    store_columns<T, 1, C>(columns_of_one, response, p.response.steps[2], columns, p.aligned);
+    response += p.response.steps[1];
+    if (!p.places.given()) continue;
+    if (p.aligned && columns == C) {
+      store_places<C>(p, of_places, largest.places);
+    } else {
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        const std::int32_t one[1] = {largest.places[c]};
+        if (c < columns) store_places<1>(p, of_places + c * p.places.steps[2], one);
+      }
+    }
     of_places += p.places.steps[1];
   }
 }
@@ -257,8 +327,20 @@ result<void> with_places(max_operands& p, const image_extents& of, Launch launch
 result<void> forward(const dnn::max_pool_forward& r, lane& where) {
   if (r.y.empty()) return {};
   max_operands p = operands_of(r, r.x, r.y);
-  return dnn::for_image_type(r.x.type(), [&]<class T>(T) {
-    return with_places<T, 1>(p, image_extents(r.y), [&](auto v, auto) {
+  return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
+    const image_extents of(r.y);
+    const auto narrow = [&]<class Narrow, class Count>(Narrow, Count) {
+      constexpr int count = Count::value;
+      p.each = image_places(of, false, 1, count, lines_each(of));
+      p.aligned = of.space[2] % count == 0 && lines_align(p.response, count, sizeof(T)) &&
+                  (!p.places.given() || lines_align(p.places, count, p.wide_places ? 4 : 1));
+      return launch(max_of_narrow<T, Narrow, count>, blocks_for(p.each.count), image_threads,
+                    where.stream(), p);
+    };
+    if (!channels_are_inside(of, p.image)) {
+      if (auto done = with_narrow<T>(p.width, p.image, narrow)) return *std::move(done);
+    }
+    return with_places<T, 1>(p, of, [&](auto v, auto) {
       return with_most<T, 2, 3>(p.width.window, [&](auto taps) {
         return launch(max_forward<T, v, taps>, blocks_for(p.each.count), image_threads,
                       where.stream(), p);

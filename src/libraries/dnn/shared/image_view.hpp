@@ -56,9 +56,9 @@ inline void merge_space(image_extents& of, std::initializer_list<image_view*> vi
     for (const image_view* v : views) {
       if (of.space[2] != 1 && v->steps[outer] != v->steps[2] * of.space[2]) return;
     }
-    if (of.space[2] == 1) {
-      for (image_view* v : views)
-        v->steps[2] = v->steps[outer];
+    for (image_view* v : views) {
+      if (of.space[2] == 1) v->steps[2] = v->steps[outer];
+      v->steps[outer] = 0;
     }
     of.space[2] *= of.space[outer];
     of.space[outer] = 1;

@@ -49,7 +49,7 @@ struct interpolated_samples {
         return {.first = first_at(2 * std::int64_t{i} - 1),
                 .end = end_at(i, 2 * std::int64_t{i} + 3)};
       default:
-        if (in == 1 || out == 1) return {.first = 0, .end = i == 0 ? out : 0};
+        if (in == 1 || out == 1) return {.first = i == 0 ? 0 : out, .end = out};
         return {.first = i == 0 ? 0 : above((i - std::int64_t{1}) * (out - 1)),
                 .end = i == in - 1 ? out : above((i + std::int64_t{1}) * (out - 1))};
     }

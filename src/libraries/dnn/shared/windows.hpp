@@ -17,7 +17,7 @@ struct tap_range {
 
   [[nodiscard]] constexpr bool empty() const noexcept { return first >= end; }
 };
-/// Windows, from `first` to before `end`.
+/// Windows, from `first` to before `end`, neither of which is less for a later place.
 struct window_range {
   std::int32_t first = 0;
   std::int32_t end = 0;

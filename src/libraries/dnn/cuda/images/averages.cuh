@@ -225,21 +225,27 @@ __global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
 template <class T, int V, class Windows>
 result<void> launch_average(average_operands<Windows>& p, const image_extents& of, bool inside,
                             bool backward, lane& where) {
-  constexpr int columns = V == 1 ? columns_each : 1;
+  // Samples lie so close that a thread has enough to do with those of one column.
+  constexpr bool samples = std::same_as<Windows, dnn::interpolated_samples>;
+  constexpr int columns = V == 1 && !samples ? columns_each : 1;
   p.each = image_places(of, inside, V, backward ? columns : 1, lines_each(of));
   p.aligned = of.space[2] % columns == 0 && lines_align(p.image, columns, sizeof(T));
   const auto go = [&](auto kernel) {
     return launch(kernel, blocks_for(p.each.count), image_threads, where.stream(), p);
   };
   if (backward) {
-    return with_most<T, 1, 2, 3, 6>(p.width.most_windows(columns), [&](auto most) {
-      return go(average_backward<T, Windows, V, columns, most>);
-    });
+    const std::int64_t most_windows = p.width.most_windows(columns);
+    const auto by = [&](auto most) { return go(average_backward<T, Windows, V, columns, most>); };
+    if constexpr (samples) {
+      return with_most<T, 2, 4>(most_windows, by);
+    } else {
+      return with_most<T, 1, 2, 3, 6>(most_windows, by);
+    }
   }
   if constexpr (std::same_as<Windows, dnn::fixed_windows>) {
     return with_most<T, 2, 3>(p.width.window,
                               [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
-  } else if constexpr (std::same_as<Windows, dnn::interpolated_samples>) {
+  } else if constexpr (samples) {
     return with_most<T, 2>(2, [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
   } else {
     return go(average_forward<T, Windows, V, 0>);
