@@ -51,29 +51,27 @@ __device__ __forceinline__ void load_windows(const T* line, std::int32_t first, 
 
 /// What `f` answers, called with the narrow windows that these are and how many of them a thread
 /// takes of a line of `image`; nothing where there are no such.
+template <class T, class Narrow, class... Others, class F>
+[[nodiscard]] std::optional<result<void>> with_one_of(const dnn::fixed_windows& w,
+                                                      const image_view& image, F f) {
+  constexpr int most = vector_bytes / static_cast<int>(sizeof(T)) / Narrow::stride;
+  const auto fits = [&](int count) {
+    return lines_align(image, count * Narrow::stride, sizeof(T));
+  };
+  if (Narrow::are(w) && fits(most)) return f(Narrow(), std::integral_constant<int, most>());
+  if (Narrow::are(w) && fits(most / 2)) return f(Narrow(), std::integral_constant<int, most / 2>());
+  if constexpr (sizeof...(Others) > 0) return with_one_of<T, Others...>(w, image, f);
+  return std::nullopt;
+}
 template <class T, class F>
 [[nodiscard]] std::optional<result<void>> with_narrow(const dnn::fixed_windows& w,
                                                       const image_view& image, F f) {
-  std::optional<result<void>> done;
-  if constexpr (!std::same_as<T, double>) {
-    const auto call = [&]<class Narrow>(Narrow) {
-      constexpr int most = vector_bytes / static_cast<int>(sizeof(T)) / Narrow::stride;
-      const auto fits = [&](int count) {
-        return lines_align(image, count * Narrow::stride, sizeof(T));
-      };
-      if (!Narrow::are(w)) return;
-      if (fits(most)) {
-        done.emplace(f(Narrow(), std::integral_constant<int, most>()));
-      } else if (fits(most / 2)) {
-        done.emplace(f(Narrow(), std::integral_constant<int, most / 2>()));
-      }
-    };
-    call(narrow_windows<2, 2, 0>());
-    call(narrow_windows<3, 2, 1>());
-    call(narrow_windows<3, 2, 0>());
-    call(narrow_windows<3, 1, 1>());
+  if constexpr (std::same_as<T, double>) {
+    return std::nullopt;
+  } else {
+    return with_one_of<T, narrow_windows<2, 2, 0>, narrow_windows<3, 2, 1>, narrow_windows<3, 2, 0>,
+                       narrow_windows<3, 1, 1>>(w, image, f);
   }
-  return done;
 }
 
 }  // namespace troupe::cuda
