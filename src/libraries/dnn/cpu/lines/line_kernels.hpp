@@ -63,6 +63,22 @@ struct line_kernels {
   void (*add_where_wide)(std::span<const line_part<T>> parts, std::int64_t step,
                          std::int64_t places_step, real* sums);
 
+  // Of few parts, at least one but for sums, element by element, whatever their `to` and `n` are.
+  /// The largest of each, and its place where `places` is given.
+  void (*max_of_lines)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n, T* y,
+                       std::int64_t y_step, std::uint8_t* places, std::int64_t places_step);
+  void (*max_of_lines_wide)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n,
+                            T* y, std::int64_t y_step, std::int32_t* places,
+                            std::int64_t places_step);
+  /// y = Σ factor · x / (lines · by).
+  void (*sum_of_lines)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n,
+                       const numbers& by, real lines, T* y, std::int64_t y_step);
+  /// y = Σ x where its place is that of the part.
+  void (*where_of_lines)(std::span<const line_part<T>> parts, std::int64_t step,
+                         std::int64_t places_step, std::int64_t n, real* y);
+  void (*where_of_lines_wide)(std::span<const line_part<T>> parts, std::int64_t step,
+                              std::int64_t places_step, std::int64_t n, real* y);
+
   real (*sum)(const real* x, std::int64_t n);
   /// Σ (x − mean)².
   real (*squares)(const real* x, std::int64_t n, real mean);

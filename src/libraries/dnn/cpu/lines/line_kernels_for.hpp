@@ -295,6 +295,11 @@ void differentiate(const T* x, std::int64_t x_step, const T* dy, std::int64_t dy
 }
 
 }  // namespace
+}  // namespace troupe::cpu
+
+#include "libraries/dnn/cpu/lines/window_kernels_for.hpp"
+
+namespace troupe::cpu {
 
 template <class T>
 const line_kernels<T> line_kernel_sets<T>::KERNELS = {
@@ -309,6 +314,11 @@ const line_kernels<T> line_kernel_sets<T>::KERNELS = {
     .add_parts = cpu::add_parts<T>,
     .add_where = cpu::add_where<T, std::uint8_t>,
     .add_where_wide = cpu::add_where<T, std::int32_t>,
+    .max_of_lines = cpu::max_of_lines<T, std::uint8_t>,
+    .max_of_lines_wide = cpu::max_of_lines<T, std::int32_t>,
+    .sum_of_lines = cpu::sum_of_lines<T>,
+    .where_of_lines = cpu::where_of_lines<T, std::uint8_t>,
+    .where_of_lines_wide = cpu::where_of_lines<T, std::int32_t>,
     .sum = cpu::sum<real_of<T>>,
     .squares = cpu::squares<real_of<T>>,
     .products = cpu::products<real_of<T>>,

@@ -51,7 +51,8 @@ class pooled_rows {
   struct tap_line {
     window_range of{};          ///< windows
     std::int64_t element = 0;   ///< of the image, of the first one
-    std::int64_t in_phase = 0;  ///< where that is among `phases`
+    std::int64_t phase = 0;     ///< of that element
+    std::int64_t in_phase = 0;  ///< where in its phase it is
   };
   /// What all rows need of the last dimension, where lines go along it.
   struct prepared_lines {
@@ -59,6 +60,7 @@ class pooled_rows {
     real* divisors = nullptr;            ///< of each window
     tap_line* taps = nullptr;
     window_range in_use{};   ///< taps
+    bool empty = false;      ///< some windows are of padding alone
     std::int32_t count = 0;  ///< of those that are prepared, the first in use
   };
   /// A row of the result, of one channel or of all of them, and scratch of the thread.
@@ -131,18 +133,25 @@ class pooled_rows {
       r.more_numbers = reinterpret_cast<real*>(own + 2 * each);
       r.places = reinterpret_cast<std::int32_t*>(own + 3 * each);
       r.lines = &lines;
+      std::int64_t rest = task * per_task;
+      const auto next = [&](std::int64_t extent) {
+        const std::int64_t at = rest % extent;
+        rest /= extent;
+        return at;
+      };
+      r.at[1] = static_cast<std::int32_t>(next(of.space[1]));
+      r.at[0] = static_cast<std::int32_t>(next(of.space[0]));
+      r.c = next(lines_c);
+      r.n = rest;
       for (std::int64_t i = task * per_task; i < std::min(rows, (task + 1) * per_task); ++i) {
-        std::int64_t rest = i;
-        const auto next = [&](std::int64_t extent) {
-          const std::int64_t at = rest % extent;
-          rest /= extent;
-          return at;
-        };
-        r.at[1] = static_cast<std::int32_t>(next(of.space[1]));
-        r.at[0] = static_cast<std::int32_t>(next(of.space[0]));
-        r.c = next(lines_c);
-        r.n = rest;
         of_row(r);
+        if (++r.at[1] < of.space[1]) continue;
+        r.at[1] = 0;
+        if (++r.at[0] < of.space[0]) continue;
+        r.at[0] = 0;
+        if (++r.c < lines_c) continue;
+        r.c = 0;
+        ++r.n;
       }
     });
     return {};
@@ -153,6 +162,7 @@ class pooled_rows {
       const tap_range taps = windows[2].taps_of(w);
       lines.first_taps[w] = taps.empty() ? -1 : taps.first;
       lines.divisors[w] = taps.empty() ? real{1} : divisor(2, taps);
+      lines.empty = lines.empty || taps.empty();
     }
     if constexpr (std::same_as<Windows, fixed_windows>) {
       lines.in_use = taps_in_use();
@@ -234,8 +244,8 @@ class pooled_rows {
     tap_line line{.of = windows_with(tap)};
     if (line.of.first >= line.of.end) return line;
     line.element = element(line.of.first, tap);
-    line.in_phase =
-        line.element % windows[2].stride * phase_length() + line.element / windows[2].stride;
+    line.phase = line.element % windows[2].stride;
+    line.in_phase = line.element / windows[2].stride;
     return line;
   }
   /// Calls `f(tap, line)` for each tap that lies in the image in some window.
