@@ -61,6 +61,7 @@ class pooled_rows {
     tap_line* taps = nullptr;
     window_range in_use{};   ///< taps
     bool empty = false;      ///< some windows are of padding alone
+    bool even = true;        ///< all divisors are the same
     std::int32_t count = 0;  ///< of those that are prepared, the first in use
   };
   /// A row of the result, of one channel or of all of them, and scratch of the thread.
@@ -163,6 +164,7 @@ class pooled_rows {
       lines.first_taps[w] = taps.empty() ? -1 : taps.first;
       lines.divisors[w] = taps.empty() ? real{1} : divisor(2, taps);
       lines.empty = lines.empty || taps.empty();
+      lines.even = lines.even && lines.divisors[w] == lines.divisors[0];
     }
     if constexpr (std::same_as<Windows, fixed_windows>) {
       lines.in_use = taps_in_use();
@@ -216,6 +218,14 @@ class pooled_rows {
     const tap_range taps = w.taps_of(o);
     return factor(d, o, taps, i - taps.start) / divisor(d, taps);
   }
+  /// The same of a window of the first two dimensions that the row is in.
+  [[nodiscard]] real share_of_line(const row& r, std::int32_t d, std::int32_t h) const noexcept {
+    const tap_range depth = windows[0].taps_of(d);
+    const tap_range height = windows[1].taps_of(h);
+    return factor(0, d, depth, r.at[0] - depth.start) *
+           factor(1, h, height, r.at[1] - height.start) / (divisor(0, depth) * divisor(1, height));
+  }
+
   /// Windows along the last dimension whose tap lies in the image.
   [[nodiscard]] window_range windows_with(std::int32_t tap) const noexcept {
     const fixed_windows& w = windows[2];
@@ -264,8 +274,10 @@ class pooled_rows {
   [[nodiscard]] std::int64_t phases() const noexcept {
     return std::min(windows[2].stride, windows[2].in);
   }
-  [[nodiscard]] std::int64_t phase_length() const noexcept {
-    return (std::int64_t{windows[2].in} - 1) / windows[2].stride + 1;
+  [[nodiscard]] std::int64_t phase_length() const noexcept { return places_of_phase(0); }
+  [[nodiscard]] std::int64_t places_of_phase(std::int64_t phase) const noexcept {
+    const auto last = static_cast<std::uint32_t>(windows[2].in - 1 - phase);
+    return std::int64_t{windows[2].by_stride.divide(last)} + 1;
   }
   void clear_phases(const row& r) const {
     std::fill_n(r.numbers, phases() * phase_length(), real{0});

@@ -3,6 +3,7 @@
 #include "libraries/dnn/cpu/lines/line_kernels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,30 @@
 #include <type_traits>
 
 namespace troupe::cpu {
+
+/// Lines that are taken together, by `flush` whenever there are many.
+template <class T, class F>
+class line_parts {
+ public:
+  explicit line_parts(F flush) : flush_(flush) {}
+  ~line_parts() {
+    if (count_ > 0) flush_(std::span<const line_part<T>>(all_.data(), count_));
+  }
+  line_parts(const line_parts&) = delete;
+  line_parts& operator=(const line_parts&) = delete;
+  void add(const line_part<T>& part) {
+    if (count_ == all_.size()) {
+      flush_(std::span<const line_part<T>>(all_));
+      count_ = 0;
+    }
+    all_[count_++] = part;
+  }
+
+ private:
+  F flush_;
+  std::array<line_part<T>, 32> all_;
+  std::size_t count_ = 0;
+};
 
 /// So few lines that results come of them in one go.
 template <class T>
@@ -36,6 +61,7 @@ class few_parts {
       end = std::min(end, part.to + part.n);
     }
     if (begin >= end) begin = end = n;
+    if (begin == 0 && end == n) return f(all(), begin, n);
     const auto piece = [&](std::int64_t from, std::int64_t count) {
       few_parts here;
       for (line_part<T> part : all()) {
