@@ -89,6 +89,14 @@ template <class Real, class Vectors, class One>
   if (i < n) of_vectors(n - lanes, std::integral_constant<int, 1>());
 }
 
+// Not inline, where its loop would be unrolled before it is vectorised.
+template <class Whole, class Place>
+[[gnu::noinline]] void store_kept(const Whole* from, std::int64_t n, Place* to) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = static_cast<Place>(from[i]);
+}
+
 template <class T, class Place>
 void max_of_lines(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n, T* y,
                   std::int64_t y_step, Place* places, std::int64_t places_step) {
@@ -129,14 +137,13 @@ void max_of_lines(std::span<const line_part<T>> parts, std::int64_t step, std::i
           place[k] = taken ? here : place[k];
         }
       }
-      for (int k = 0; k < K; ++k) {
+      for (int k = 0; k < K; ++k)
         store_lanes(best[k], y + j + k * v::lanes);
-        if (places == nullptr) continue;
-        typename v::whole kept[v::lanes];
-        std::memcpy(kept, &place[k], sizeof(kept));
-        for (int i = 0; i < v::lanes; ++i)
-          places[j + k * v::lanes + i] = static_cast<Place>(kept[i]);
-      }
+      if (places == nullptr) return;
+      typename v::whole kept[static_cast<std::size_t>(K * v::lanes)];
+      for (int k = 0; k < K; ++k)
+        std::memcpy(kept + k * v::lanes, &place[k], sizeof(place[k]));
+      store_kept(kept, K * v::lanes, places + j);
     };
     in_vectors<real>(n, together, of_vectors, of_one);
   };
