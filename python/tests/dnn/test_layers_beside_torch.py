@@ -170,7 +170,9 @@ def test_batch_norms(gpu, case):
 
     for one in (x64, weight64, bias64):
         one.requires_grad_()
-    mean, rstd, dweight, dbias = (gpu.empty(images.c, one) for one in ("f32", "f32", *[of_type] * 2))
+    mean, rstd, dweight, dbias = (
+        gpu.empty(images.c, one) for one in ("f32", "f32", *[of_type] * 2)
+    )
     gpu.dnn.batch_norm_training(
         x=x,
         y=y,
