@@ -178,8 +178,11 @@ class normalizer {
                          all([](const image_view& v) { return lines_align(v, most, sizeof(T)); });
     unit_ = vectors_ ? most : 1;
     const std::int64_t side_by_side = (inside_ ? of_.c : of_.space[2]) / unit_;
-    while (across_ < 32 && across_ < side_by_side)
+    // Of short lines a warp takes several; 8 threads are still side by side in memory.
+    while (across_ < 32 && across_ < side_by_side &&
+           (inside_ || across_ < 8 || across_ * vectors_each < side_by_side)) {
       across_ *= 2;
+    }
     image_extents one = of_;
     one.c = 1;
     one_channel_ = image_places(one, false, 1, inside_ ? 1 : unit_ * across_ * vectors_each);
