@@ -3,6 +3,7 @@
 #include "libraries/dnn/cpu/lines/line_parts.hpp"
 #include "libraries/dnn/cpu/lines/pooled_rows.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <span>
 
@@ -81,6 +82,19 @@ class pool_gradients : public pooled_rows<T, Windows> {
     const window_range depth = windows[0].windows_of(r.at[0]);
     const window_range height = windows[1].windows_of(r.at[1]);
     constexpr real one = 1;
+    const std::int64_t places_bytes = places.steps[2] * (wide_places ? 4 : 1);
+    few_parts<T> lines;
+    if (are_few(depth, height, 1)) {
+      if constexpr (Max) {
+        for_each_window(r, depth, height, [&](std::int32_t d, std::int32_t h, std::int32_t first) {
+          lines.add(gradient(r, d, h, 0, first, 0, 0));
+        });
+      } else {
+        for_each_share(r, depth, height, [&](std::int32_t d, std::int32_t h, real of_line) {
+          lines.add({.x = base::template begin<T>(response, r, d, h), .factor = of_line});
+        });
+      }
+    }
     for (std::int32_t i = 0; i < windows[2].in; ++i) {
       const window_range width = windows[2].windows_of(i);
       T* const dx = base::template begin<T>(image, r, r.at[0], r.at[1]) + i * image.steps[2];
@@ -103,9 +117,22 @@ class pool_gradients : public pooled_rows<T, Windows> {
           }
         }
       };
-      if (are_few(depth, height, width.end - width.first)) {
+      if (are_few(depth, height, std::max(1, width.end - width.first))) {
         few_parts<T> parts;
-        add_all(parts);
+        for (std::int32_t w = width.first; w < width.end; ++w) {
+          std::int32_t tw = 0;
+          if constexpr (Max) tw = windows[2].tap_at(w, i);
+          if (tw < 0) continue;
+          const real of_width = Max ? real{1} : share(2, w, i);
+          for (const line_part<T>& line : lines.all()) {
+            const auto* const of = static_cast<const std::byte*>(line.places);
+            parts.add({.x = line.x + w * response.steps[2],
+                       .n = in.c,
+                       .factor = line.factor * of_width,
+                       .place = line.place + tw,
+                       .places = Max ? of + w * places_bytes : nullptr});
+          }
+        }
         if constexpr (Max) {
           where_of(parts.all(), response.c_step, places.c_step, in.c, r.numbers);
           kernels_.store(r.numbers, in.c, dx, image.c_step);
