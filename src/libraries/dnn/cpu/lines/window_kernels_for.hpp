@@ -35,8 +35,7 @@ template <class V, int... I>
                                                     const typename V::reals& b,
                                                     typename V::reals& to,
                                                     std::integer_sequence<int, I...>) {
-  constexpr typename V::wholes chosen = {(I < V::lanes / 2 ? 2 * I : 2 * I + 1)...};
-  to = __builtin_shuffle(a, b, chosen);
+  to = __builtin_shufflevector(a, b, (I < V::lanes / 2 ? 2 * I : 2 * I + 1)...);
 }
 
 /// A vector of elements that lie `Step` apart, 1 or 2; nothing beyond the last one is read.
