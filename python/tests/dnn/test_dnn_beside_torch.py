@@ -2,32 +2,9 @@
 
 import numpy as np
 import pytest
+from beside_torch import assert_close, drawn, torch, where
 
-torch = pytest.importorskip("torch")
 CASES = 60
-# Units in the last place of the type, for sums of numbers of about 1.
-ROUNDING = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
-
-
-def drawn(rng, gpu, dtype, *shape):
-    """A tensor, and what it holds as one of PyTorch in f64."""
-    rounded = gpu.tensor(rng.standard_normal(shape).astype("f4"), dtype)
-    return rounded, torch.from_numpy(rounded.numpy().astype("f8")).to(where())
-
-
-def where():
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def assert_close(ours, expected, dtype, terms, what):
-    expected = expected.detach().cpu().numpy()
-    # A result's own rounding, and that of its sum.
-    bound = ROUNDING[dtype] * np.abs(expected) + 2.0**-20 * terms
-    if dtype != "f32":
-        bound += ROUNDING[dtype] * max(1.0, np.sqrt(terms)) / 2
-    off = np.abs(ours.numpy().astype("f8") - expected) - bound
-    assert np.isfinite(off).all(), what
-    assert off.max(initial=-1) <= 0, (what, off.max())
 
 
 @pytest.mark.parametrize("case", range(CASES))

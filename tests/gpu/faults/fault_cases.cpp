@@ -5,7 +5,11 @@
 #include <troupe/blas/level1.hpp>
 #include <troupe/blaslt/matmul.hpp>
 #include <troupe/dnn/attention.hpp>
+#include <troupe/dnn/batch_norm.hpp>
 #include <troupe/dnn/convolution.hpp>
+#include <troupe/dnn/graph.hpp>
+#include <troupe/dnn/pooling.hpp>
+#include <troupe/dnn/rnn.hpp>
 #include <troupe/elementwise/indexing.hpp>
 #include <troupe/elementwise/map.hpp>
 #include <troupe/elementwise/reduce.hpp>
@@ -124,6 +128,43 @@ constexpr library_request attention{
       return where.ask(
           dnn::attention_forward{.q = part(0), .k = part(1), .v = part(2), .o = part(3)});
     }};
+constexpr library_request recurrent{
+    dnn::rnn_forward::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      static const dnn::rnn_network network{.hidden = 16};
+      return where.ask(dnn::rnn_forward{
+          .x = part_of(operand, 0, {8, 4, 16}),
+          .weights = part_of(operand, square, {dnn::rnn_weight_count(network, 16)}),
+          .y = part_of(operand, 2 * square, {8, 4, 16}),
+          .network = network});
+    }};
+constexpr library_request graph{
+    dnn::graph::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      static const auto layer = dnn::computation::of(
+          3, [](auto x) { return dnn::nodes::relu(dnn::nodes::matmul(x[0], x[1]) + x[2]); });
+      const auto part = [&](std::int64_t i) { return part_of(operand, i * square, {side, side}); };
+      return where
+          .ask(dnn::graph{
+              .inputs = {part(0), part(1), part(2)}, .outputs = {part(3)}, .what = layer})
+          .then([](const dnn::graph_run&) {});
+    }};
+// Kernels of dnn's own.
+constexpr library_request pooling{
+    dnn::max_pool_forward::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(dnn::max_pool_forward{.x = part_of(operand, 0, {1, 16, 16, 16}),
+                                             .y = part_of(operand, square, {1, 16, 8, 8}),
+                                             .window = {2}});
+    }};
+constexpr library_request batch_norm{
+    dnn::batch_norm_training::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      return where.ask(dnn::batch_norm_training{.x = part_of(operand, 0, {1, 16, 16, 16}),
+                                                .y = part_of(operand, square, {1, 16, 16, 16}),
+                                                .mean = part_of(operand, 2 * square, {16}),
+                                                .rstd = part_of(operand, 2 * square + side, {16})});
+    }};
 
 // Of cuSOLVER, one that returns at once, and one that waits for its kernels.
 constexpr library_request geqrf{
@@ -208,6 +249,10 @@ constexpr fault_case of_libraries[] = {
     {.name = "in_gather_rows", .way = way::library, .library = &gather_rows},
     {.name = "in_convolution", .way = way::library, .library = &convolution},
     {.name = "in_attention", .way = way::library, .library = &attention},
+    {.name = "in_rnn", .way = way::library, .library = &recurrent},
+    {.name = "in_graph", .way = way::library, .library = &graph},
+    {.name = "in_pooling", .way = way::library, .library = &pooling},
+    {.name = "in_batch_norm", .way = way::library, .library = &batch_norm},
     {.name = "in_solver", .way = way::library, .library = &geqrf},
     {.name = "in_blocking_solver", .way = way::library, .library = &svd},
     {.name = "long_elementwise", .way = way::long_request, .library = &long_reduction},

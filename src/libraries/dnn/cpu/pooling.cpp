@@ -31,8 +31,7 @@ result<void> pool(const R& r, Run run) {
     for (int d = 0; d < dnn::most_space; ++d) {
       const auto i = static_cast<std::size_t>(d);
       if constexpr (is_adaptive) {
-        p.windows[i] = {.in = static_cast<std::int32_t>(p.in.space[i]),
-                        .out = static_cast<std::int32_t>(p.out.space[i])};
+        p.windows[i] = {p.in.space[i], p.out.space[i]};
       } else {
         p.windows[i] = dnn::windows_along(dnn::pooling_of(r), d);
       }

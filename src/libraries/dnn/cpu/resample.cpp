@@ -13,9 +13,7 @@ pooler<T, dnn::interpolated_samples> between(const any_tensor& image, const any_
   pooler<T, dnn::interpolated_samples> p;
   p.take(image, response);
   for (std::size_t d = 0; d < p.windows.size(); ++d) {
-    p.windows[d] = {.in = static_cast<std::int32_t>(p.in.space[d]),
-                    .out = static_cast<std::int32_t>(p.out.space[d]),
-                    .how = how};
+    p.windows[d] = {p.in.space[d], p.out.space[d], how};
   }
   return p;
 }

@@ -1,6 +1,7 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
-#include "libraries/dnn/cuda/images/channel_sums.cuh"
+#include "libraries/dnn/cuda/images/channel_numbers.cuh"
+#include "libraries/dnn/cuda/images/whole_channels.cuh"
 
 #include <troupe/dnn/batch_norm.hpp>
 
@@ -9,54 +10,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-/// A tensor [c] of any of the types; null where it is not given.
-struct channel_numbers {
-  std::byte* at = nullptr;
-  std::int64_t step = 0;
-  dtype type = dtype::f32;
-
-  channel_numbers() = default;
-  explicit channel_numbers(const any_tensor& t) : type(t.type()) {
-    if (t.null()) return;
-    at = t.address();
-    step = t.stride(0);
-  }
-  template <class Real>
-  [[nodiscard]] __device__ Real get(std::int64_t c, Real otherwise) const {
-    if (at == nullptr) return otherwise;
-    const std::int64_t i = c * step;
-    switch (type) {
-      case dtype::f64:
-        return static_cast<Real>(reinterpret_cast<const double*>(at)[i]);
-      case dtype::f16:
-        return real_of(reinterpret_cast<const f16*>(at)[i]);
-      case dtype::bf16:
-        return real_of(reinterpret_cast<const bf16*>(at)[i]);
-      default:
-        return reinterpret_cast<const float*>(at)[i];
-    }
-  }
-  template <class Real>
-  __device__ void set(std::int64_t c, Real value) const {
-    if (at == nullptr) return;
-    const std::int64_t i = c * step;
-    switch (type) {
-      case dtype::f64:
-        reinterpret_cast<double*>(at)[i] = value;
-        break;
-      case dtype::f16:
-        reinterpret_cast<f16*>(at)[i] = rounded<f16>(static_cast<float>(value));
-        break;
-      case dtype::bf16:
-        reinterpret_cast<bf16*>(at)[i] = rounded<bf16>(static_cast<float>(value));
-        break;
-      default:
-        reinterpret_cast<float*>(at)[i] = static_cast<float>(value);
-        break;
-    }
-  }
-};
 
 /// Numbers of each channel, one array after the other, that are applied to its elements.
 template <class Real>
@@ -68,37 +21,29 @@ struct applied {
   }
 };
 
-struct training_numbers {
-  channel_numbers weight, bias, mean, rstd, running_mean, running_variance;
-  double momentum, eps;
-};
+/// The channel of a warp.
+[[nodiscard]] __device__ __forceinline__ std::int64_t channel_of_warp() {
+  return flat_thread() / 32;
+}
 
-// A block for each channel.
+// A warp for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
     finish_moments(const __grid_constant__ training_numbers r, const void* sums, std::int64_t parts,
                    applied<Real> to) {
-  const std::int64_t c = blockIdx.x;
+  const std::int64_t c = channel_of_warp();
+  if (c >= to.channels) return;
   const auto all = sums_of_channel<moments, Real>(sums, c, parts);
-  if (threadIdx.x != 0) return;
+  if (threadIdx.x % 32 != 0) return;
   if (all.count == 0) {
     r.mean.set(c, std::numeric_limits<Real>::quiet_NaN());
     r.rstd.set(c, std::numeric_limits<Real>::quiet_NaN());
     return;
   }
-  const Real variance = all.second / all.count;
-  const Real rstd = 1 / std::sqrt(variance + static_cast<Real>(r.eps));
-  r.mean.set(c, all.first);
-  r.rstd.set(c, rstd);
-  const auto part = static_cast<Real>(r.momentum);
-  const auto update = [&](const channel_numbers& t, Real now) {
-    if (t.at != nullptr) t.set(c, (1 - part) * t.get<Real>(c, 0) + part * now);
-  };
-  update(r.running_mean, all.first);
-  update(r.running_variance, all.count > 1 ? variance * (all.count / (all.count - 1)) : variance);
-  to.of(0, c) = all.first;
-  to.of(1, c) = rstd * r.weight.get<Real>(c, 1);
-  to.of(2, c) = r.bias.get<Real>(c, 0);
+  const applied_numbers<Real> numbers = finished(r, c, all, true);
+  to.of(0, c) = numbers.mean;
+  to.of(1, c) = numbers.first;
+  to.of(2, c) = numbers.second;
 }
 
 template <class Real>
@@ -118,28 +63,25 @@ __global__ void __launch_bounds__(image_threads) take_mean(channel_numbers mean,
   if (c < to.channels) to.of(0, c) = mean.get<Real>(c, 0);
 }
 
-struct gradient_numbers {
-  channel_numbers rstd, weight, dweight, dbias;
-};
-
-// A block for each channel.
+// A warp for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
     finish_products(const __grid_constant__ gradient_numbers r, const void* sums,
                     std::int64_t parts, Real elements, applied<Real> to) {
-  const std::int64_t c = blockIdx.x;
+  const std::int64_t c = channel_of_warp();
+  if (c >= to.channels) return;
   const auto all = sums_of_channel<products, Real>(sums, c, parts);
-  if (threadIdx.x != 0) return;
-  const Real rstd = r.rstd.get<Real>(c, 0);
-  r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd of nothing is NaN
-  r.dbias.set(c, all.first);
-  to.of(1, c) = all.first / elements;
-  to.of(2, c) = all.second / elements * rstd * rstd;
-  to.of(3, c) = rstd * r.weight.get<Real>(c, 1);
+  if (threadIdx.x % 32 != 0) return;
+  const applied_numbers<Real> numbers = finished(r, c, all, elements, true);
+  to.of(1, c) = numbers.first;
+  to.of(2, c) = numbers.second;
+  to.of(3, c) = numbers.scale;
 }
 
 struct apply_operands {
   image_view x, dy, to;
+  std::int32_t columns = 1;  ///< of the last dimension of space
+  int across = 1;            ///< threads side by side in a line
   image_places each;
 };
 
@@ -157,37 +99,52 @@ __device__ __forceinline__ void load_numbers(const applied<Real>& from, int arra
     to[v] = from.of(array, c);
 }
 
+// Threads take V channels of some rows, or some vectors of a line, `across` threads apart.
 template <class T, int V, bool Gradient>
 __global__ void __launch_bounds__(image_threads)
     apply(const __grid_constant__ apply_operands p, applied<image_real<T>> numbers) {
   using real = image_real<T>;
-  // Backwards: what was read last is still in the cache.
-  const std::int64_t flat = p.each.count - 1 - flat_thread();
-  if (flat < 0) return;
-  const image_place at = p.each.at(flat);
   const bool of_each = p.each.channels_inside;
-  real x[V];
-  load_pack<T, V>(p.x.elements<T>() + at.in(p.x), x);
+  const std::int64_t flat = flat_thread();
+  // Backwards: what was read last is still in the cache.
+  const std::int64_t piece = p.each.count - 1 - flat / p.across;
+  if (piece < 0) return;
+  image_place at = p.each.at(piece);
+  const std::int32_t end = p.each.columns_end(at, p.columns);
+  const int unit = of_each ? 1 : V;
+  at.w += static_cast<std::int32_t>(flat % p.across) * unit;
   real mean[V];
   real first[V];
   real second[V];
+  real scale[V];
   load_numbers<real, V>(numbers, 0, at.c, of_each, mean);
   load_numbers<real, V>(numbers, 1, at.c, of_each, first);
   load_numbers<real, V>(numbers, 2, at.c, of_each, second);
-  if constexpr (Gradient) {
-    real dy[V];
-    real scale[V];
-    load_pack<T, V>(p.dy.elements<T>() + at.in(p.dy), dy);
-    load_numbers<real, V>(numbers, 3, at.c, of_each, scale);
+  if constexpr (Gradient) load_numbers<real, V>(numbers, 3, at.c, of_each, scale);
+  const int step = p.across * unit;
+  const T* from = p.x.elements<T>() + at.in(p.x);
+  const T* gradients = Gradient ? p.dy.elements<T>() + at.in(p.dy) : nullptr;
+  T* to = p.to.elements<T>() + at.in(p.to);
+#pragma unroll 1
+  for (; at.w < end; at.w += step) {
+    real x[V];
+    load_pack<T, V>(from, x);
+    from += step * p.x.steps[2];
+    if constexpr (Gradient) {
+      real dy[V];
+      load_pack<T, V>(gradients, dy);
+      gradients += step * p.dy.steps[2];
 #pragma unroll
-    for (int v = 0; v < V; ++v)
-      x[v] = (dy[v] - first[v] - (x[v] - mean[v]) * second[v]) * scale[v];
-  } else {
+      for (int v = 0; v < V; ++v)
+        x[v] = (dy[v] - first[v] - (x[v] - mean[v]) * second[v]) * scale[v];
+    } else {
 #pragma unroll
-    for (int v = 0; v < V; ++v)
-      x[v] = (x[v] - mean[v]) * first[v] + second[v];
+      for (int v = 0; v < V; ++v)
+        x[v] = (x[v] - mean[v]) * first[v] + second[v];
+    }
+    store_pack<T, V>(x, to);
+    to += step * p.to.steps[2];
   }
-  store_pack<T, V>(x, p.to.elements<T>() + at.in(p.to));
 }
 
 /// Blocks that sums are shared among, about: some for each multiprocessor of a large GPU. A
@@ -219,15 +176,18 @@ class normalizer {
                          all([](const image_view& v) { return channels_align(v, most, sizeof(T)); })
                    : of_.space[2] % most == 0 &&
                          all([](const image_view& v) { return lines_align(v, most, sizeof(T)); });
-    units_ = vectors_ && !inside_ ? most : 1;
+    unit_ = vectors_ ? most : 1;
+    const std::int64_t side_by_side = (inside_ ? of_.c : of_.space[2]) / unit_;
+    // Of short lines a warp takes several; 8 threads are still side by side in memory.
+    while (across_ < 32 && across_ < side_by_side &&
+           (inside_ || across_ < 8 || across_ * vectors_each < side_by_side)) {
+      across_ *= 2;
+    }
     image_extents one = of_;
     one.c = 1;
-    one_channel_ = image_places(one, false, 1, units_);
-    channel_unit_ = vectors_ && inside_ ? most : 1;
-    while (threads_across_ < 32 && threads_across_ < of_.c / channel_unit_)
-      threads_across_ *= 2;
-    strips_ = inside_ ? (of_.c / channel_unit_ - 1) / threads_across_ + 1 : of_.c;
-    const std::int64_t least = inside_ ? 4 * (image_threads / threads_across_) : 4 * image_threads;
+    one_channel_ = image_places(one, false, 1, inside_ ? 1 : unit_ * across_ * vectors_each);
+    strips_ = inside_ ? (side_by_side - 1) / across_ + 1 : of_.c;
+    const std::int64_t least = (inside_ ? 4 : 1) * (image_threads / across_);
     parts_ = std::clamp<std::int64_t>(sum_blocks / std::max<std::int64_t>(1, strips_), 1,
                                       std::max<std::int64_t>(1, one_channel_.count / least));
   }
@@ -252,43 +212,86 @@ class normalizer {
 
   template <template <class> class Sums>
   result<void> sum(const real* mean) {
-    sum_operands p{.x = x_,
-                   .dy = dy_,
-                   .channels = of_.c,
-                   .elements = elements(),
-                   .parts = parts_,
-                   .each = one_channel_,
-                   .sums = sums_,
-                   .mean = mean};
+    const sum_operands p = sums_of_all(mean);
     const std::int64_t blocks = strips_ * parts_;
     if (inside_) {
       return launch(vectors_ ? sum_rows<Sums, T, most> : sum_rows<Sums, T, 1>, blocks,
-                    image_threads, where_.stream(), p, threads_across_);
+                    image_threads, where_.stream(), p, across_);
     }
     return launch(vectors_ ? sum_lines<Sums, T, most> : sum_lines<Sums, T, 1>, blocks,
-                  image_threads, where_.stream(), p);
+                  image_threads, where_.stream(), p, across_);
+  }
+
+  /// Whether channels are taken in one go, and if so, in how many parts.
+  [[nodiscard]] bool in_one_go() {
+    const cluster_shape shape(elements() * static_cast<std::int64_t>(sizeof(T)) *
+                              (dy_.given() ? 2 : 1));
+    // So that no multiprocessor is left without work.
+    constexpr std::int64_t least_blocks = 128;
+    if (inside_ || elements() == 0 || shape.blocks == 0 || !has_clusters() ||
+        of_.c * shape.blocks < least_blocks) {
+      return false;
+    }
+    parts_ = shape.blocks;
+    shared_bytes_ = shape.shared_bytes;
+    return true;
+  }
+  template <class Numbers>
+  result<void> normalize_whole(const Numbers& numbers) {
+    return launch_clusters(
+        vectors_ ? normalize_channels<T, most, Numbers> : normalize_channels<T, 1, Numbers>,
+        of_.c * parts_, image_threads, static_cast<unsigned>(parts_), shared_bytes_,
+        where_.stream(), sums_of_all(nullptr), across_, numbers, to_,
+        static_cast<real>(elements()));
   }
 
   template <bool Gradient>
   result<void> apply_numbers() {
+    const bool many = of_.count() >= std::int64_t{1} << 20;
+    const int rows = many ? vectors_each : 1;
     const apply_operands p{
-        .x = x_, .dy = dy_, .to = to_, .each = image_places(of_, inside_, channel_unit_, units_)};
+        .x = x_,
+        .dy = dy_,
+        .to = to_,
+        .columns = static_cast<std::int32_t>(of_.space[2]),
+        .across = inside_ ? 1 : across_,
+        .each = inside_ ? image_places(of_, true, unit_, rows)
+                        : image_places(of_, false, 1, unit_ * across_ * vectors_each)};
     return launch(vectors_ ? apply<T, most, Gradient> : apply<T, 1, Gradient>,
-                  blocks_for(p.each.count), image_threads, where_.stream(), p, numbers_);
+                  blocks_for(p.each.count * p.across), image_threads, where_.stream(), p, numbers_);
   }
 
  private:
+  [[nodiscard]] static bool has_clusters() noexcept {
+    int device = 0;
+    int major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
+           major >= 9;
+  }
+  [[nodiscard]] sum_operands sums_of_all(const real* mean) const noexcept {
+    return {.x = x_,
+            .dy = dy_,
+            .channels = of_.c,
+            .columns = of_.space[2],
+            .parts = parts_,
+            .each = one_channel_,
+            .sums = sums_,
+            .mean = mean};
+  }
+
   lane& where_;
   image_extents of_;
   image_view x_, dy_, to_;
   bool inside_ = false;   ///< channels lie side by side
   bool vectors_ = false;  ///< and in vectors, or space does
-  int units_ = 1;
-  int channel_unit_ = 1;
-  int threads_across_ = 1;
+  int unit_ = 1;          ///< elements of a vector
+  int across_ = 1;        ///< threads side by side
   image_places one_channel_;
   std::int64_t strips_ = 1;
   std::int64_t parts_ = 1;
+  std::size_t shared_bytes_ = 0;  ///< of blocks that take channels in one go
   applied<real> numbers_;
   void* sums_ = nullptr;
 };
@@ -298,8 +301,8 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, {}, r.y, where);
+    const bool whole = norm.in_one_go();
     if (auto reserved = norm.reserve(3); !reserved) return reserved;
-    if (auto done = norm.template sum<moments>(nullptr); !done) return done;
     const training_numbers numbers{.weight = channel_numbers(r.weight),
                                    .bias = channel_numbers(r.bias),
                                    .mean = channel_numbers(r.mean),
@@ -308,8 +311,10 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
                                    .running_variance = channel_numbers(r.running_variance),
                                    .momentum = r.momentum,
                                    .eps = r.eps};
-    if (auto done = launch(finish_moments<real>, r.x.extent(1), image_threads, where.stream(),
-                           numbers, norm.sums(), norm.parts(), norm.numbers());
+    if (whole) return norm.normalize_whole(numbers);
+    if (auto done = norm.template sum<moments>(nullptr); !done) return done;
+    if (auto done = launch(finish_moments<real>, blocks_for(r.x.extent(1) * 32), image_threads,
+                           where.stream(), numbers, norm.sums(), norm.parts(), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }
@@ -339,20 +344,23 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, r.dy, r.dx, where);
+    const bool whole = norm.in_one_go();
     if (auto reserved = norm.reserve(4); !reserved) return reserved;
+    const gradient_numbers numbers{.mean = channel_numbers(r.mean),
+                                   .rstd = channel_numbers(r.rstd),
+                                   .weight = channel_numbers(r.weight),
+                                   .dweight = channel_numbers(r.dweight),
+                                   .dbias = channel_numbers(r.dbias)};
+    if (whole) return norm.normalize_whole(numbers);
     if (auto done = launch(take_mean<real>, blocks_for(r.x.extent(1)), image_threads,
                            where.stream(), channel_numbers(r.mean), norm.numbers());
         !done) {
       return done;
     }
     if (auto done = norm.template sum<products>(norm.numbers().first); !done) return done;
-    const gradient_numbers numbers{.rstd = channel_numbers(r.rstd),
-                                   .weight = channel_numbers(r.weight),
-                                   .dweight = channel_numbers(r.dweight),
-                                   .dbias = channel_numbers(r.dbias)};
-    if (auto done =
-            launch(finish_products<real>, r.x.extent(1), image_threads, where.stream(), numbers,
-                   norm.sums(), norm.parts(), static_cast<real>(norm.elements()), norm.numbers());
+    if (auto done = launch(finish_products<real>, blocks_for(r.x.extent(1) * 32), image_threads,
+                           where.stream(), numbers, norm.sums(), norm.parts(),
+                           static_cast<real>(norm.elements()), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }

@@ -8,19 +8,13 @@ namespace {
 
 using dnn::interpolated_samples;
 
-average_operands<interpolated_samples> samples_between(const any_tensor& image,
-                                                       const any_tensor& response,
-                                                       dnn::interpolation how) {
-  auto p = windows_between<interpolated_samples>(image, response);
-  p.depth.how = p.height.how = p.width.how = how;
-  return p;
-}
-
 result<void> resample(const dnn::resample_forward& r, lane& where) {
-  return run_average(samples_between(r.x, r.y, r.interpolation), r.x, r.y, false, where);
+  return run_average(windows_between<interpolated_samples>(r.x, r.y, r.interpolation), r.x, r.y,
+                     false, where);
 }
 result<void> resample_gradient(const dnn::resample_backward& r, lane& where) {
-  return run_average(samples_between(r.dx, r.dy, r.interpolation), r.dx, r.dy, true, where);
+  return run_average(windows_between<interpolated_samples>(r.dx, r.dy, r.interpolation), r.dx, r.dy,
+                     true, where);
 }
 
 const plugin_operations operations([](operation_table& table) {

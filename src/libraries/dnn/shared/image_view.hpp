@@ -47,17 +47,18 @@ struct image_extents {
 };
 
 /// Makes one of neighbouring dimensions of space where all of these views go on in equal steps: the
-/// last dimension is as long as it can be.
+/// last dimension is as long as it can be, below 2³¹.
 inline void merge_space(image_extents& of, std::initializer_list<image_view*> views) noexcept {
   for (const int outer : {1, 0}) {
     // The inner one is the last, because those between have become 1.
     if (of.space[outer] == 1) continue;
+    if (of.space[2] * of.space[outer] >= std::int64_t{1} << 31) return;
     for (const image_view* v : views) {
       if (of.space[2] != 1 && v->steps[outer] != v->steps[2] * of.space[2]) return;
     }
-    if (of.space[2] == 1) {
-      for (image_view* v : views)
-        v->steps[2] = v->steps[outer];
+    for (image_view* v : views) {
+      if (of.space[2] == 1) v->steps[2] = v->steps[outer];
+      v->steps[outer] = 0;
     }
     of.space[2] *= of.space[outer];
     of.space[outer] = 1;

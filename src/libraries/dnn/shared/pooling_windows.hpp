@@ -23,7 +23,9 @@ namespace troupe::dnn {
           .padding = small(p.padding[i]),
           .post_padding = small(p.post_padding[i]),
           .reach = small(std::min(most, spread(p.window[i], p.dilation[i]) - 1)),
-          .count_padding = p.count_padding};
+          .count_padding = p.count_padding,
+          .by_stride = quick_divisor(p.stride[i]),
+          .by_dilation = quick_divisor(p.dilation[i])};
 }
 
 }  // namespace troupe::dnn

@@ -14,10 +14,21 @@ struct interpolated_samples {
   std::int32_t in = 1;
   std::int32_t out = 1;
   interpolation how = interpolation::nearest;
+  quick_divisor by_in{};  ///< by what places of samples are divided in the other direction
+  quick_divisor by_out{};
   static constexpr std::int32_t dilation = 1;
 
+  constexpr interpolated_samples() noexcept = default;
+  constexpr interpolated_samples(std::int64_t of_image, std::int64_t of_response,
+                                 interpolation kind) noexcept
+      : in(static_cast<std::int32_t>(of_image)),
+        out(static_cast<std::int32_t>(of_response)),
+        how(kind),
+        by_in(of_places(of_image)),
+        by_out(of_places(of_response)) {}
+
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
-    const std::int32_t start = quotient_of(numerator(o), denominator());
+    const std::int32_t start = quotient_of(numerator(o), of_places(out), by_out);
     return {.start = start, .end = how == interpolation::nearest || start + 1 == in ? 1 : 2};
   }
   [[nodiscard]] constexpr std::int32_t divisor(const tap_range&) const noexcept { return 1; }
@@ -25,9 +36,9 @@ struct interpolated_samples {
   [[nodiscard]] constexpr Real factor(std::int32_t o, const tap_range& taps,
                                       std::int32_t tap) const noexcept {
     if (taps.end == 1) return 1;
-    const std::int64_t rest = numerator(o) - taps.start * denominator();
-    return static_cast<Real>(tap == 0 ? denominator() - rest : rest) /
-           static_cast<Real>(denominator());
+    const std::int64_t whole = of_places(out);
+    const std::int64_t rest = numerator(o) - taps.start * whole;
+    return static_cast<Real>(tap == 0 ? whole - rest : rest) / static_cast<Real>(whole);
   }
   /// The samples that have place `i` as a tap.
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
@@ -38,34 +49,44 @@ struct interpolated_samples {
         return {.first = first_at(2 * std::int64_t{i} - 1),
                 .end = end_at(i, 2 * std::int64_t{i} + 3)};
       default:
-        if (in == 1 || out == 1) return {.first = 0, .end = i == 0 ? out : 0};
-        return {.first = i == 0 ? 0 : ceiling_of((i - std::int64_t{1}) * (out - 1), in - 1),
-                .end = i == in - 1 ? out : ceiling_of((i + std::int64_t{1}) * (out - 1), in - 1)};
+        if (in == 1 || out == 1) return {.first = i == 0 ? 0 : out, .end = out};
+        return {.first = i == 0 ? 0 : above((i - std::int64_t{1}) * (out - 1)),
+                .end = i == in - 1 ? out : above((i + std::int64_t{1}) * (out - 1))};
     }
   }
-  [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
-    return i - taps_of(o).start;
+  /// Samples that have one of so many neighbouring places as a tap, at most.
+  [[nodiscard]] constexpr std::int64_t most_windows(std::int64_t places) const noexcept {
+    if (in == 1 || out == 1) return out;
+    switch (how) {
+      case interpolation::nearest:
+        return ceiling_of(places * out, in);
+      case interpolation::linear:
+        return ceiling_of((places + 1) * out, in);
+      default:
+        return ceiling_of((places + 1) * (out - std::int64_t{1}), in - 1);
+    }
   }
 
  private:
-  /// The place of sample `o` is numerator / denominator.
+  /// The place of sample `o` is numerator / of_places(out).
   [[nodiscard]] constexpr std::int64_t numerator(std::int32_t o) const noexcept {
     if (how == interpolation::linear_corners) return std::int64_t{o} * (in - 1);
     const std::int64_t centre = (2 * std::int64_t{o} + 1) * in;
     if (how == interpolation::nearest) return centre;
     return centre < out ? 0 : centre - out;
   }
-  [[nodiscard]] constexpr std::int64_t denominator() const noexcept {
-    if (how == interpolation::linear_corners) return out == 1 ? 1 : out - 1;
-    return 2 * std::int64_t{out};
+  [[nodiscard]] constexpr std::int64_t of_places(std::int64_t extent) const noexcept {
+    if (how == interpolation::linear_corners) return extent == 1 ? 1 : extent - 1;
+    return 2 * extent;
   }
-  [[nodiscard]] static constexpr std::int32_t ceiling_of(std::int64_t a, std::int64_t b) noexcept {
-    return quotient_of(a + b - 1, b);
+  /// ⌈a / of_places(in)⌉.
+  [[nodiscard]] constexpr std::int32_t above(std::int64_t a) const noexcept {
+    return quotient_of(a + of_places(in) - 1, of_places(in), by_in);
   }
   /// The first sample o with (2 · o + 1) · in ≥ halves · out.
   [[nodiscard]] constexpr std::int32_t first_at(std::int64_t halves) const noexcept {
-    const std::int64_t above = halves * out - in;
-    return above <= 0 ? 0 : ceiling_of(above, 2 * std::int64_t{in});
+    const std::int64_t rest = halves * out - in;
+    return rest <= 0 ? 0 : above(rest);
   }
   [[nodiscard]] constexpr std::int32_t end_at(std::int32_t i, std::int64_t halves) const noexcept {
     if (i == in - 1) return out;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "libraries/dnn/shared/quick_divisor.hpp"
+
 #include <cstdint>
 
 /// Windows of pooling, in one dimension of space. All of it is constexpr, so that kernels run the
@@ -15,17 +17,23 @@ struct tap_range {
 
   [[nodiscard]] constexpr bool empty() const noexcept { return first >= end; }
 };
-/// Windows, from `first` to before `end`.
+/// Windows, from `first` to before `end`, neither of which is less for a later place.
 struct window_range {
   std::int32_t first = 0;
   std::int32_t end = 0;
 };
 
-/// ⌊a / b⌋ for numbers that are not negative.
-[[nodiscard]] constexpr std::int32_t quotient_of(std::int64_t a, std::int64_t b) noexcept {
-  // A GPU divides 32 bits faster.
-  if ((a | b) <= 0x7fffffff) return static_cast<std::int32_t>(a) / static_cast<std::int32_t>(b);
+/// ⌊a / b⌋ for numbers that are not negative, where `quick` divides by b.
+[[nodiscard]] constexpr std::int32_t quotient_of(std::int64_t a, std::int64_t b,
+                                                 const quick_divisor& quick) noexcept {
+  if ((a | b) <= 0x7fffffff) {
+    return static_cast<std::int32_t>(quick.divide(static_cast<std::uint32_t>(a)));
+  }
   return static_cast<std::int32_t>(a / b);
+}
+/// ⌈a / b⌉.
+[[nodiscard]] constexpr std::int64_t ceiling_of(std::int64_t a, std::int64_t b) noexcept {
+  return (a + b - 1) / b;
 }
 
 /// Windows of one length, some elements apart.
@@ -39,6 +47,8 @@ struct fixed_windows {
   std::int32_t post_padding = 0;
   std::int32_t reach = 0;  ///< from the first tap to the last, or 2³¹ − 1
   bool count_padding = false;
+  quick_divisor by_stride{};
+  quick_divisor by_dilation{};
 
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
     tap_range taps{.start = o * stride - padding, .end = 0};
@@ -61,21 +71,28 @@ struct fixed_windows {
   /// The windows that may have place `i` as one of their taps.
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
     const std::int32_t place = i + padding;
-    const std::int32_t last = place / stride;
-    return {.first = place > reach ? (place - reach - 1) / stride + 1 : 0,
+    const std::int32_t last = quotient(place, by_stride);
+    return {.first = place > reach ? quotient(place - reach - 1, by_stride) + 1 : 0,
             .end = last < out ? last + 1 : out};
+  }
+  /// Windows that so many neighbouring places are in, at most.
+  [[nodiscard]] constexpr std::int64_t most_windows(std::int64_t places) const noexcept {
+    return (reach + places - 1) / stride + 1;
   }
   /// The tap of window `o`, one of `windows_of(i)`, at place `i`; −1 if i lies between two.
   [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
     const std::int32_t from_start = i + padding - o * stride;
-    if (dilation == 1) return from_start;
-    return from_start % dilation == 0 ? from_start / dilation : -1;
+    const std::int32_t tap = quotient(from_start, by_dilation);
+    return tap * dilation == from_start ? tap : -1;
   }
 
  private:
-  /// Most windows are not dilated, and a division is slow.
+  [[nodiscard]] static constexpr std::int32_t quotient(std::int32_t n,
+                                                       const quick_divisor& by) noexcept {
+    return static_cast<std::int32_t>(by.divide(static_cast<std::uint32_t>(n)));
+  }
   [[nodiscard]] constexpr std::int32_t steps_in(std::int32_t n) const noexcept {
-    return dilation == 1 ? n : n / dilation;
+    return quotient(n, by_dilation);
   }
 };
 
@@ -83,11 +100,21 @@ struct fixed_windows {
 struct adaptive_windows {
   std::int32_t in = 1;
   std::int32_t out = 1;
+  quick_divisor by_in{};
+  quick_divisor by_out{};
   static constexpr std::int32_t dilation = 1;
 
+  constexpr adaptive_windows() noexcept = default;
+  constexpr adaptive_windows(std::int64_t of_image, std::int64_t of_response) noexcept
+      : in(static_cast<std::int32_t>(of_image)),
+        out(static_cast<std::int32_t>(of_response)),
+        by_in(of_image),
+        by_out(of_response) {}
+
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
-    const std::int32_t start = floor_of(o, in, out);
-    return {.start = start, .end = floor_of(o + 1, in, out, out - 1) - start};
+    const std::int32_t start = quotient_of(std::int64_t{o} * in, out, by_out);
+    const std::int64_t end = (o + std::int64_t{1}) * in + out - 1;
+    return {.start = start, .end = quotient_of(end, out, by_out) - start};
   }
   [[nodiscard]] constexpr std::int32_t divisor(const tap_range& taps) const noexcept {
     return taps.end;
@@ -97,18 +124,16 @@ struct adaptive_windows {
     return 1;
   }
   [[nodiscard]] constexpr window_range windows_of(std::int32_t i) const noexcept {
-    return {.first = floor_of(i, out, in), .end = floor_of(i + 1, out, in, in - 1)};
+    const std::int64_t end = (i + std::int64_t{1}) * out + in - 1;
+    return {.first = quotient_of(std::int64_t{i} * out, in, by_in),
+            .end = quotient_of(end, in, by_in)};
+  }
+  /// Windows that so many neighbouring places are in, at most.
+  [[nodiscard]] constexpr std::int64_t most_windows(std::int64_t places) const noexcept {
+    return out == 1 ? 1 : ceiling_of(places * out, in) + 1;
   }
   [[nodiscard]] constexpr std::int32_t tap_at(std::int32_t o, std::int32_t i) const noexcept {
     return i - taps_of(o).start;
-  }
-
- private:
-  /// ⌊(a · b + more) / c⌋, which for `more` = c − 1 is ⌈a · b / c⌉.
-  [[nodiscard]] static constexpr std::int32_t floor_of(std::int32_t a, std::int32_t b,
-                                                       std::int32_t c,
-                                                       std::int32_t more = 0) noexcept {
-    return quotient_of(std::int64_t{a} * b + more, c);
   }
 };
 

@@ -3,6 +3,7 @@
 #include "libraries/dnn/cpu/elements.hpp"
 
 #include <cstdint>
+#include <span>
 
 /// Loops over lines of elements: those of an image along channels, or along a dimension of space.
 namespace troupe::cpu {
@@ -20,6 +21,17 @@ struct channel_numbers {
   std::int64_t step = 0;  ///< 1, or 0 for one channel
 };
 
+/// A line of elements, which goes to numbers from `to` on.
+template <class T>
+struct line_part {
+  const T* x = nullptr;
+  std::int64_t to = 0;
+  std::int64_t n = 0;
+  typename sums_of<T>::type factor = 1;
+  std::int32_t place = 0;
+  const void* places = nullptr;  ///< of these elements
+};
+
 /// The loops for one kind of processor. Lines of elements have a step, in elements; numbers lie
 /// side by side. Of elements that are written, each is read before it is.
 template <class T>
@@ -29,20 +41,43 @@ struct line_kernels {
 
   void (*load)(const T* x, std::int64_t step, std::int64_t n, real* to);
   void (*store)(const real* from, std::int64_t n, T* y, std::int64_t step);
-  /// best = max(best, x), NaN if there is one.
-  void (*take_max)(const T* x, std::int64_t step, std::int64_t n, real* best);
+  /// y = sums / (lines · by).
+  void (*divide)(const real* sums, const numbers& by, real lines, std::int64_t n, T* y,
+                 std::int64_t step);
+  /// y = first, second, first, second, …: `n` elements in all.
+  void (*store_pairs)(const real* first, const real* second, std::int64_t n, T* y,
+                      std::int64_t step);
+  void (*store_places)(const std::int32_t* from, std::int64_t n, std::uint8_t* to,
+                       std::int64_t step);
+  /// best = max(best, x), NaN if there is one, of each part in turn.
+  void (*take_max)(std::span<const line_part<T>> parts, std::int64_t step, real* best);
   /// The same, and places = place where x is taken: the first of several, or the first NaN.
-  void (*take_max_at)(const T* x, std::int64_t step, std::int64_t n, real* best,
-                      std::int32_t* places, std::int32_t place);
+  void (*take_max_at)(std::span<const line_part<T>> parts, std::int64_t step, real* best,
+                      std::int32_t* places);
   /// sums += factor · x.
   void (*add)(const T* x, std::int64_t step, std::int64_t n, real factor, real* sums);
-  /// sums += x where places = place; the sums are `sums_step` apart.
-  void (*add_where)(const T* x, std::int64_t step, const std::uint8_t* places,
-                    std::int64_t places_step, std::int32_t place, std::int64_t n, real* sums,
-                    std::int64_t sums_step);
-  void (*add_where_wide)(const T* x, std::int64_t step, const std::int32_t* places,
-                         std::int64_t places_step, std::int32_t place, std::int64_t n, real* sums,
-                         std::int64_t sums_step);
+  void (*add_parts)(std::span<const line_part<T>> parts, std::int64_t step, real* sums);
+  /// sums += x where its place is that of the part.
+  void (*add_where)(std::span<const line_part<T>> parts, std::int64_t step,
+                    std::int64_t places_step, real* sums);
+  void (*add_where_wide)(std::span<const line_part<T>> parts, std::int64_t step,
+                         std::int64_t places_step, real* sums);
+
+  // Of few parts, at least one but for sums, element by element, whatever their `to` and `n` are.
+  /// The largest of each, and its place where `places` is given.
+  void (*max_of_lines)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n, T* y,
+                       std::int64_t y_step, std::uint8_t* places, std::int64_t places_step);
+  void (*max_of_lines_wide)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n,
+                            T* y, std::int64_t y_step, std::int32_t* places,
+                            std::int64_t places_step);
+  /// y = Σ factor · x / (lines · by).
+  void (*sum_of_lines)(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t n,
+                       const numbers& by, real lines, T* y, std::int64_t y_step);
+  /// y = Σ x where its place is that of the part.
+  void (*where_of_lines)(std::span<const line_part<T>> parts, std::int64_t step,
+                         std::int64_t places_step, std::int64_t n, real* y);
+  void (*where_of_lines_wide)(std::span<const line_part<T>> parts, std::int64_t step,
+                              std::int64_t places_step, std::int64_t n, real* y);
 
   real (*sum)(const real* x, std::int64_t n);
   /// Σ (x − mean)².

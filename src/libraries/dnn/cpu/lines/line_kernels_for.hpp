@@ -9,6 +9,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <span>
 
 namespace troupe::cpu {
 namespace {
@@ -83,27 +84,79 @@ void store(const real_of<T>* from, std::int64_t n, T* y, std::int64_t step) {
 }
 
 template <class T>
-void take_max(const T* x, std::int64_t step, std::int64_t n, real_of<T>* best) {
+void divide(const real_of<T>* sums, const channel_numbers<real_of<T>>& by, real_of<T> lines,
+            std::int64_t n, T* y, std::int64_t step) {
   with_step(step, [=](auto s) {
+    const auto run = [=](auto channel) {
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < n; ++j) {
-      const real_of<T> value = widen(x[j * s]);
-      const real_of<T> old = best[j];
-      best[j] = !(value <= old) && old == old ? value : old;
+      for (std::int64_t j = 0; j < n; ++j)
+        narrow(sums[j] / (lines * by.first[j * channel]), y[j * s]);
+    };
+    if (by.step == 0) {
+      run(std::integral_constant<std::int64_t, 0>());
+    } else {
+      run(std::integral_constant<std::int64_t, 1>());
     }
   });
 }
 template <class T>
-void take_max_at(const T* x, std::int64_t step, std::int64_t n, real_of<T>* best,
-                 std::int32_t* places, std::int32_t place) {
+void store_pairs(const real_of<T>* first, const real_of<T>* second, std::int64_t n, T* y,
+                 std::int64_t step) {
+  const auto run = [=](auto s) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n / 2; ++j) {
+      narrow(first[j], y[2 * j * s]);
+      narrow(second[j], y[(2 * j + 1) * s]);
+    }
+  };
+  if (step == 1) {
+    run(std::integral_constant<std::int64_t, 1>());
+  } else {
+    run(step);
+  }
+  if (n % 2 != 0) narrow(first[n / 2], y[(n - 1) * step]);
+}
+inline void store_places(const std::int32_t* from, std::int64_t n, std::uint8_t* to,
+                         std::int64_t step) {
   with_step(step, [=](auto s) {
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < n; ++j) {
-      const real_of<T> value = widen(x[j * s]);
-      const real_of<T> old = best[j];
-      const bool taken = !(value <= old) && old == old;
-      best[j] = taken ? value : old;
-      places[j] = taken ? place : places[j];
+    for (std::int64_t j = 0; j < n; ++j)
+      to[j * s] = static_cast<std::uint8_t>(from[j]);
+  });
+}
+
+template <class T>
+void take_max(std::span<const line_part<T>> parts, std::int64_t step, real_of<T>* best) {
+  with_step(step, [=](auto s) {
+    for (const line_part<T>& part : parts) {
+      const T* const x = part.x;
+      real_of<T>* const to = best + part.to;
+#pragma GCC ivdep
+      for (std::int64_t j = 0; j < part.n; ++j) {
+        const real_of<T> value = widen(x[j * s]);
+        const real_of<T> old = to[j];
+        to[j] = !(value <= old) && old == old ? value : old;
+      }
+    }
+  });
+}
+template <class T>
+void take_max_at(std::span<const line_part<T>> parts, std::int64_t step, real_of<T>* best,
+                 std::int32_t* places) {
+  with_step(step, [=](auto s) {
+    for (const line_part<T>& part : parts) {
+      const T* const x = part.x;
+      const std::int32_t place = part.place;
+      real_of<T>* const to = best + part.to;
+      std::int32_t* const to_places = places + part.to;
+#pragma GCC ivdep
+      for (std::int64_t j = 0; j < part.n; ++j) {
+        const real_of<T> value = widen(x[j * s]);
+        const real_of<T> old = to[j];
+        const bool taken = !(value <= old) && old == old;
+        to[j] = taken ? value : old;
+        to_places[j] = taken ? place : to_places[j];
+      }
     }
   });
 }
@@ -115,20 +168,38 @@ void add(const T* x, std::int64_t step, std::int64_t n, real_of<T> factor, real_
       sums[j] += factor * widen(x[j * s]);
   });
 }
-template <class T, class Place>
-void add_where(const T* x, std::int64_t step, const Place* places, std::int64_t places_step,
-               std::int32_t place, std::int64_t n, real_of<T>* sums, std::int64_t sums_step) {
-  const auto wanted = static_cast<Place>(place);
-  const auto add_with = [=](auto s, auto p, auto to) {
+template <class T>
+void add_parts(std::span<const line_part<T>> parts, std::int64_t step, real_of<T>* sums) {
+  with_step(step, [=](auto s) {
+    for (const line_part<T>& part : parts) {
+      const T* const x = part.x;
+      const real_of<T> factor = part.factor;
+      real_of<T>* const to = sums + part.to;
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < n; ++j)
-      sums[j * to] += places[j * p] == wanted ? widen(x[j * s]) : real_of<T>{0};
+      for (std::int64_t j = 0; j < part.n; ++j)
+        to[j] += factor * widen(x[j * s]);
+    }
+  });
+}
+template <class T, class Place>
+void add_where(std::span<const line_part<T>> parts, std::int64_t step, std::int64_t places_step,
+               real_of<T>* sums) {
+  const auto add_with = [=](auto s, auto p) {
+    for (const line_part<T>& part : parts) {
+      const T* const x = part.x;
+      const auto* const places = static_cast<const Place*>(part.places);
+      const auto wanted = static_cast<Place>(part.place);
+      real_of<T>* const to = sums + part.to;
+#pragma GCC ivdep
+      for (std::int64_t j = 0; j < part.n; ++j)
+        to[j] += places[j * p] == wanted ? widen(x[j * s]) : real_of<T>{0};
+    }
   };
   constexpr std::integral_constant<std::int64_t, 1> one;
   if (step == 1 && places_step == 1) {
-    with_step(sums_step, [=](auto to) { add_with(one, one, to); });
+    add_with(one, one);
   } else {
-    add_with(step, places_step, sums_step);
+    add_with(step, places_step);
   }
 }
 
@@ -224,16 +295,30 @@ void differentiate(const T* x, std::int64_t x_step, const T* dy, std::int64_t dy
 }
 
 }  // namespace
+}  // namespace troupe::cpu
+
+#include "libraries/dnn/cpu/lines/window_kernels_for.hpp"
+
+namespace troupe::cpu {
 
 template <class T>
 const line_kernels<T> line_kernel_sets<T>::KERNELS = {
     .load = cpu::load<T>,
     .store = cpu::store<T>,
+    .divide = cpu::divide<T>,
+    .store_pairs = cpu::store_pairs<T>,
+    .store_places = cpu::store_places,
     .take_max = cpu::take_max<T>,
     .take_max_at = cpu::take_max_at<T>,
     .add = cpu::add<T>,
+    .add_parts = cpu::add_parts<T>,
     .add_where = cpu::add_where<T, std::uint8_t>,
     .add_where_wide = cpu::add_where<T, std::int32_t>,
+    .max_of_lines = cpu::max_of_lines<T, std::uint8_t>,
+    .max_of_lines_wide = cpu::max_of_lines<T, std::int32_t>,
+    .sum_of_lines = cpu::sum_of_lines<T>,
+    .where_of_lines = cpu::where_of_lines<T, std::uint8_t>,
+    .where_of_lines_wide = cpu::where_of_lines<T, std::int32_t>,
     .sum = cpu::sum<real_of<T>>,
     .squares = cpu::squares<real_of<T>>,
     .products = cpu::products<real_of<T>>,

@@ -16,49 +16,84 @@ template <class Windows>
 struct average_operands {
   Windows depth, height, width;
   image_view image, response;
+  bool aligned = false;  ///< columns of a place of the image
   image_places each;
 };
 
-template <class T, class Windows, int V>
-__global__ void __launch_bounds__(image_threads)
+/// What the sum over a window is divided by.
+template <class Real, class Windows>
+__device__ __forceinline__ Real divisor_of(const average_operands<Windows>& p,
+                                           const tap_range& depth, const tap_range& height,
+                                           const tap_range& width) {
+  if (depth.empty() || height.empty() || width.empty()) return 1;
+  return static_cast<Real>(p.depth.divisor(depth)) * static_cast<Real>(p.height.divisor(height)) *
+         static_cast<Real>(p.width.divisor(width));
+}
+
+// Windows of up to `Taps` places along the last dimension, or of any number where that is 0.
+template <class T, class Windows, int V, int Taps>
+__global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     average_forward(const __grid_constant__ average_operands<Windows> p) {
   using real = image_real<T>;
   const std::int64_t flat = flat_thread();
   if (flat >= p.each.count) return;
-  const image_place at = p.each.at(flat);
+  image_place at = p.each.at(flat);
   const tap_range depth = p.depth.taps_of(at.d);
-  const tap_range height = p.height.taps_of(at.h);
   const tap_range width = p.width.taps_of(at.w);
-  real sums[V] = {};
-  const T* const image =
-      p.image.template elements<T>() + at.n * p.image.n_step + at.c * p.image.c_step;
-  for (std::int32_t td = depth.first; td < depth.end; ++td) {
-    const real of_depth = p.depth.template factor<real>(at.d, depth, td);
-    for (std::int32_t th = height.first; th < height.end; ++th) {
-      const real of_line = of_depth * p.height.template factor<real>(at.h, height, th);
-      const T* const line = image + (depth.start + std::int64_t{td}) * p.image.steps[0] +
-                            (height.start + std::int64_t{th}) * p.image.steps[1] +
-                            width.start * p.image.steps[2];
-#pragma unroll 4
-      for (std::int32_t tw = width.first; tw < width.end; ++tw) {
-        real x[V];
-        load_pack<T, V>(line + tw * p.image.steps[2], x);
-        const real factor = of_line * p.width.template factor<real>(at.w, width, tw);
+  const auto factor_at = [&](std::int32_t tap) {
+    return p.width.template factor<real>(at.w, width, tap);
+  };
+  real factors[Taps > 0 ? Taps : 1];
 #pragma unroll
-        for (int v = 0; v < V; ++v)
-          sums[v] += factor * x[v];
+  for (int t = 0; t < Taps; ++t)
+    factors[t] = t >= width.first && t < width.end ? factor_at(t) : real{0};
+  const T* const column = p.image.template elements<T>() + at.n * p.image.n_step +
+                          at.c * p.image.c_step + width.start * p.image.steps[2];
+  const std::int32_t end = p.each.lines_end(at, p.height.out);
+  T* response = p.response.template elements<T>() + at.in(p.response);
+#pragma unroll 1
+  for (; at.h < end; ++at.h) {
+    const tap_range height = p.height.taps_of(at.h);
+    real sums[V] = {};
+    for (std::int32_t td = depth.first; td < depth.end; ++td) {
+      const real of_depth = p.depth.template factor<real>(at.d, depth, td);
+      for (std::int32_t th = height.first; th < height.end; ++th) {
+        const real of_line = of_depth * p.height.template factor<real>(at.h, height, th);
+        const T* const line = column + (depth.start + std::int64_t{td}) * p.image.steps[0] +
+                              (height.start + std::int64_t{th}) * p.image.steps[1];
+        const auto add = [&](const real(&x)[V], real factor) {
+#pragma unroll
+          for (int v = 0; v < V; ++v)
+            sums[v] += factor * x[v];
+        };
+        if constexpr (Taps > 0) {
+          real x[Taps][V];
+#pragma unroll
+          for (int t = 0; t < Taps; ++t) {
+            fill_pack(x[t], real{0});
+            if (t >= width.first && t < width.end)
+              load_pack<T, V>(line + t * p.image.steps[2], x[t]);
+          }
+#pragma unroll
+          for (int t = 0; t < Taps; ++t)
+            add(x[t], of_line * factors[t]);
+        } else {
+#pragma unroll 4
+          for (std::int32_t tw = width.first; tw < width.end; ++tw) {
+            real x[V];
+            load_pack<T, V>(line + tw * p.image.steps[2], x);
+            add(x, of_line * factor_at(tw));
+          }
+        }
       }
     }
-  }
-  if (!depth.empty() && !height.empty() && !width.empty()) {
-    const real by = static_cast<real>(p.depth.divisor(depth)) *
-                    static_cast<real>(p.height.divisor(height)) *
-                    static_cast<real>(p.width.divisor(width));
+    const real by = divisor_of<real>(p, depth, height, width);
 #pragma unroll
     for (int v = 0; v < V; ++v)
       sums[v] /= by;
+    store_pack<T, V>(sums, response);
+    response += p.response.steps[1];
   }
-  store_pack<T, V>(sums, p.response.template elements<T>() + at.in(p.response));
 }
 
 // A warp for each element, whose window is long: its lanes lie side by side.
@@ -82,6 +117,12 @@ __global__ void __launch_bounds__(image_threads)
     const T* const plane = image + (depth.start + std::int64_t{td}) * p.image.steps[0] +
                            (height.start + std::int64_t{height.first}) * p.image.steps[1] +
                            (width.start + std::int64_t{width.first}) * p.image.steps[2];
+    if (p.image.steps[1] == of_width * p.image.steps[2]) {
+#pragma unroll 2
+      for (std::int64_t i = lane; i < std::int64_t{of_height} * of_width; i += 32)
+        sum += real_of(plane[i * p.image.steps[2]]);
+      continue;
+    }
     for (std::int64_t i = lane; i < std::int64_t{of_height} * of_width; i += 32) {
       const auto h = static_cast<std::int32_t>(i / of_width);
       const auto w = static_cast<std::int32_t>(i - std::int64_t{h} * of_width);
@@ -92,10 +133,7 @@ __global__ void __launch_bounds__(image_threads)
   for (int half = 16; half > 0; half /= 2)
     sum += __shfl_down_sync(0xffffffffu, sum, half);
   if (lane != 0) return;
-  if (of_width > 0 && of_height > 0 && !depth.empty()) {
-    sum /= static_cast<real>(p.depth.divisor(depth)) * static_cast<real>(p.height.divisor(height)) *
-           static_cast<real>(p.width.divisor(width));
-  }
+  sum /= divisor_of<real>(p, depth, height, width);
   p.response.template elements<T>()[at.in(p.response)] = element_of<T>(sum);
 }
 
@@ -107,33 +145,111 @@ __device__ __forceinline__ Real share(const Windows& windows, std::int32_t o, st
          static_cast<Real>(windows.divisor(taps));
 }
 
-template <class T, class Windows, int V>
-__global__ void __launch_bounds__(image_threads)
+// `C` columns, which are in up to `Most` windows along the last dimension, or in any number where
+// that is 0.
+template <class T, class Windows, int V, int C, int Most>
+__global__ void __launch_bounds__(image_threads, V == 1 ? occupied : 1)
     average_backward(const __grid_constant__ average_operands<Windows> p) {
   using real = image_real<T>;
   const std::int64_t flat = flat_thread();
   if (flat >= p.each.count) return;
-  const image_place at = p.each.at(flat);
+  image_place at = p.each.at(flat);
+  const std::int32_t columns = p.each.columns_end(at, p.width.in);
   const window_range depth = p.depth.windows_of(at.d);
-  const window_range height = p.height.windows_of(at.h);
-  const window_range width = p.width.windows_of(at.w);
-  real sums[V] = {};
-  for (std::int32_t d = depth.first; d < depth.end; ++d) {
-    const real of_depth = share<real>(p.depth, d, at.d);
-    for (std::int32_t h = height.first; h < height.end; ++h) {
-      const real of_line = of_depth * share<real>(p.height, h, at.h);
-      for (std::int32_t w = width.first; w < width.end; ++w) {
-        const real factor = of_line * share<real>(p.width, w, at.w);
-        const image_place from{.n = at.n, .c = at.c, .d = d, .h = h, .w = w};
-        real dy[V];
-        load_pack<T, V>(p.response.template elements<T>() + from.in(p.response), dy);
+  const window_range width{.first = p.width.windows_of(at.w).first,
+                           .end = p.width.windows_of(columns - 1).end};
+  // Of a window's gradient, what is of a column; negative where that lies outside.
+  const auto share_of = [&](std::int32_t w, int c) {
+    const tap_range taps = p.width.taps_of(w);
+    const std::int32_t tap = at.w + c - taps.start;
+    if (tap < taps.first || tap >= taps.end) return real{-1};
+    return p.width.template factor<real>(w, taps, tap) / static_cast<real>(p.width.divisor(taps));
+  };
+  real shares[Most > 0 ? Most : 1][C];
 #pragma unroll
-        for (int v = 0; v < V; ++v)
-          sums[v] += factor * dy[v];
+  for (int i = 0; i < Most; ++i) {
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      shares[i][c] = width.first + i < width.end ? share_of(width.first + i, c) : real{-1};
+  }
+  const T* const gradients = p.response.template elements<T>() + at.n * p.response.n_step +
+                             at.c * p.response.c_step + width.first * p.response.steps[2];
+  const std::int32_t end = p.each.lines_end(at, p.height.in);
+  T* image = p.image.template elements<T>() + at.in(p.image);
+#pragma unroll 1
+  for (; at.h < end; ++at.h) {
+    const window_range height = p.height.windows_of(at.h);
+    real sums[C][V] = {};
+    for (std::int32_t d = depth.first; d < depth.end; ++d) {
+      const real of_depth = share<real>(p.depth, d, at.d);
+      for (std::int32_t h = height.first; h < height.end; ++h) {
+        const real of_line = of_depth * share<real>(p.height, h, at.h);
+        const T* const line = gradients + d * p.response.steps[0] + h * p.response.steps[1];
+        const auto take = [&](const real(&dy)[V], int c, real of_width) {
+          if (of_width < 0) return;
+          const real factor = of_line * of_width;
+#pragma unroll
+          for (int v = 0; v < V; ++v)
+            sums[c][v] += factor * dy[v];
+        };
+        if constexpr (Most > 0) {
+          real dy[Most][V];
+#pragma unroll
+          for (int i = 0; i < Most; ++i) {
+            fill_pack(dy[i], real{0});
+            if (width.first + i < width.end) load_pack<T, V>(line + i * p.response.steps[2], dy[i]);
+          }
+#pragma unroll
+          for (int i = 0; i < Most; ++i) {
+#pragma unroll
+            for (int c = 0; c < C; ++c)
+              take(dy[i], c, shares[i][c]);
+          }
+        } else {
+          for (std::int32_t w = width.first; w < width.end; ++w) {
+            real dy[V];
+            load_pack<T, V>(line + (w - width.first) * p.response.steps[2], dy);
+#pragma unroll
+            for (int c = 0; c < C; ++c)
+              take(dy, c, share_of(w, c));
+          }
+        }
       }
     }
+    store_columns<T, V, C>(sums, image, p.image.steps[2], columns - at.w, p.aligned);
+    image += p.image.steps[1];
   }
-  store_pack<T, V>(sums, p.image.template elements<T>() + at.in(p.image));
+}
+
+/// Launches the kernel for such windows, whose threads take V channels.
+template <class T, int V, class Windows>
+result<void> launch_average(average_operands<Windows>& p, const image_extents& of, bool inside,
+                            bool backward, lane& where) {
+  // Samples lie so close that a thread has enough to do with those of one column.
+  constexpr bool samples = std::same_as<Windows, dnn::interpolated_samples>;
+  constexpr int columns = V == 1 && !samples ? columns_each : 1;
+  p.each = image_places(of, inside, V, backward ? columns : 1, lines_each(of));
+  p.aligned = of.space[2] % columns == 0 && lines_align(p.image, columns, sizeof(T));
+  const auto go = [&](auto kernel) {
+    return launch(kernel, blocks_for(p.each.count), image_threads, where.stream(), p);
+  };
+  if (backward) {
+    const std::int64_t most_windows = p.width.most_windows(columns);
+    const auto by = [&](auto most) { return go(average_backward<T, Windows, V, columns, most>); };
+    if constexpr (samples) {
+      return with_most<T, 2, 4>(most_windows, by);
+    } else {
+      return with_most<T, 1, 2, 3, 6>(most_windows, by);
+    }
+  }
+  if constexpr (std::same_as<Windows, dnn::fixed_windows>) {
+    return with_most<T, 2, 3>(p.width.window,
+                              [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
+  } else if constexpr (samples) {
+    return with_most<T, 2>(2, [&](auto taps) { return go(average_forward<T, Windows, V, taps>); });
+  } else {
+    return go(average_forward<T, Windows, V, 0>);
+  }
 }
 
 /// A window that a warp takes rather than a thread.
@@ -161,34 +277,29 @@ result<void> run_average(average_operands<Windows> p, const any_tensor& image,
     constexpr int most = vector_bytes / sizeof(T);
     if (inside && of.c % most == 0 && channels_align(p.image, most, sizeof(T)) &&
         channels_align(p.response, most, sizeof(T))) {
-      p.each = image_places(of, true, most, 1);
-      return launch(
-          backward ? average_backward<T, Windows, most> : average_forward<T, Windows, most>,
-          blocks_for(p.each.count), image_threads, where.stream(), p);
+      return launch_average<T, most>(p, of, true, backward, where);
     }
-    p.each = image_places(of, inside, 1, 1);
     if constexpr (!std::same_as<Windows, dnn::interpolated_samples>) {
       if (!backward && !inside && taps_of_window(p) >= long_window) {
+        p.each = image_places(of, inside, 1, 1);
         return launch(average_by_warps<T, Windows>, blocks_for(p.each.count * 32), image_threads,
                       where.stream(), p);
       }
     }
-    return launch(backward ? average_backward<T, Windows, 1> : average_forward<T, Windows, 1>,
-                  blocks_for(p.each.count), image_threads, where.stream(), p);
+    return launch_average<T, 1>(p, of, inside, backward, where);
   });
 }
 
-/// Those that follow from the extents.
-template <class Windows>
-average_operands<Windows> windows_between(const any_tensor& image, const any_tensor& response) {
+/// Windows that follow from the extents, and from what else `more` says.
+template <class Windows, class... More>
+average_operands<Windows> windows_between(const any_tensor& image, const any_tensor& response,
+                                          More... more) {
   const image_extents in(image);
   const image_extents out(response);
   average_operands<Windows> p;
-  Windows* const all[] = {&p.depth, &p.height, &p.width};
-  for (int d = 0; d < 3; ++d) {
-    all[d]->in = static_cast<std::int32_t>(in.space[d]);
-    all[d]->out = static_cast<std::int32_t>(out.space[d]);
-  }
+  p.depth = Windows(in.space[0], out.space[0], more...);
+  p.height = Windows(in.space[1], out.space[1], more...);
+  p.width = Windows(in.space[2], out.space[2], more...);
   return p;
 }
 }  // namespace

@@ -40,33 +40,62 @@ struct products {
   }
 };
 
-/// Takes in `N` elements; those from `valid` on are none.
-template <int N, class Real>
-__device__ __forceinline__ void take_elements(moments<Real>& to, const Real (&x)[N],
-                                              const Real (&)[N], int valid, Real) {
-  moments<Real> all;
+/// Sums of a thread, in the making: of parts of few elements. `take` takes in the `valid` first of
+/// `N` elements, at least one.
+template <template <class> class Sums, class Real>
+class sums_in_parts;
+
+/// A part is summed by distances from its first element: no division for each element, and nothing
+/// is lost where the mean is large.
+template <class Real>
+class sums_in_parts<moments, Real> {
+ public:
+  template <int N>
+  __device__ __forceinline__ void take(const Real (&x)[N], const Real (&)[N], int valid, Real) {
+    if (count_ == 0) shift_ = x[0];
 #pragma unroll
-  for (int i = 0; i < N; ++i)
-    all.first += i < valid ? x[i] : Real{0};
-  all.count = static_cast<Real>(valid);
-  all.first /= static_cast<Real>(valid > 0 ? valid : 1);
-#pragma unroll
-  for (int i = 0; i < N; ++i) {
-    const Real apart = i < valid ? x[i] - all.first : Real{0};
-    all.second += apart * apart;
+    for (int i = 0; i < N; ++i) {
+      const Real apart = i < valid ? x[i] - shift_ : Real{0};
+      sum_ += apart;
+      squares_ += apart * apart;
+    }
+    count_ += static_cast<Real>(valid);
   }
-  to.take(all);
-}
-template <int N, class Real>
-__device__ __forceinline__ void take_elements(products<Real>& to, const Real (&x)[N],
-                                              const Real (&dy)[N], int valid, Real mean) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) {
-    const Real gradient = i < valid ? dy[i] : Real{0};
-    to.first += gradient;
-    to.second += i < valid ? gradient * (x[i] - mean) : Real{0};
+  __device__ __forceinline__ void end_part() {
+    if (count_ == 0) return;
+    const Real average = sum_ / count_;
+    const Real squares = squares_ - sum_ * average;
+    all_.take({count_, shift_ + average, squares < 0 ? Real{0} : squares});
+    sum_ = squares_ = count_ = 0;
   }
-}
+  [[nodiscard]] __device__ __forceinline__ const moments<Real>& all() const { return all_; }
+
+ private:
+  moments<Real> all_;
+  Real shift_ = 0;
+  Real sum_ = 0;
+  Real squares_ = 0;
+  Real count_ = 0;
+};
+template <class Real>
+class sums_in_parts<products, Real> {
+ public:
+  template <int N>
+  __device__ __forceinline__ void take(const Real (&x)[N], const Real (&dy)[N], int valid,
+                                       Real mean) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const Real gradient = i < valid ? dy[i] : Real{0};
+      all_.first += gradient;
+      all_.second += i < valid ? gradient * (x[i] - mean) : Real{0};
+    }
+  }
+  __device__ __forceinline__ void end_part() {}
+  [[nodiscard]] __device__ __forceinline__ const products<Real>& all() const { return all_; }
+
+ private:
+  products<Real> all_;
+};
 
 template <template <class> class Sums, class Real>
 __device__ __forceinline__ Sums<Real> shuffled_down(const Sums<Real>& s, int lanes) {
@@ -74,14 +103,20 @@ __device__ __forceinline__ Sums<Real> shuffled_down(const Sums<Real>& s, int lan
           __shfl_down_sync(0xffffffffu, s.first, lanes),
           __shfl_down_sync(0xffffffffu, s.second, lanes)};
 }
+/// All of a warp's; what its first lane gets counts.
+template <template <class> class Sums, class Real>
+__device__ __forceinline__ Sums<Real> sums_of_warp(Sums<Real> mine) {
+#pragma unroll
+  for (int half = 16; half > 0; half /= 2)
+    mine.take(shuffled_down<Sums, Real>(mine, half));
+  return mine;
+}
 /// All of a block's; what its first thread gets counts.
 template <template <class> class Sums, class Real>
 __device__ Sums<Real> sums_of_block(Sums<Real> mine) {
   constexpr int warps = image_threads / 32;
   __shared__ Sums<Real> of_warps[warps];
-#pragma unroll
-  for (int half = 16; half > 0; half /= 2)
-    mine.take(shuffled_down<Sums, Real>(mine, half));
+  mine = sums_of_warp<Sums, Real>(mine);
   if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
   __syncthreads();
   if (threadIdx.x < 32) {
@@ -93,16 +128,21 @@ __device__ Sums<Real> sums_of_block(Sums<Real> mine) {
   return mine;
 }
 
-/// What sums are formed of. `dy` is not given for moments.
+/// What sums are formed of.
 struct sum_operands {
   image_view x, dy;
   std::int64_t channels = 0;
-  std::int64_t elements = 0;  ///< of a channel
+  std::int64_t columns = 1;  ///< of the last dimension of space
   std::int64_t parts = 1;
-  image_places each;     ///< of one channel; of all channels where they are inside
+  image_places each;     ///< of one channel: pieces of lines, or all where channels are inside
   void* sums = nullptr;  ///< [channels][parts]
   const void* mean = nullptr;
 };
+
+/// Threads side by side take a piece of a line, each so many vectors.
+inline constexpr int vectors_each = 4;
+/// What a thread takes at a time, so many times for a part of its sums.
+inline constexpr int times_of_part = 4;
 
 /// The part of `all` places that a block takes.
 __device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_t parts,
@@ -111,44 +151,57 @@ __device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_
   return all / parts * part + (part < rest ? part : rest);
 }
 
-// Blocks of one channel each, whose threads take V elements side by side, or one.
+/// A block's part of the sums of a channel, whose threads take pieces of lines, `across` threads
+/// each; what its first thread gets counts.
 template <template <class> class Sums, class T, int V>
-__global__ void __launch_bounds__(image_threads) sum_lines(const __grid_constant__ sum_operands p) {
+__device__ __forceinline__ Sums<image_real<T>> sums_of_part(const sum_operands& p, std::int64_t c,
+                                                            std::int64_t part, int across,
+                                                            image_real<T> mean) {
   using real = image_real<T>;
-  constexpr int group = V > 1 ? 1 : 4;  // of single elements, taken together
-  constexpr int taken = V * group;
-  const std::int64_t c = blockIdx.x % p.channels;
-  const std::int64_t part = blockIdx.x / p.channels;
   const std::int64_t begin = part_begin(p.each.count, p.parts, part);
   const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
-  const bool with_dy = p.dy.given();
-  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
-  Sums<real> mine;
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += image_threads * group) {
-    real x[taken] = {};
-    real dy[taken] = {};
+  const int lane = static_cast<int>(threadIdx.x) % across;
+  sums_in_parts<Sums, real> mine;
+  int times = 0;
+  for (std::int64_t i = begin + static_cast<int>(threadIdx.x) / across; i < end;
+       i += static_cast<int>(image_threads) / across) {
+    image_place at = p.each.at(i);
+    at.w += lane * V;
+    const T* const line = p.x.elements<T>() + c * p.x.c_step + at.in(p.x);
+    const T* const gradients =
+        p.dy.given() ? p.dy.elements<T>() + c * p.dy.c_step + at.in(p.dy) : nullptr;
+    real x[vectors_each * V];
+    real dy[vectors_each * V] = {};
     int valid = 0;
 #pragma unroll
-    for (int g = 0; g < group; ++g) {
-      const std::int64_t flat = i + std::int64_t{g} * image_threads;
-      if (flat >= end) break;
-      const image_place at = p.each.at(flat);
+    for (int g = 0; g < vectors_each; ++g) {
+      const std::int64_t column = g * across * V;
+      if (at.w + column >= p.columns) break;
       real one[V];
-      load_pack<T, V>(p.x.elements<T>() + c * p.x.c_step + at.in(p.x), one);
-#pragma unroll
-      for (int v = 0; v < V; ++v)
-        x[g * V + v] = one[v];
-      if (with_dy) {
-        load_pack<T, V>(p.dy.elements<T>() + c * p.dy.c_step + at.in(p.dy), one);
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-          dy[g * V + v] = one[v];
+      load_pack<T, V>(line + column * p.x.steps[2], one);
+      copy_pack(one, x, g * V);
+      if (gradients != nullptr) {
+        load_pack<T, V>(gradients + column * p.dy.steps[2], one);
+        copy_pack(one, dy, g * V);
       }
       valid += V;
     }
-    take_elements<taken>(mine, x, dy, valid, mean);
+    if (valid > 0) mine.take(x, dy, valid, mean);
+    if (++times % times_of_part == 0) mine.end_part();
   }
-  const Sums<real> all = sums_of_block<Sums, real>(mine);
+  mine.end_part();
+  return sums_of_block<Sums, real>(mine.all());
+}
+
+// Blocks of one channel each.
+template <template <class> class Sums, class T, int V>
+__global__ void __launch_bounds__(image_threads)
+    sum_lines(const __grid_constant__ sum_operands p, int across) {
+  using real = image_real<T>;
+  const std::int64_t c = blockIdx.x % p.channels;
+  const std::int64_t part = blockIdx.x / p.channels;
+  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
+  const Sums<real> all = sums_of_part<Sums, T, V>(p, c, part, across, mean);
   if (threadIdx.x == 0) static_cast<Sums<real>*>(p.sums)[c * p.parts + part] = all;
 }
 
@@ -169,7 +222,7 @@ __global__ void __launch_bounds__(image_threads)
   const std::int64_t begin = part_begin(p.each.count, p.parts, part);
   const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
   const bool with_dy = p.dy.given();
-  Sums<real> mine[V];
+  sums_in_parts<Sums, real> mine[V];
   if (c < p.channels) {
     real mean[V] = {};
     if (p.mean != nullptr) {
@@ -177,6 +230,7 @@ __global__ void __launch_bounds__(image_threads)
       for (int v = 0; v < V; ++v)
         mean[v] = static_cast<const real*>(p.mean)[c + v];
     }
+    int times = 0;
     for (std::int64_t i = begin + down; i < end; i += std::int64_t{rows_down} * group) {
       real x[group][V];
       real dy[group][V];
@@ -199,16 +253,23 @@ __global__ void __launch_bounds__(image_threads)
           column[g] = g < valid ? x[g][v] : real{0};
           gradients[g] = with_dy && g < valid ? dy[g][v] : real{0};
         }
-        take_elements<group>(mine[v], column, gradients, valid, mean[v]);
+        mine[v].take(column, gradients, valid, mean[v]);
       }
+      if (++times % times_of_part != 0) continue;
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        mine[v].end_part();
     }
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+      mine[v].end_part();
   }
 #pragma unroll
   for (int v = 0; v < V; ++v) {
     real* const to = shared + (threadIdx.x * V + v) * 3;
-    to[0] = mine[v].count;
-    to[1] = mine[v].first;
-    to[2] = mine[v].second;
+    to[0] = mine[v].all().count;
+    to[1] = mine[v].all().first;
+    to[2] = mine[v].all().second;
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < threads_across * V; i += image_threads) {
@@ -223,13 +284,13 @@ __global__ void __launch_bounds__(image_threads)
   }
 }
 
-/// All parts of the channel of this block; what its first thread gets counts.
+/// All parts of the channel of this warp; what its first lane gets counts.
 template <template <class> class Sums, class Real>
 __device__ Sums<Real> sums_of_channel(const void* sums, std::int64_t c, std::int64_t parts) {
   Sums<Real> mine;
-  for (std::int64_t part = threadIdx.x; part < parts; part += image_threads)
+  for (std::int64_t part = threadIdx.x % 32; part < parts; part += 32)
     mine.take(static_cast<const Sums<Real>*>(sums)[c * parts + part]);
-  return sums_of_block<Sums, Real>(mine);
+  return sums_of_warp<Sums, Real>(mine);
 }
 
 }  // namespace troupe::cuda

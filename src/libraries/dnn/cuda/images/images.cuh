@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/launch.cuh"
 #include "libraries/dnn/shared/image_view.hpp"
+#include "libraries/dnn/shared/quick_divisor.hpp"
 #include "libraries/memory/cuda/small_floats.cuh"
 
 #include <bit>
@@ -16,6 +17,9 @@ using dnn::image_view;
 
 inline constexpr unsigned image_threads = 256;
 inline constexpr int vector_bytes = 16;
+/// Blocks that a multiprocessor holds of kernels whose threads load single elements: enough of them
+/// to keep the memory busy.
+inline constexpr int occupied = 5;
 
 /// What elements are computed in.
 template <class T>
@@ -52,6 +56,18 @@ __device__ __forceinline__ void load_pack(const T* from, image_real<T> (&to)[V])
   for (int v = 0; v < V; ++v)
     to[v] = real_of(all.of[v]);
 }
+template <class Real, int V>
+__device__ __forceinline__ void fill_pack(Real (&all)[V], Real value) {
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    all[v] = value;
+}
+template <class Real, int V, int N>
+__device__ __forceinline__ void copy_pack(const Real (&from)[V], Real (&to)[N], int at) {
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    to[at + v] = from[v];
+}
 template <class T, int V>
 __device__ __forceinline__ void store_pack(const image_real<T> (&from)[V], T* to) {
   pack<T, V> all;
@@ -61,21 +77,13 @@ __device__ __forceinline__ void store_pack(const image_real<T> (&from)[V], T* to
   *reinterpret_cast<pack<T, V>*>(to) = all;
 }
 
-/// Division by a number that does not change. Source: Granlund, Montgomery, "Division by Invariant
-/// Integers using Multiplication", 1994.
+/// An extent that numbers of places are divided by.
 struct divider {
   std::int64_t by = 1;
-  std::uint32_t factor = 1;
-  std::uint32_t shift = 0;
+  dnn::quick_divisor quick;
 
   divider() = default;
-  explicit divider(std::int64_t number) noexcept : by(number) {
-    if (number <= 1 || number >= std::int64_t{1} << 31) return;
-    while (std::int64_t{1} << shift < number)
-      ++shift;
-    const std::uint64_t rest = (std::uint64_t{1} << shift) - static_cast<std::uint64_t>(number);
-    factor = static_cast<std::uint32_t>((rest << 32) / static_cast<std::uint64_t>(number) + 1);
-  }
+  explicit divider(std::int64_t number) noexcept : by(number), quick(number) {}
   /// Divides `rest`, and answers what remains. `wide`: it may be 2³¹ or more.
   [[nodiscard]] __device__ __forceinline__ std::int64_t take_from(std::int64_t& rest,
                                                                   bool wide) const {
@@ -83,11 +91,11 @@ struct divider {
     const std::int64_t all = rest;
     if (wide) {
       rest = all / by;
-    } else {
-      const auto n = static_cast<std::uint32_t>(all);
-      rest = (__umulhi(n, factor) + n) >> shift;
+      return all - rest * by;
     }
-    return all - rest * by;
+    const std::uint32_t whole = quick.divide(static_cast<std::uint32_t>(all));
+    rest = whole;
+    return static_cast<std::uint32_t>(all) - whole * static_cast<std::uint32_t>(by);
   }
 };
 
@@ -107,19 +115,21 @@ struct image_places {
   bool wide = false;
   bool channels_inside = false;
   int c_unit = 1;  ///< channels of a place
-  int w_unit = 1;  ///< elements of the last dimension
+  int w_unit = 1;  ///< elements of the last dimension, some of them beyond its extent perhaps
+  int h_unit = 1;  ///< the same of the dimension before it
   divider c, d, h, w;
 
   image_places() = default;
   image_places(const image_extents& of, bool channels_first_in_order, int channels_each,
-               int elements_each) noexcept
+               int elements_each, int lines_each = 1) noexcept
       : channels_inside(channels_first_in_order),
         c_unit(channels_each),
         w_unit(elements_each),
+        h_unit(lines_each),
         c(of.c / channels_each),
         d(of.space[0]),
-        h(of.space[1]),
-        w(of.space[2] / elements_each) {
+        h((of.space[1] + lines_each - 1) / lines_each),
+        w((of.space[2] + elements_each - 1) / elements_each) {
     count = of.n * c.by * d.by * h.by * w.by;
     wide = count >= std::int64_t{1} << 31;
   }
@@ -127,20 +137,77 @@ struct image_places {
     image_place p;
     p.c = channels_inside ? c.take_from(flat, wide) : 0;
     p.w = static_cast<std::int32_t>(w.take_from(flat, wide)) * w_unit;
-    p.h = static_cast<std::int32_t>(h.take_from(flat, wide));
+    p.h = static_cast<std::int32_t>(h.take_from(flat, wide)) * h_unit;
     p.d = static_cast<std::int32_t>(d.take_from(flat, wide));
     if (!channels_inside) p.c = c.take_from(flat, wide);
     p.c *= c_unit;
     p.n = flat;
     return p;
   }
+  /// Where the lines of a place end, and its columns, of such an extent.
+  [[nodiscard]] __device__ __forceinline__ std::int32_t lines_end(const image_place& p,
+                                                                  std::int32_t extent) const {
+    return extent - p.h < h_unit ? extent : p.h + h_unit;
+  }
+  [[nodiscard]] __device__ __forceinline__ std::int32_t columns_end(const image_place& p,
+                                                                    std::int32_t extent) const {
+    return extent - p.w < w_unit ? extent : p.w + w_unit;
+  }
 };
+
+/// Stores `count` of some columns, in one piece where they are `aligned`. Either columns are one,
+/// or channels.
+template <class T, int V, int C>
+__device__ __forceinline__ void store_columns(const image_real<T> (&from)[C][V], T* to,
+                                              std::int64_t step, std::int32_t count, bool aligned) {
+  if constexpr (C == 1) {
+    store_pack<T, V>(from[0], to);
+  } else {
+    static_assert(V == 1);
+    if (aligned) {
+      image_real<T> all[C];
+#pragma unroll
+      for (int c = 0; c < C; ++c)
+        all[c] = from[c][0];
+      return store_pack<T, C>(all, to);
+    }
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      if (c < count) to[c * step] = element_of<T>(from[c][0]);
+  }
+}
+
+/// Columns of a gradient that a thread takes whose channels are one.
+inline constexpr int columns_each = 4;
+
+/// Lines that a thread takes, where there are so many elements that fewer threads do.
+[[nodiscard]] inline int lines_each(const image_extents& of) noexcept {
+  constexpr std::int64_t lines = 4;
+  constexpr std::int64_t many = std::int64_t{1} << 20;
+  return of.count() >= many && of.space[1] >= lines ? int{lines} : 1;
+}
 
 [[nodiscard]] __device__ __forceinline__ std::int64_t flat_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 [[nodiscard]] inline std::int64_t blocks_for(std::int64_t count) noexcept {
   return (count - 1) / image_threads + 1;
+}
+
+/// Calls `f` with the least of some counts, which ascend, that is no less than `most`: what a
+/// thread holds of a line at once. With 0 where all are less, or elements are f64.
+template <class T, class F>
+[[nodiscard]] result<void> with_most(std::int64_t, F f) {
+  return f(std::integral_constant<int, 0>());
+}
+template <class T, int First, int... Rest, class F>
+[[nodiscard]] result<void> with_most(std::int64_t most, F f) {
+  if constexpr (!std::same_as<T, double>) {
+    if (most <= First) return f(std::integral_constant<int, First>());
+    return with_most<T, Rest...>(most, f);
+  } else {
+    return f(std::integral_constant<int, 0>());
+  }
 }
 
 /// Whether channels lie closer than the last dimension of space.
