@@ -1,6 +1,7 @@
 // What requests of dnn cost through Troupe, beside cuDNN called directly with the same plan; and
 // how soon a worker's plans are there again after it is lost.
 
+#include "death_watch.hpp"
 #include "gpu/dnn/direct_cudnn.hpp"
 #include "side_by_side.hpp"
 
@@ -235,19 +236,27 @@ void lose_and_answer(report& out, int plans) {
   all();
   out.add({fmt::format("{} plans, first answers", plans), ms(begin), "ms"});
   samples lost;
+  samples since_death;  // before that, the old worker could still write
   dnn::plan_counts counts;
   for (int i = 0; i < 10; ++i) {
     wait_until_settled(gpu, true);
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    const pid_t worker = gpu.worker_pid().value();
+    death_watch watch(worker);
     const auto at = steady_clock::now();
-    ::kill(gpu.worker_pid().value(), SIGKILL);
+    ::kill(worker, SIGKILL);
     all();
     lost.add(ms(at));
+    since_death.add(ms(watch.seen()));
     counts = gpu.ask(dnn::plans{}).get();
     if (counts.built != 0) throw std::runtime_error("a plan was built again");
   }
   out.add({fmt::format("{} plans, killed to all answered, p50", plans), lost.median(), "ms"});
   out.add({fmt::format("{} plans, killed to all answered, worst", plans), lost.p99(), "ms"});
+  out.add({fmt::format("{} plans, death of the worker to all answered, p50", plans),
+           since_death.median(), "ms"});
+  out.add({fmt::format("{} plans, death of the worker to all answered, worst", plans),
+           since_death.p99(), "ms"});
   out.add({"of these, loaded ahead", static_cast<double>(counts.ahead), ""});
 }
 

@@ -4,6 +4,8 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
+#include "libraries/dnn/cuda/plan/layout.hpp"
+#include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
 
 #include <array>
@@ -12,13 +14,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : extents.extents())
-    count *= extent;
-  return count * size_of(type);
-}
 
 /// A tensor in workspace, as the plan of a form has it.
 struct staged_tensor {

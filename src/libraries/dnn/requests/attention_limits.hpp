@@ -124,6 +124,10 @@ inline constexpr std::array attention_limits = {
           return fmt::format("o is {}, the compute capability {}.{}", to_string(f.result_type),
                              f.compute_capability / 10, f.compute_capability % 10);
         }},
+    attention_limit{
+        "attention of e4m3 has no dropout",
+        [](const attention_facts& f) noexcept { return f.fp8() && f.dropout; },
+        [](const attention_facts& f) { return fmt::format("o is {}", to_string(f.result_type)); }},
     attention_limit{"attention of e4m3 has no packed sequences: with some, cuDNN faults",
                     [](const attention_facts& f) noexcept { return f.fp8() && f.packed; },
                     detail::lengths},

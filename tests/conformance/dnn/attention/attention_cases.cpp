@@ -91,7 +91,7 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
   // cuDNN does not know packed sequences without a token.
   const bool packs = c.keys == storage::packed || c.queries == storage::packed;
   const auto drawn = [&](std::int64_t most) {
-    const std::int64_t least = packs && s.is_on_gpu() ? std::min<std::int64_t>(1, most) : 0;
+    const std::int64_t least = packs && s.on_gpu() ? std::min<std::int64_t>(1, most) : 0;
     std::vector<std::int64_t> all(static_cast<std::size_t>(c.b), most);
     for (std::size_t n = 0; c.lengths && n < all.size(); ++n) {
       const auto kind = random() % 4;
@@ -325,6 +325,37 @@ dnn::attention_forward attention_stage::forward() const {
           .longest_kv = offsets_k_ == nullptr ? 0 : c_.s_kv,
           .table_k = view_of(table_),
           .table_v = view_of(table_)};
+}
+
+void attention_stage::look_at_dropout() {
+  if (c_.dropout == 0 || !s_.on_gpu()) return;
+  const std::vector<number> given = v->values;
+  const std::int64_t s_kv = problem_.k.size[2];
+  const std::int64_t width = c_.d_v;
+  block kept({c_.b, c_.h, c_.s_q, s_kv});
+  for (std::int64_t first = 0; first < s_kv; first += width) {
+    block values(problem_.v.size);
+    const std::int64_t keys = std::min(width, s_kv - first);
+    for (std::int64_t b = 0; b < c_.b; ++b) {
+      for (std::int64_t head = 0; head < c_.h_v; ++head) {
+        for (std::int64_t x = 0; x < keys; ++x)
+          values(b, head, first + x, x) = 1;
+      }
+    }
+    store(*v, values, true);
+    if (!s_.attempt(forward())) return;  // the test's own request fails likewise
+    const block seen = now(*o, false);
+    for (std::int64_t b = 0; b < c_.b; ++b) {
+      for (std::int64_t head = 0; head < c_.h; ++head) {
+        for (std::int64_t i = 0; i < c_.s_q; ++i) {
+          for (std::int64_t x = 0; x < keys; ++x)
+            kept(b, head, i, first + x) = seen(b, head, i, x) != 0 ? 1 / (1 - c_.dropout) : 0;
+        }
+      }
+    }
+  }
+  s_.fill(*v, given);
+  problem_.seen_kept = kept;
 }
 
 void attention_stage::add_gradients(const attention_reference::answer& of_forward) {

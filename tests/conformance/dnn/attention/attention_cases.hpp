@@ -51,6 +51,9 @@ class attention_stage {
   void fill_content(const any_tensor& view, const std::vector<number>& values);
   [[nodiscard]] dnn::attention_backward backward() const;
   [[nodiscard]] attention_reference::problem& problem() { return problem_; }
+  /// On a GPU dropout has a mask of cuDNN's: looks what it keeps, by values that are 1 for one key
+  /// each and 0 for all others. From then on the problem has that mask.
+  void look_at_dropout();
   /// What lies there now, as whole sequences; rows that belong to none are 0.
   [[nodiscard]] attention_reference::block now(const test_tensor& t, bool of_keys);
   [[nodiscard]] attention_reference::block plain_now(const test_tensor& t);

@@ -86,6 +86,12 @@ class attention_case {
   /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
   /// elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
+  /// Of the offsets by which the sequences of an operand with rows are found.
+  [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
+  /// True for offsets that the request does not give, but cuDNN is: see the definition.
+  [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
+  /// From a sequence of an operand with rows to the next one, in elements, as a plan has it.
+  [[nodiscard]] std::int64_t sequence_stride(std::size_t number) const;
   /// True where the statistics that backward reads are staged with 0 in the place of −∞.
   [[nodiscard]] bool patches_statistics() const noexcept;
   /// The extents of a staged operand.
@@ -95,6 +101,7 @@ class attention_case {
   template <class R>
   void take(const R& r);
 
+  [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
   std::array<any_tensor, operand_count> operands_{};

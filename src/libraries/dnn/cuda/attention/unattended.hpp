@@ -25,7 +25,14 @@ struct masked_rows {
   bool ends_meet = false;  ///< the shift is the difference of the lengths, else 0
   std::uint32_t word = 0;  ///< what its elements become
 };
-/// Enqueues a store of `word` to each row that is beyond its sequence's length, or has no other.
-[[nodiscard]] cudaError_t enqueue_store_unattended(const masked_rows& rows, cudaStream_t stream);
+/// Of the results of one request.
+struct masked_results {
+  static constexpr unsigned most = 3;
+  masked_rows of[most]{};
+  unsigned count = 0;
+};
+/// Enqueues a store of its `word` to each row that is beyond its sequence's length, or has no
+/// other, in one launch, which is set up while what it follows still runs.
+[[nodiscard]] cudaError_t enqueue_store_unattended(const masked_results& all, cudaStream_t stream);
 
 }  // namespace troupe::cuda

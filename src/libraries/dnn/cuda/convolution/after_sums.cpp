@@ -1,10 +1,7 @@
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 
 #include "backend/lru_cache.hpp"
-#include "backend/operation_of.hpp"
-
-#include <troupe/elementwise/map.hpp>
-#include <troupe/plugin/static_registration.hpp>
+#include "libraries/dnn/cuda/plan/staging.hpp"
 
 #include <bit>
 #include <span>
@@ -13,10 +10,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-// What runs functions. Set once, while the plugin is loaded.
-operation_of<elementwise::map> run_map;
-const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 
 using elementwise::value;
 using function_key = number_key<9>;
@@ -108,19 +101,7 @@ result<void> enqueue_after(const epilogue& what, const any_tensor& sums, const a
     if (!view) return std::move(view).error();
     request.inputs.push_back(*std::move(view));
   }
-  return run_map(request, where);
-}
-
-result<void> enqueue_copied(const any_tensor& from, const any_tensor& to, lane& where) {
-  static const elementwise::function same =
-      elementwise::function::of(1, [](std::span<const value> in) { return in[0]; });
-  return run_map({.inputs = {from}, .outputs = {to}, .what = same}, where);
-}
-
-result<void> enqueue_finite(const any_tensor& from, const any_tensor& to, lane& where) {
-  static const elementwise::function finite = elementwise::function::of(
-      1, [](std::span<const value> in) { return select(is_infinite(in[0]), value(0.0), in[0]); });
-  return run_map({.inputs = {from}, .outputs = {to}, .what = finite}, where);
+  return enqueue_map(request, where);
 }
 
 }  // namespace troupe::cuda

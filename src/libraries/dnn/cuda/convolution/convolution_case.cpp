@@ -1,5 +1,7 @@
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 
+#include "libraries/dnn/cuda/plan/layout.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -27,25 +29,6 @@ epilogue update_of(const R& r, const any_tensor& result) {
   return made;
 }
 
-constexpr std::int64_t well_aligned = 16;  // bytes
-
-std::int64_t alignment_of(const any_tensor& t) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  constexpr auto most = static_cast<std::uintptr_t>(well_aligned);
-  return static_cast<std::int64_t>(std::min(most, address & (~address + 1)) |
-                                   (address == 0 ? most : 0));
-}
-
-std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> extents) {
-  std::vector<std::int64_t> strides(extents.size());
-  std::int64_t step = 1;
-  for (std::size_t d = extents.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= extents[d];
-  }
-  return strides;
-}
-
 std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> extents) {
   std::vector<std::int64_t> strides(extents.size());
   std::int64_t step = extents[1];
@@ -67,13 +50,6 @@ void add_dimension(std::vector<std::int64_t>& extents, std::vector<std::int64_t>
 }
 
 std::int64_t bits_of(double number) noexcept { return std::bit_cast<std::int64_t>(number); }
-
-void write_tensor(plan_words& key, const any_tensor& t) {
-  key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()) | alignment_of(t) << 8);
-  if (t.null()) return;
-  key.insert(key.end(), t.extents().begin(), t.extents().end());
-  key.insert(key.end(), t.strides().begin(), t.strides().end());
-}
 
 }  // namespace
 
@@ -132,10 +108,12 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 8;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
-  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
-    write_tensor(key, *t);
+  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
+    write_layout(key, *t);
+    key.push_back(alignment_of(*t));
+  }
   for (const auto* const list :
        {&geometry_.stride, &geometry_.dilation, &geometry_.padding, &geometry_.post_padding})
     key.insert(key.end(), list->begin(), list->end());
