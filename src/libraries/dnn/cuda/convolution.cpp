@@ -49,10 +49,10 @@ class convolution_run {
     if (!memory) return std::move(memory).error();
     std::byte* const base = memory->data();
 
-    float alpha = static_cast<float>(follows.alpha);
-    float beta = static_cast<float>(follows.beta);
-    double wide_alpha = follows.alpha;
-    double wide_beta = follows.beta;
+    float alpha = follows.alpha.as<float>();
+    float beta = follows.beta.as<float>();
+    double wide_alpha = follows.alpha.as<double>();
+    double wide_beta = follows.beta.as<double>();
     const bool wide = result_type() == dtype::f64;
     std::array<std::byte*, convolution_case::operand_count> operands{};
     operands[convolution_case::first_at] = what_.first().address();

@@ -56,9 +56,9 @@ elementwise::function function_of(const epilogue& what, dtype sums, dtype to) {
       const value whole(4294967296.0);
       return in[0] - whole * floor((in[0] + value(2147483648.0)) * value(1 / 4294967296.0));
     }
-    value x = what.scales() ? in[0] * value(what.alpha) : in[0];
+    value x = what.scales() ? in[0] * value(what.alpha.as<double>()) : in[0];
     std::size_t next = 1;
-    if (what.adds()) x = x + in[next++] * value(what.beta);
+    if (what.adds()) x = x + in[next++] * value(what.beta.as<double>());
     if (!what.bias.null()) x = x + in[next++];
     x = activated(what, x);
     constexpr double least = -128;
@@ -76,7 +76,8 @@ const elementwise::function& kept_function(const epilogue& what, dtype sums, dty
   key.add(static_cast<std::int64_t>(what.activation));
   key.add(std::int64_t{what.adds()} | std::int64_t{!what.bias.null()} << 1 |
           static_cast<std::int64_t>(sums) << 8 | static_cast<std::int64_t>(to) << 16);
-  for (const double number : {what.alpha, what.beta, what.upper, what.slope, what.elu_alpha}) {
+  for (const double number :
+       {what.alpha.as<double>(), what.beta.as<double>(), what.upper, what.slope, what.elu_alpha}) {
     key.add(std::bit_cast<std::int64_t>(number));
   }
   if (const auto* const found = kept.find(key)) return *found;

@@ -11,24 +11,6 @@ namespace {
 
 using graphs::place;
 
-template <class R>
-epilogue epilogue_of(const R& r) {
-  return {.alpha = r.alpha.template as<double>(),
-          .beta = r.beta.template as<double>(),
-          .z = r.z,
-          .bias = r.bias,
-          .activation = r.activation,
-          .upper = r.upper,
-          .slope = r.slope,
-          .elu_alpha = r.elu_alpha};
-}
-template <class R>
-epilogue update_of(const R& r, const any_tensor& result) {
-  epilogue made{.alpha = r.alpha.template as<double>(), .beta = r.beta.template as<double>()};
-  if (made.adds()) made.z = result;
-  return made;
-}
-
 std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> extents) {
   std::vector<std::int64_t> strides(extents.size());
   std::int64_t step = extents[1];
@@ -69,14 +51,14 @@ convolution_case::convolution_case(const dnn::convolution_forward& r)
 convolution_case::convolution_case(const dnn::convolution_backward_data& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_data),
-      follows_(update_of(r, r.dx)),
+      follows_(epilogue_of(r, r.dx)),
       full_precision_(r.math == dnn::math_mode::strict && r.dx.type() == dtype::f32),
       deterministic_(r.deterministic),
       timed_(r.tuning == dnn::tuning::timed) {}
 convolution_case::convolution_case(const dnn::convolution_backward_filter& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_filter),
-      follows_(update_of(r, r.dw)),
+      follows_(epilogue_of(r, r.dw)),
       full_precision_(r.math == dnn::math_mode::strict && r.dw.type() == dtype::f32),
       deterministic_(r.deterministic),
       timed_(r.tuning == dnn::tuning::timed) {}
@@ -120,7 +102,7 @@ void convolution_case::write(plan_words& key) const {
   key.push_back(std::int64_t{follows_.scales()} | std::int64_t{follows_.adds()} << 1 |
                 std::int64_t{full_precision_} << 2 | std::int64_t{deterministic_} << 3 |
                 std::int64_t{follows_.adds() && follows_.z.same_view(result())} << 4 |
-                std::int64_t{timed_} << 5 | std::int64_t{follows_.beta != 1} << 6 |
+                std::int64_t{timed_} << 5 | std::int64_t{follows_.beta.as<double>() != 1} << 6 |
                 static_cast<std::int64_t>(follows_.activation) << 8);
   key.push_back(follows_.activation == dnn::activation::clipped_relu ? bits_of(follows_.upper) : 0);
   key.push_back(follows_.activation == dnn::activation::leaky_relu ? bits_of(follows_.slope) : 0);
@@ -300,7 +282,7 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   if (follows_.scales()) apply({.what = step::multiply, .second = number(alpha_at)});
   if (follows_.adds()) {
     place z = add(tensor_of(follows_.z, z_at + 1, form));
-    if (follows_.beta != 1) {
+    if (follows_.beta.as<double>() != 1) {
       const place scaled = add(between);
       made.nodes.emplace_back(graphs::pointwise{
           .what = step::multiply, .first = z, .second = number(beta_at), .result = scaled});
