@@ -136,6 +136,12 @@ class attention_run {
 
   [[nodiscard]] result<void> stage(std::size_t operand) {
     const any_tensor& t = what_.operand(operand);
+    if (what_.fills_lengths(operand)) {
+      return check(
+          enqueue_at_least_one(reinterpret_cast<const std::int32_t*>(t.address()), t.stride(0),
+                               t.extent(0), base_ + offsets_[operand], where_.stream()),
+          "store_at_least_one");
+    }
     const shape extents = what_.staged_extents(operand);
     if (extents[t.rank() - 1] != t.extent(t.rank() - 1)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(extents, t.type()));
@@ -173,8 +179,12 @@ class attention_run {
   [[nodiscard]] masked_rows masked(std::size_t operand, std::uint32_t word,
                                    std::span<std::byte* const> addresses) const {
     const any_tensor& t = what_.operand(operand);
-    const auto lengths = [&](std::size_t at) {
-      return reinterpret_cast<const std::int32_t*>(addresses[at]);
+    // As the request gives them, where it does.
+    const auto lengths = [&](std::size_t at) -> sequence_lengths {
+      const any_tensor& given = what_.operand(at);
+      if (given.null()) return {.at = reinterpret_cast<const std::int32_t*>(addresses[at])};
+      return {.at = reinterpret_cast<const std::int32_t*>(given.address()),
+              .step = given.stride(0)};
     };
     const bool of_keys = operand == number::d_k_at || operand == number::d_v_at;
     masked_rows rows{.at = t.address(),

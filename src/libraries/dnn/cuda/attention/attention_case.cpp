@@ -117,6 +117,7 @@ bool attention_case::lies_well(std::size_t number) const noexcept {
   if (t.null() || number == amax_s_at || number == amax_o_at) return true;
   // Of packed queries cuDNN wrote them as if their batches had no gaps.
   if (number == statistics_at) return t.packed() && !patches_statistics();
+  if (fills_lengths(number)) return false;
   if (number >= lengths_q_at && number <= table_v_at) return t.packed();
   if (number == bias_at || number == d_bias_at) return t.stride(3) == 1 || t.extent(3) == 1;
   if (!has_rows(number)) return true;
@@ -147,15 +148,21 @@ std::size_t attention_case::offsets_of(std::size_t number) noexcept {
   }
 }
 
-// Where only queries or only keys are packed, cuDNN is told that the others are, too. With cuDNN
-// 9.14 what lies beyond the lengths of the others came into results.
+// Sequences with lengths are told to cuDNN as packed ones, whether they are or not: with 9.14 what
+// lies beyond the lengths of others came into results. Pages are not affected.
 bool attention_case::makes_offsets(std::size_t number) const noexcept {
   const bool packed_q = !operands_[offsets_q_at].null();
   const bool packed_k = !operands_[offsets_k_at].null();
-  if (number == offsets_q_at || number == offsets_o_at) return packed_k && !packed_q;
-  if (number == offsets_k_at || number == offsets_v_at)
-    return packed_q && !packed_k && operands_[table_k_at].null();
+  const bool paged = !operands_[table_k_at].null();
+  if (!has_lengths() || (paged && !packed_q)) return false;
+  if (number == offsets_q_at || number == offsets_o_at) return !packed_q;
+  if (number == offsets_k_at || number == offsets_v_at) return !packed_k && !paged;
   return false;
+}
+
+bool attention_case::fills_lengths(std::size_t number) const noexcept {
+  return (number == lengths_q_at && makes_offsets(offsets_q_at)) ||
+         (number == lengths_kv_at && makes_offsets(offsets_k_at));
 }
 
 std::int64_t attention_case::sequence_stride(std::size_t number) const {
@@ -178,7 +185,7 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 5;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 6;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_layout(key, operands_[number]);

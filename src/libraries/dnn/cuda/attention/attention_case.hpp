@@ -90,6 +90,8 @@ class attention_case {
   [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
   /// True for offsets that the request does not give, but cuDNN is: see the definition.
   [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
+  /// True for lengths of which cuDNN is told no 0, which it does not know of packed sequences.
+  [[nodiscard]] bool fills_lengths(std::size_t number) const noexcept;
   /// From a sequence of an operand with rows to the next one, in elements, as a plan has it.
   [[nodiscard]] std::int64_t sequence_stride(std::size_t number) const;
   /// True where the statistics that backward reads are staged with 0 in the place of −∞.

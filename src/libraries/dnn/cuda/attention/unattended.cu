@@ -26,8 +26,10 @@ __global__ void store_unattended(const __grid_constant__ masked_results all) {
     const std::int64_t i = row % rows.extents[2];
     const std::int64_t head = row / rows.extents[2] % rows.extents[1];
     const std::int64_t batch = row / rows.extents[2] / rows.extents[1];
-    const std::int64_t own = rows.lengths[batch];
-    if (i < own ? has_other(rows, i, own, rows.others[batch]) : rows.offsets != nullptr) continue;
+    const std::int64_t own = rows.lengths.at[batch * rows.lengths.step];
+    if (i < own ? has_other(rows, i, own, rows.others.at[batch * rows.others.step])
+                : rows.offsets != nullptr)
+      continue;
     const std::int64_t begin =
         (rows.offsets != nullptr ? rows.offsets[batch] : batch * rows.strides[0]) +
         head * rows.strides[1] + i * rows.strides[2];

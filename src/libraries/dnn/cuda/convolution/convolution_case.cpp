@@ -90,7 +90,7 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 8;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 9;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
   for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
     write_layout(key, *t);
@@ -136,12 +136,15 @@ bool convolution_case::pads_well() const noexcept {
   return true;
 }
 
-// True where cuDNN may do what follows the sums. Its engines for that faulted in f32, and were
-// wrong for channels that do not fill 16 bytes (9.14). In place it is not known whether cuDNN reads
+// True where cuDNN may do what follows the sums. With 9.14 its engines for that faulted in f32, and
+// in f16 and bf16 for clipped_relu behind alpha and z; they were wrong for channels that do not
+// fill 16 bytes. In place it is not known whether cuDNN reads
 // an element before it writes others.
 bool convolution_case::fuses_well() const noexcept {
   if (follows_.nothing() || kind_ != kind::forward || size_of(first().type()) > 2) return false;
   if (follows_.adds() && follows_.z.same_view(result())) return false;
+  const bool scaled = follows_.adds() || follows_.scales();
+  if (scaled && follows_.activation == dnn::activation::clipped_relu) return false;
   const std::int64_t unit = well_aligned / size_of(first().type());
   return second().extent(1) == first().extent(1) && first().extent(1) % unit == 0 &&
          second().extent(0) % unit == 0;

@@ -27,6 +27,13 @@ __global__ void store_multiples(std::int64_t step, std::int64_t* to, std::int64_
     to[i] = i * step;
 }
 
+__global__ void store_at_least_one(const std::int32_t* from, std::int64_t step, std::int32_t* to,
+                                   std::int64_t count) {
+  const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
+    to[i] = max(from[i * step], 1);
+}
+
 constexpr unsigned threads = 256;
 
 unsigned blocks_for(std::int64_t count) {
@@ -64,6 +71,14 @@ cudaError_t enqueue_multiples(std::int64_t step, std::int64_t count, std::byte* 
   if (count <= 0) return cudaSuccess;
   store_multiples<<<blocks_for(count), threads, 0, stream>>>(
       step, reinterpret_cast<std::int64_t*>(to), count);
+  return cudaGetLastError();
+}
+
+cudaError_t enqueue_at_least_one(const std::int32_t* from, std::int64_t step, std::int64_t count,
+                                 std::byte* to, cudaStream_t stream) {
+  if (count <= 0) return cudaSuccess;
+  store_at_least_one<<<blocks_for(count), threads, 0, stream>>>(
+      from, step, reinterpret_cast<std::int32_t*>(to), count);
   return cudaGetLastError();
 }
 
