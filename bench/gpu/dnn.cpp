@@ -141,7 +141,8 @@ dnn::attention_backward attention_backward(maker& m, std::int64_t b, std::int64_
           .d_v = rows(),
           .right = causal ? 0 : -1};
 }
-/// One query of each sequence, whose 8 192 keys of 8 heads lie in pages.
+/// One query of each sequence, whose 8 192 keys of 8 heads lie in pages: what `kv_step::attend`
+/// gives.
 dnn::attention_forward decoding(maker& m, std::int64_t b) {
   constexpr std::int64_t heads = 32;
   constexpr std::int64_t key_heads = 8;
@@ -159,6 +160,7 @@ dnn::attention_forward decoding(maker& m, std::int64_t b) {
           .o = m.make(dtype::bf16, {b, heads, 1, head}),
           .lengths_q = lengths(1),
           .lengths_kv = lengths(keys),
+          .all_attend = true,
           .table_k = m.numbers(table, {b, keys / page}),
           .table_v = m.numbers(table, {b, keys / page})};
 }

@@ -65,7 +65,7 @@ class attention_run {
       if (!part) return std::move(part).error();
       if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
     }
-    return what_.has_lengths() ? store_unattended(addresses) : result<void>();
+    return what_.may_be_unattended() ? store_unattended(addresses) : result<void>();
   }
 
  private:

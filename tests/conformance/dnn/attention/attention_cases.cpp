@@ -44,7 +44,8 @@ std::string attention_case::text() const {
     << (diagonal == dnn::diagonal::bottom_right ? " bottom_right" : "") << " left " << left
     << " right " << right;
   if (bias) t << " bias " << (*bias)[0] << (*bias)[1] << (f32_bias ? " f32" : "");
-  t << (alibi ? " alibi" : "") << " dropout " << dropout << " scale " << scale;
+  t << (alibi ? " alibi" : "") << " dropout " << dropout << " scale " << scale
+    << (promises ? " promises" : "");
   return t.str();
 }
 
@@ -81,7 +82,10 @@ attention_case attention_case::random(dtype type, std::mt19937_64& from) {
   c.f32_bias = type == dtype::e4m3 || below(2) == 0;
   c.alibi = below(4) == 0;
   c.dropout = below(4) == 0 ? 0.25 : 0;
+  // To look at a mask takes a request for each d_v keys.
+  if (c.dropout > 0) c.d_v = std::max<std::int64_t>(c.d_v, 16);
   c.scale = below(2) == 0 ? 0.5 : 0;
+  c.promises = below(2) == 0;
   return c;
 }
 
@@ -312,6 +316,7 @@ dnn::attention_forward attention_stage::forward() const {
           .right = c_.right,
           .lengths_q = view_of(lengths_q_),
           .lengths_kv = view_of(lengths_kv_),
+          .all_attend = c_.promises && all_attend(),
           .bias = view_of(bias),
           .alibi = c_.alibi,
           .dropout = c_.dropout,
@@ -325,6 +330,18 @@ dnn::attention_forward attention_stage::forward() const {
           .longest_kv = offsets_k_ == nullptr ? 0 : c_.s_kv,
           .table_k = view_of(table_),
           .table_v = view_of(table_)};
+}
+
+bool attention_stage::all_attend() const {
+  for (std::int64_t b = 0; b < c_.b; ++b) {
+    for (std::int64_t i = 0; i < c_.s_q; ++i) {
+      bool attends = false;
+      for (std::int64_t j = 0; j < problem_.k.size[2] && !attends; ++j)
+        attends = problem_.attends(b, i, j);
+      if (!attends) return false;
+    }
+  }
+  return true;
 }
 
 void attention_stage::look_at_dropout() {

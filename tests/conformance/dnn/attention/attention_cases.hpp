@@ -34,6 +34,7 @@ struct attention_case {
   bool alibi = false;
   double dropout = 0;
   double scale = 0;
+  bool promises = false;  ///< `all_attend`, where that is so
 
   [[nodiscard]] std::string text() const;
   /// Any case, of small sizes.
@@ -73,6 +74,7 @@ class attention_stage {
   test_tensor* offsets_of(const test_tensor& t, bool of_keys);
   /// Stores whole sequences; NaN goes where none is.
   void store(test_tensor& t, const attention_reference::block& all, bool of_keys);
+  [[nodiscard]] bool all_attend() const;
   [[nodiscard]] attention_reference::block random_block(std::array<std::int64_t, 4> size,
                                                         dtype type);
   template <class Use>

@@ -87,7 +87,7 @@ void attention_case::take(const R& r) {
   empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 || !within_limits_;
 }
 
-attention_case::attention_case(const dnn::attention_forward& r) {
+attention_case::attention_case(const dnn::attention_forward& r) : all_attend_(r.all_attend) {
   take(r);
   operands_[table_k_at] = r.table_k;
   operands_[table_v_at] = r.table_v;

@@ -67,6 +67,8 @@ class attention_case {
   [[nodiscard]] bool has_lengths() const noexcept {
     return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
   }
+  /// True where a query or a key may have nothing to attend to, or to be attended by.
+  [[nodiscard]] bool may_be_unattended() const noexcept { return has_lengths() && !all_attend_; }
   /// The bounds of the keys that a query attends to; −1 for none.
   [[nodiscard]] std::int64_t left() const noexcept { return left_; }
   [[nodiscard]] std::int64_t right() const noexcept { return right_; }
@@ -116,6 +118,7 @@ class attention_case {
   std::int64_t left_ = -1;
   std::int64_t right_ = -1;
   bool alibi_ = false;
+  bool all_attend_ = false;
   bool backward_ = false;
   bool deterministic_ = false;
   bool empty_ = false;
