@@ -346,6 +346,7 @@ bool attention_stage::all_attend() const {
 
 void attention_stage::look_at_dropout() {
   if (c_.dropout == 0 || !s_.on_gpu()) return;
+  s_.keep_layouts();  // so that one plan computes all of it
   const std::vector<number> given = v->values;
   const std::int64_t s_kv = problem_.k.size[2];
   const std::int64_t width = c_.d_v;

@@ -89,7 +89,8 @@ TEST(DnnAttentionBackward, IsTheDefinitionsForEveryOption) {
 
 TEST(DnnAttentionBackward, IsTheDefinitionsForRandomCases) {
   std::mt19937_64 random(test_seed() + 1);
-  for (int i = 0; i < 300 && !testing::Test::HasFailure(); ++i) {
+  const int cases = scene().on_gpu() ? 100 : 300;  // there each has a plan of its own
+  for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
     attention_case c = attention_case::random(types[random() % std::size(types)], random);
     if (c.keys == storage::paged) c.keys = storage::plain;
     check_backward(c);

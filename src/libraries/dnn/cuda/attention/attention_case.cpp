@@ -119,7 +119,11 @@ bool attention_case::lies_well(std::size_t number) const noexcept {
   if (number == statistics_at) return t.packed() && !patches_statistics();
   if (fills_lengths(number)) return false;
   if (number >= lengths_q_at && number <= table_v_at) return t.packed();
-  if (number == bias_at || number == d_bias_at) return t.stride(3) == 1 || t.extent(3) == 1;
+  if (number == bias_at || number == d_bias_at) {
+    // Of one score for each head cuDNN read as if heads had no gaps.
+    if (t.extent(2) == 1 && t.extent(3) == 1) return t.packed();
+    return t.stride(3) == 1 || t.extent(3) == 1;
+  }
   if (!has_rows(number)) return true;
   return t.extent(t.rank() - 1) % row_unit == 0 && is_aligned(t);
 }
@@ -160,7 +164,9 @@ bool attention_case::makes_offsets(std::size_t number) const noexcept {
   return false;
 }
 
+// Of a token that a sequence does not have all but the gradient of bias is stored again afterwards.
 bool attention_case::fills_lengths(std::size_t number) const noexcept {
+  if (!operands_[d_bias_at].null()) return false;
   return (number == lengths_q_at && makes_offsets(offsets_q_at)) ||
          (number == lengths_kv_at && makes_offsets(offsets_k_at));
 }
@@ -185,7 +191,7 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 6;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_layout(key, operands_[number]);
