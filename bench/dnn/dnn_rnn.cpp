@@ -1,6 +1,7 @@
 // LSTMs on the CPU backend, beside oneDNN called directly: with primitives made before, and the
 // layouts that it prefers, to which weights are moved in each call, and their gradients back.
 
+#include "dnn/passive_threads.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -8,11 +9,9 @@
 #include <troupe/dnn/rnn.hpp>
 
 #include <dnnl.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <random>
 #include <span>
 #include <string>
@@ -301,11 +300,7 @@ void measure_all(report& out, device& cpu, const lstm_case& what) {
 }  // namespace
 
 int main(int, char** argv) {
-  // As in dnn.cpp: threads of OpenMP that have nothing to do slow down whoever's turn comes next.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
-    ::setenv("OMP_WAIT_POLICY", "passive", 1);
-    ::execv("/proc/self/exe", argv);
-  }
+  keep_threads_passive(argv);
   report out("dnn_rnn: LSTMs of f32 on the CPU backend, beside oneDNN called directly");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});

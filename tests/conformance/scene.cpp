@@ -124,11 +124,6 @@ test_tensor& scene::again(const test_tensor& other, any_tensor view) {
   return t;
 }
 
-bool scene::is_on_gpu() const {
-  const device* const its = runner_.its_device();
-  return its != nullptr && !its->description().architecture.empty();
-}
-
 void scene::fill(test_tensor& t, const std::vector<number>& values) {
   const dtype type = t.view.type();
   t.values.resize(values.size());

@@ -69,8 +69,6 @@ class scene {
   /// Replaces the content.
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
-  /// True where requests run on a GPU.
-  [[nodiscard]] bool is_on_gpu() const;
   /// Requests get the views that the test gives: where their layout is what is tested.
   void keep_layouts() { keeps_layouts_ = true; }
 

@@ -31,37 +31,16 @@ result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
   return loops(c, after, lane);
 }
 
-template <class R>
-epilogue epilogue_of(const R& r) {
-  return {.alpha = r.alpha,
-          .beta = r.beta,
-          .z = r.z,
-          .bias = r.bias,
-          .activation = r.activation,
-          .upper = r.upper,
-          .slope = r.slope,
-          .elu_alpha = r.elu_alpha};
-}
-/// Of a gradient, which may be added to what is there.
-template <class R>
-epilogue gradient_epilogue(const R& r, const any_tensor& gradient) {
-  epilogue after;
-  after.alpha = r.alpha;
-  after.beta = r.beta;
-  if (!r.beta.is_zero()) after.z = gradient;
-  return after;
-}
-
 result<void> run_backward_data(const dnn::convolution_backward_data& r, lane_context& lane) {
   const dnn::convolution c = convolution_of(r);
   if (c.empty()) return {};
-  return run(onednn_backward_data, convolve_backward, c, gradient_epilogue(r, r.dx), lane);
+  return run(onednn_backward_data, convolve_backward, c, epilogue_of(r, r.dx), lane);
 }
 
 // Without images too: the sums are 0 then.
 result<void> run_backward_filter(const dnn::convolution_backward_filter& r, lane_context& lane) {
-  return run(onednn_backward_filter, correlate_filter, convolution_of(r),
-             gradient_epilogue(r, r.dw), lane);
+  return run(onednn_backward_filter, correlate_filter, convolution_of(r), epilogue_of(r, r.dw),
+             lane);
 }
 
 result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& lane) {

@@ -4,6 +4,7 @@
 #include "libraries/dnn/cuda/convolution.hpp"
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 #include "libraries/dnn/cuda/graph/graph_case.hpp"
+#include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
 #include "libraries/dnn/shared/graph/known_graphs.hpp"
 
@@ -17,13 +18,11 @@ namespace {
 operation_of<blaslt::matmul> run_matmul;
 operation_of<blas::gemm> run_gemm;
 operation_of<blas::gemm_strided_batched> run_gemm_batch;
-operation_of<elementwise::map> run_map;
 operation_of<elementwise::rows> run_rows;
 const plugin_operations finds_pieces([](operation_table& table) {
   run_matmul.find_in(table);
   run_gemm.find_in(table);
   run_gemm_batch.find_in(table);
-  run_map.find_in(table);
   run_rows.find_in(table);
 });
 
@@ -32,7 +31,7 @@ result<void> run_piece(const blas::gemm& r, lane& where) { return run_gemm(r, wh
 result<void> run_piece(const blas::gemm_strided_batched& r, lane& where) {
   return run_gemm_batch(r, where);
 }
-result<void> run_piece(const elementwise::map& r, lane& where) { return run_map(r, where); }
+result<void> run_piece(const elementwise::map& r, lane& where) { return enqueue_map(r, where); }
 result<void> run_piece(const elementwise::rows& r, lane& where) { return run_rows(r, where); }
 result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
   return run_convolution(r, where);
