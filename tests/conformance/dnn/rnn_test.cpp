@@ -142,6 +142,25 @@ TEST(DnnRnn, IsTheDefinitionForLargerSizes) {
   }
 }
 
+// A GPU has another algorithm for small networks and few sequences.
+TEST(DnnRnn, IsTheDefinitionOnBothSidesOfWhatIsSmall) {
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+    for (const rnn_cell cell : cells) {
+      for (const std::int64_t hidden : {128, 136}) {
+        check({.type = type,
+               .network = {.cell = cell, .hidden = hidden},
+               .steps = 3,
+               .batch = 2,
+               .input = 8});
+      }
+      check({.type = type,
+             .network = {.cell = cell, .hidden = 12, .layers = 2, .bidirectional = true},
+             .batch = 40,
+             .lengths = true});
+    }
+  }
+}
+
 TEST(DnnRnn, IsTheDefinitionForRandomCases) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 100 && !testing::Test::HasFailure(); ++i) {

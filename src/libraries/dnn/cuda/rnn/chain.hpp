@@ -73,6 +73,7 @@ class chain {
 
  private:
   [[nodiscard]] result<void> add(std::int64_t first_layer, std::int64_t count, stacks& from);
+  [[nodiscard]] result<void> take_stack(link& l, const stack_key& key, stacks& from) const;
   [[nodiscard]] std::vector<weight_run> runs_of(const link& l) const;
 
   cudnnHandle_t library_ = nullptr;

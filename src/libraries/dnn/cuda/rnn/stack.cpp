@@ -56,7 +56,19 @@ bool stack_key::operator==(const stack_key& other) const noexcept {
   const dnn::rnn_network& b = other.network;
   return a.cell == b.cell && a.hidden == b.hidden && a.layers == b.layers &&
          a.bidirectional == b.bidirectional && a.projection == b.projection && a.math == b.math &&
-         input == other.input && type == other.type;
+         input == other.input && type == other.type && algorithm == other.algorithm;
+}
+
+// Of the other ones, PERSIST_STATIC is the faster one in f16 alone, and its blocks wait for each
+// other: two lanes that run it at once may stop each other.
+cudnnRNNAlgo_t preferred_algorithm(const dnn::rnn_network& layers, dtype type, std::int64_t batch,
+                                   bool training) noexcept {
+  constexpr std::int64_t most_hidden = 128;
+  constexpr std::int64_t most_sequences = 32;
+  const bool small = layers.hidden <= most_hidden && batch <= most_sequences;
+  (void)training;
+  const bool offered = type != dtype::f64 && layers.projection == 0;
+  return small && offered ? CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H : CUDNN_RNN_ALGO_STANDARD;
 }
 
 result<stacks*> stacks::of(lane& where) {
@@ -92,7 +104,7 @@ result<stack> stacks::make(const stack_key& key) const {
   const auto computed_in = key.type == dtype::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   if (auto set = check(
           cudnnSetRNNDescriptor_v8(
-              native, CUDNN_RNN_ALGO_STANDARD, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
+              native, key.algorithm, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
               n.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
               data_type_of(key.type), computed_in, math_of(key.type, n.math),
               static_cast<std::int32_t>(key.input), static_cast<std::int32_t>(n.hidden),
