@@ -109,7 +109,9 @@ std::shared_ptr<const onednn_plan> make(const dnn::rnn_shape& s, std::int64_t la
 
 bool onednn_suits(const dnn::rnn_shape& s) noexcept {
   const bool has_cell = s.cell == dnn::rnn_cell::lstm || s.cell == dnn::rnn_cell::gru;
-  return has_cell && !s.projects && uses_onednn();
+  // One sequence alone reads its weights once for each step: nothing is gained by moving them
+  // first.
+  return has_cell && !s.projects && s.batch > 1 && uses_onednn();
 }
 
 std::shared_ptr<const onednn_plan> onednn_layer(const dnn::rnn_shape& s, std::int64_t layer,
