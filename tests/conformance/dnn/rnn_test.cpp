@@ -148,7 +148,7 @@ TEST(DnnRnn, IsTheDefinitionForLargerSizes) {
 TEST(DnnRnn, IsTheDefinitionOnBothSidesOfWhatIsSmall) {
   for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
     for (const rnn_cell cell : cells) {
-      for (const std::int64_t hidden : {128, 136}) {
+      for (const std::int64_t hidden : {128, 136, 256, 264}) {
         check({.type = type,
                .network = {.cell = cell, .hidden = hidden},
                .steps = 3,

@@ -245,7 +245,7 @@ std::vector<std::byte*> graph_case::operands() {
 
 std::vector<graphs::description> graph_case::graphs() const {
   graphs::description made;
-  constexpr int candidates = 24;
+  constexpr int candidates = 8;
   if (r_.tuning == dnn::tuning::timed) made.timed = candidates;
   made.full_precision = r_.math == dnn::math_mode::strict &&
                         view_of(entries_[heavy_].operands[0]).type() == dtype::f32;

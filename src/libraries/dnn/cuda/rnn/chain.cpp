@@ -9,8 +9,8 @@
 namespace troupe::cuda::rnn {
 
 result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape& s, dtype type,
-                          const std::vector<std::int64_t>& lengths, bool lies_time_first,
-                          bool training, lane& where) {
+                          const std::vector<std::int64_t>& lengths, bool whole,
+                          bool lies_time_first, bool training, lane& where) {
   auto from = stacks::of(where);
   if (!from) return std::move(from).error();
   chain made;
@@ -19,6 +19,7 @@ result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape&
   made.s_ = s;
   made.type_ = type;
   made.training_ = training;
+  made.whole_ = whole;
   made.sequences_ = {.steps = s.steps, .batch = s.batch, .time_first = lies_time_first};
   made.sequences_.lengths.assign(static_cast<std::size_t>(s.batch), static_cast<int>(s.steps));
   std::ranges::transform(lengths, made.sequences_.lengths.begin(),
@@ -52,10 +53,8 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   if (auto done = take(l.c, describe_states(type_, states, s_.batch, s_.hidden)); !done) {
     return done;
   }
-  stack_key key{.network = of_layers,
-                .input = width,
-                .type = type_,
-                .algorithm = preferred_algorithm(of_layers, type_, s_.batch, training_)};
+  stack_key key{.network = of_layers, .input = width, .type = type_};
+  key.algorithm = preferred_algorithm(key, s_.batch, whole_);
   auto taken = take_stack(l, key, from);
   if (!taken && key.algorithm != CUDNN_RNN_ALGO_STANDARD) {
     key.algorithm = CUDNN_RNN_ALGO_STANDARD;

@@ -59,15 +59,14 @@ bool stack_key::operator==(const stack_key& other) const noexcept {
          input == other.input && type == other.type && algorithm == other.algorithm;
 }
 
-// Of the other ones, PERSIST_STATIC is the faster one in f16 alone, and its blocks wait for each
-// other: two lanes that run it at once may stop each other.
-cudnnRNNAlgo_t preferred_algorithm(const dnn::rnn_network& layers, dtype type, std::int64_t batch,
-                                   bool training) noexcept {
-  constexpr std::int64_t most_hidden = 128;
-  constexpr std::int64_t most_sequences = 32;
-  const bool small = layers.hidden <= most_hidden && batch <= most_sequences;
-  (void)training;
-  const bool offered = type != dtype::f64 && layers.projection == 0;
+// Up to the sizes for which cuDNN 9 has it in training; measured up to so many sequences. bf16 has
+// no kernels of its own for it. PERSIST_STATIC would be faster still for few sequences in f16.
+cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool whole) noexcept {
+  constexpr std::int64_t most_sequences = 128;
+  const std::int64_t most_hidden = dnn::gates_of(of.network.cell) == 1 ? 256 : 128;
+  const bool small = of.network.hidden <= most_hidden && batch <= most_sequences;
+  const bool offered =
+      (of.type == dtype::f32 || of.type == dtype::f16) && of.network.projection == 0 && whole;
   return small && offered ? CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H : CUDNN_RNN_ALGO_STANDARD;
 }
 

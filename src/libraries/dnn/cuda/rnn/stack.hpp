@@ -30,10 +30,10 @@ struct stack_key {
   [[nodiscard]] bool operator==(const stack_key& other) const noexcept;
 };
 
-/// The algorithm that is the faster one, if cuDNN has it. `training`: of all three passes, which
-/// share the reserve.
-[[nodiscard]] cudnnRNNAlgo_t preferred_algorithm(const dnn::rnn_network& layers, dtype type,
-                                                 std::int64_t batch, bool training) noexcept;
+/// The algorithm that is the faster one for layers without dropout, inference and training alike.
+/// `whole`: every sequence has every step. cuDNN may not have it.
+[[nodiscard]] cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch,
+                                                 bool whole) noexcept;
 
 /// The stacks of a lane, the last ones used.
 class stacks {
