@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -370,11 +368,6 @@ result<plan_image> image_of(const fe::graph::Graph& graph) {
   return made;
 }
 
-result<std::vector<plan_image>> finished(std::vector<plan_image> made, const fe::error_t& last) {
-  if (made.empty()) return refusal(last, "build_plan_at_index");
-  return made;
-}
-
 result<std::vector<plan_image>> build_plans(cudnnHandle_t library, const description& what) {
   const graph_ref graph = translation(what).translate();
   if (auto done = graph->validate(); done.is_bad()) return refusal(done, "validate");
@@ -409,30 +402,16 @@ result<std::vector<plan_image>> build_plans(cudnnHandle_t library, const descrip
     made.push_back(*std::move(image));
     return made;
   }
+  const std::int64_t proposed = graph->get_execution_plan_count();
   fe::error_t last{fe::error_code_t::GRAPH_NOT_SUPPORTED, "no engine is proposed"};
-  std::vector<std::string> names;  // the same is proposed several times
-  const auto take = [&](std::int64_t index) {
-    std::string name;
-    (void)graph->get_plan_name_at_index(index, name);
-    if (std::ranges::find(names, name) != names.end()) return;
-    names.push_back(name);
-    last = graph->build_plan_at_index(library, index);
-    if (last.is_bad()) return;
+  for (std::int64_t i = 0; i < proposed && std::ssize(made) < what.timed; ++i) {
+    last = graph->build_plan_at_index(library, i);
+    if (last.is_bad()) continue;
     auto image = image_of(*graph);
     if (image) made.push_back(*std::move(image));
-  };
-  const std::int64_t proposed = graph->get_execution_plan_count();
-  for (std::int64_t i = 0; i < proposed && std::ssize(made) < what.timed; ++i)
-    take(i);
-  std::int64_t engine = 0;
-  if (what.configurations == 0 || names.empty() ||
-      std::sscanf(names.front().c_str(), "eng%" SCNd64, &engine) != 1)
-    return finished(std::move(made), last);
-  for (std::int64_t i = 0; i < what.configurations; ++i) {
-    const auto added = graph->create_execution_plan(engine, {{fe::KnobType_t::KERNEL_CFG, i}});
-    if (added.is_good()) take(graph->get_execution_plan_count() - 1);
   }
-  return finished(std::move(made), last);
+  if (made.empty()) return refusal(last, "build_plan_at_index");
+  return made;
 }
 
 }  // namespace

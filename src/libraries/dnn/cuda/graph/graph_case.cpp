@@ -220,7 +220,7 @@ bool graph_case::lies_well(const any_tensor& t) const {
 
 void graph_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 3;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 2;  // of this key, raised with every change of what graphs are made
   constexpr std::int64_t of_graphs = 0x67726170;  // apart from the keys of other requests
   key.push_back(of_graphs << 8 | form);
   key.push_back(static_cast<std::int64_t>(r_.tuning));
@@ -250,10 +250,6 @@ std::vector<graphs::description> graph_case::graphs() const {
   made.full_precision = r_.math == dnn::math_mode::strict &&
                         view_of(entries_[heavy_].operands[0]).type() == dtype::f32;
   const bool convolves = entries_[heavy_].what == kind::convolution;
-  // cuDNN's proposals for products often lack the best configuration; the first ones are for large
-  // tiles.
-  constexpr int configurations = 4;
-  if (made.timed > 0 && !convolves && !made.full_precision) made.configurations = configurations;
   const auto& whole = forms_[heavy_].extents;
   const std::size_t rank = std::max<std::size_t>(whole.size(), 3);
   const auto add = [&](graphs::tensor t) {

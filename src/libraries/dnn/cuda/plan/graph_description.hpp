@@ -116,8 +116,6 @@ struct description {
   bool full_precision = false;
   /// Time so many of the engines that cuDNN proposes, and take the fastest; 0: take the first.
   int timed = 0;
-  /// Where several are timed: and so many configurations of the first one, proposed or not.
-  int configurations = 0;
 };
 
 }  // namespace troupe::cuda::graphs
