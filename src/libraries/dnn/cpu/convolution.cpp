@@ -2,11 +2,9 @@
 
 #include "libraries/dnn/cpu/convolution/convolution_loops.hpp"
 #include "libraries/dnn/cpu/convolution/onednn.hpp"
+#include "libraries/dnn/cpu/onednn/plan.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
-
-#include <cstdlib>
-#include <string_view>
 
 namespace troupe::cpu {
 namespace {
@@ -19,11 +17,7 @@ using by_loops = result<void> (*)(const dnn::convolution&, const epilogue&, lane
 /// By oneDNN where it has a kernel, unless TROUPE_DNN is `loops`: then all is by our own.
 result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
                  const epilogue& after, lane_context& lane) {
-  static const bool only_loops = [] {
-    const char* const value = std::getenv("TROUPE_DNN");
-    return value != nullptr && std::string_view(value) == "loops";
-  }();
-  if (!only_loops && !c.empty()) {
+  if (uses_onednn() && !c.empty()) {
     auto done = library(c, after, lane);
     if (!done) return std::move(done).error();
     if (*done) return {};
