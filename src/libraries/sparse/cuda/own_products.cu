@@ -111,13 +111,6 @@ __global__ void gather_products(gathering<D> g) {
   g.finish(g.out(i, c), sum);
 }
 
-bool transposes(blas::storage_op op) noexcept {
-  return op == blas::storage_op::transpose || op == blas::storage_op::conjugate_transpose;
-}
-bool conjugates(blas::storage_op op) noexcept {
-  return op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose;
-}
-
 template <class D>
 result<void> enqueue_scattering(const sparse_product& p, work_of<D>* sums, cudaStream_t stream) {
   const dense_operand<D> out(p.out);

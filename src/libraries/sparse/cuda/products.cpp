@@ -190,19 +190,32 @@ bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& 
          is_aligned(a.values) && is_aligned(in) && is_aligned(out);
 }
 
+/// Whether rows of the product are rows that are stored, one after another.
+bool has_stored_rows(const sparse_matrix& a, blas::storage_op op) noexcept {
+  return a.format == (transposes(op) ? sparse_format::csc : sparse_format::csr);
+}
+/// Whether a warp reads and writes neighbouring columns side by side.
+bool has_packed_rows(const any_tensor& t) noexcept {
+  return t.rank() == 1 || t.extent(1) == 1 || t.stride(1) == 1;
+}
+
 template <class R>
 result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out, lane& where,
                          late_failure failure) {
   if (out.empty()) return {};
   if (r.alpha.is_zero() || r.a.stored() == 0) return enqueue_scaling(out, r.beta, where);
+  const sparse_product product{
+      .a = r.a, .in = in, .out = out, .alpha = r.alpha, .beta = r.beta, .op = r.op_a};
+  const bool balances = has_stored_rows(r.a, r.op_a);
+  if (balances && has_packed_rows(in) && has_packed_rows(out))
+    return enqueue_balanced_product(product, where, failure);
   if (const auto op = operation_of(r.a, r.op_a); op && is_offered(r.a, in, out)) {
     auto done = multiply(r, *op, where);
     // Which types go with which formats and operations differs between versions of cuSPARSE.
     if (done || done.error().code != errc::unsupported) return done;
   }
-  return enqueue_own_product(
-      {.a = r.a, .in = in, .out = out, .alpha = r.alpha, .beta = r.beta, .op = r.op_a}, where,
-      failure);
+  return balances ? enqueue_balanced_product(product, where, failure)
+                  : enqueue_own_product(product, where, failure);
 }
 
 result<void> run_spmv(const sparse::spmv& r, lane& where, late_failure failure) {
