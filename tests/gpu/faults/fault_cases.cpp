@@ -170,7 +170,8 @@ constexpr library_request coo_spmv{
       return where.ask(sparse::spmv{
           .a = sparse_matrix::coo(side, side, places, places, part_of(operand, 0, {side})),
           .x = part_of(operand, side, {side}),
-          .y = part_of(operand, 2 * side, {side})});
+          .y = part_of(operand, 2 * side, {side}),
+          .beta = 1});  // else cuSPARSE's first call is a copy, which refuses memory that is lost
     }};
 constexpr library_request spgemm{
     sparse::spgemm::name, dtype::i32,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace troupe::cuda {
 namespace {
@@ -13,46 +14,34 @@ constexpr std::int64_t chunks_of(std::int64_t columns, std::int64_t wide) {
   return (columns - 1) / wide + 1;
 }
 
-template <int Width, class I, class D>
-result<void> enqueue_columns(const balanced_product<I, D>& p, cudaStream_t stream) {
-  const std::int64_t chunks = chunks_of(p.out.columns, warp_lanes * Width);
-  return launch(multiply_columns<Width, I, D>, p.a.tiles() * chunks, tile_threads, stream, p,
+template <class Offset, class I, class D>
+result<void> enqueue_product(const balanced_product<Offset, I, D>& p, cudaStream_t stream) {
+  if (p.out.columns == 1)
+    return launch(multiply_vector<Offset, I, D>, p.a.tiles(), tile_threads, stream, p);
+  const std::int64_t chunks = chunks_of(p.out.columns, warp_lanes);
+  return launch(multiply_columns<Offset, I, D>, p.a.tiles() * chunks, tile_threads, stream, p,
                 chunks);
 }
 
-/// As many columns for each thread as there are, up to 16 bytes of each row of the factor.
-template <class I, class D>
-result<void> enqueue_product(const balanced_product<I, D>& p, cudaStream_t stream) {
-  constexpr std::size_t most = 16 / sizeof(work_of<D>);
-  const std::int64_t columns = p.out.columns;
-  if (columns == 1) return launch(multiply_vector<I, D>, p.a.tiles(), tile_threads, stream, p);
-  if constexpr (most >= 4) {
-    if (columns > 2 * warp_lanes) return enqueue_columns<4>(p, stream);
-  }
-  if constexpr (most >= 2) {
-    if (columns > warp_lanes) return enqueue_columns<2>(p, stream);
-  }
-  return enqueue_columns<1>(p, stream);
-}
-
-template <class I, class D>
+template <class Offset, class I, class D>
 result<void> enqueue(const sparse_product& of, lane& where, late_failure failure) {
   const cudaStream_t stream = where.stream();
   const sparse::pattern pattern = sparse::pattern_of(of.a);
-  balanced_product<I, D> p{.a = {.offsets = reinterpret_cast<const I*>(of.a.offsets.address()),
-                                 .indices = reinterpret_cast<const I*>(of.a.indices.address()),
-                                 .rows = pattern.majors,
-                                 .columns = pattern.minors(),
-                                 .slots = pattern.slots,
-                                 .first_rows = nullptr,
-                                 .first_fault = nullptr},
-                           .values = reinterpret_cast<const D*>(of.a.values.address()),
-                           .in = dense_operand<const D>(of.in),
-                           .out = dense_operand<D>(of.out),
-                           .finish = update_of<D>(of.alpha, of.beta),
-                           .heads = nullptr,
-                           .carries = nullptr,
-                           .conjugated = conjugates(of.op)};
+  balanced_product<Offset, I, D> p{
+      .a = {.offsets = reinterpret_cast<const I*>(of.a.offsets.address()),
+            .indices = reinterpret_cast<const I*>(of.a.indices.address()),
+            .rows = pattern.majors,
+            .columns = pattern.minors(),
+            .slots = pattern.slots,
+            .first_rows = nullptr,
+            .first_fault = nullptr},
+      .values = reinterpret_cast<const D*>(of.a.values.address()),
+      .in = dense_operand<const D>(of.in),
+      .out = dense_operand<D>(of.out),
+      .finish = update_of<D>(of.alpha, of.beta),
+      .heads = nullptr,
+      .carries = nullptr,
+      .conjugated = conjugates(of.op)};
   const std::int64_t tiles = p.a.tiles();
   const std::int64_t sums = tiles * p.out.columns * static_cast<std::int64_t>(sizeof *p.heads);
   pieces parts;
@@ -83,8 +72,8 @@ result<void> enqueue(const sparse_product& of, lane& where, late_failure failure
       },
       [&] { return enqueue_product(p, stream); },
       [&] {
-        return launch_over(tiles * chunks * warp_lanes, finish_long_rows<I, D>, stream, p, chunks,
-                           lanes, pattern_report(of.a, claim, p.a.first_fault), failure);
+        return launch_over(tiles * chunks * warp_lanes, finish_long_rows<Offset, I, D>, stream, p,
+                           chunks, lanes, pattern_report(of.a, claim, p.a.first_fault), failure);
       });
 }
 
@@ -92,8 +81,13 @@ result<void> enqueue(const sparse_product& of, lane& where, late_failure failure
 
 result<void> enqueue_balanced_product(const sparse_product& p, lane& where, late_failure failure) {
   return with_values(p.out.type(), [&]<class T, class D>(T, D) {
-    return p.a.index_type() == dtype::i64 ? enqueue<std::int64_t, D>(p, where, failure)
-                                          : enqueue<std::int32_t, D>(p, where, failure);
+    if (p.a.index_type() == dtype::i64)
+      return enqueue<std::uint64_t, std::int64_t, D>(p, where, failure);
+    // Half as wide, addresses take half as many instructions.
+    const bool is_near =
+        (p.in.extent(0) - 1) * p.in.stride(0) <= std::numeric_limits<std::int32_t>::max();
+    return is_near ? enqueue<std::uint32_t, std::int32_t, D>(p, where, failure)
+                   : enqueue<std::uint64_t, std::int32_t, D>(p, where, failure);
   });
 }
 

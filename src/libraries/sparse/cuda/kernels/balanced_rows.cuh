@@ -5,6 +5,7 @@
 #include "libraries/sparse/cuda/pattern_check.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 /// Rows of csr, shared out so that each block has as many elements and ends of rows as any other,
 /// however long rows are. Elements and ends are items of one list: those of a row, then its end.
@@ -62,9 +63,13 @@ struct balanced_rows {
   [[nodiscard]] __device__ bool is_faulty() const {
     return *first_fault != static_cast<unsigned long long>(no_fault);
   }
-  /// Notes that an element has no place.
-  __device__ void note_place(std::int64_t slot, std::int64_t index) const {
-    if (!is_inside(index, columns))
+  [[nodiscard]] __device__ bool has_place(I index) const {
+    return static_cast<std::make_unsigned_t<I>>(index) <
+           static_cast<std::make_unsigned_t<I>>(columns);
+  }
+  /// Notes an element that has no place, if it has none.
+  __device__ void note_place(std::int64_t slot) const {
+    if (!has_place(indices[slot]))
       atomicMin(first_fault, static_cast<unsigned long long>(rows + 1 + slot));
   }
 };
