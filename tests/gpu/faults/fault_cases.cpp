@@ -167,11 +167,15 @@ constexpr library_request coo_spmv{
     sparse::spmv::name, dtype::f32,
     [](device& gpu, const library_actor& where, const any_tensor& operand) {
       const auto places = gpu.tensor<std::int32_t>({side}, initial::zero).value();
+      // Not packed, so that cuSPARSE gets a copy: its first call clears y, and would refuse memory
+      // that is lost before any kernel runs.
+      const any_tensor y = part_of(operand, 2 * side, {2 * side})
+                               .as_strided({side}, std::array<std::int64_t, 1>{2})
+                               .value();
       return where.ask(sparse::spmv{
           .a = sparse_matrix::coo(side, side, places, places, part_of(operand, 0, {side})),
           .x = part_of(operand, side, {side}),
-          .y = part_of(operand, 2 * side, {side}),
-          .beta = 1});  // else cuSPARSE's first call is a copy, which refuses memory that is lost
+          .y = y});
     }};
 constexpr library_request spgemm{
     sparse::spgemm::name, dtype::i32,
