@@ -232,6 +232,7 @@ cutensorStatus_t run(const cutensorOperationDescriptor& what, const void* alpha,
   std::map<std::int32_t, std::int64_t> index;
   std::vector<std::pair<std::int32_t, std::int64_t>> kept;
   std::vector<std::pair<std::int32_t, std::int64_t>> summed;
+  kept.reserve(what.d.modes.size());
   for (std::size_t i = 0; i < what.d.modes.size(); ++i)
     kept.emplace_back(what.d.modes[i], what.d.like.extents[i]);
   const operand& first = what.inputs[0];
