@@ -85,13 +85,6 @@ result<void> describe(const sparse_matrix& a, sparse_descriptor& to, cudaStream_
                                index, base, type, CUSPARSE_ORDER_ROW),
         "cusparseCreateConstBsr", stream);
   }
-  if (a.format == sparse_format::blocked_ell) {
-    return check(
-        cusparseCreateConstBlockedEll(to.place(), a.rows, a.columns, a.rows / a.indices.extent(0),
-                                      a.values.extent(1), a.indices.address(), a.values.address(),
-                                      index, base, type),
-        "cusparseCreateConstBlockedEll", stream);
-  }
   const bool by_columns = a.format == sparse_format::csc;
   return check(
       cusparseCreateConstCsr(to.place(), by_columns ? a.columns : a.rows,

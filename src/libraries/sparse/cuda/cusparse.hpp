@@ -50,7 +50,7 @@ struct sparse_descriptor : cusparse_descriptor<cusparseConstSpMatDescr_t, &cuspa
 using vector_descriptor = cusparse_descriptor<cusparseDnVecDescr_t, &cusparseDestroyDnVec>;
 using matrix_descriptor = cusparse_descriptor<cusparseDnMatDescr_t, &cusparseDestroyDnMat>;
 
-/// Describes a csr, coo, bsr or blocked_ell matrix; a csc one as its transposed matrix in csr.
+/// Describes a csr, coo or bsr matrix; a csc one as its transposed matrix in csr.
 [[nodiscard]] result<void> describe(const sparse_matrix& a, sparse_descriptor& to,
                                     cudaStream_t stream);
 

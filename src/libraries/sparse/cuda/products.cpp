@@ -146,14 +146,13 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   return done ? pattern.report(room->data(), failure, stream) : std::move(done);
 }
 
-/// What cuSPARSE computes. It refuses more elements than the matrix has places, has blocked_ell of
-/// matrices alone, is slower than our own with sliced_ell, and with csr writes beside results of
-/// f16 and bf16 that are matrices.
+/// What cuSPARSE computes. It refuses more elements than the matrix has places, gave NaN and sums
+/// of tf32 for blocked_ell (cuSPARSE of CUDA 13.0, H100), is slower than our own with sliced_ell,
+/// and with csr writes beside results of f16 and bf16 that are matrices.
 bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
   if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
-  if (a.format == sparse_format::sliced_ell) return false;
+  if (a.format == sparse_format::blocked_ell || a.format == sparse_format::sliced_ell) return false;
   if (a.format == sparse_format::bsr && !has_square_blocks(a)) return false;
-  if (a.format == sparse_format::blocked_ell && out.rank() == 1) return false;
   if (a.format <= sparse_format::coo && out.rank() == 2 && size_of(out.type()) == 2) return false;
   return is_aligned(a.offsets) && is_aligned(a.row_indices) && is_aligned(a.indices) &&
          is_aligned(a.values) && is_aligned(in) && is_aligned(out);
