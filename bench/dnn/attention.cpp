@@ -1,7 +1,8 @@
-// Attention on the CPU backend, beside the two matrix products in it by OpenBLAS, which the CPU
-// backend's `blas` uses: what an attention would cost whose softmax, masks and conversions were
-// free, and which kept all scores in memory.
+// Attention on the CPU backend, beside oneDNN called directly (product, softmax, product, with all
+// scores in memory), and beside the two matrix products in it by OpenBLAS, which the CPU backend's
+// `blas` uses: what an attention would cost whose softmax, masks and conversions were free.
 
+#include "dnn/passive_threads.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -10,12 +11,16 @@
 #include <troupe/dnn/attention.hpp>
 #include <troupe/dnn/kv_cache.hpp>
 
+#include <dnnl.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,6 +52,85 @@ tensor<T> random_tensor(device& cpu, const shape& extents, std::mt19937& random)
     one = static_cast<T>(number(random));
   cpu.copy(std::span(std::as_const(values)), t).get();
   return t;
+}
+
+/// What oneDNN has of attention: a product, a softmax and a product of all heads at once, f32.
+class direct_attention {
+ public:
+  explicit direct_attention(const attention_size& size) : stream_(engine_) {
+    const std::int64_t all = size.b * size.h;
+    const auto memory = [&](const dnnl::memory::dims& extents, dnnl::memory::format_tag order) {
+      return dnnl::memory({extents, dnnl::memory::data_type::f32, order}, engine_);
+    };
+    using tag = dnnl::memory::format_tag;
+    q_ = memory({all, size.s, size.d}, tag::abc);
+    const auto k = memory({all, size.d, size.s}, tag::acb);
+    const auto v = memory({all, size.s, size.d}, tag::abc);
+    const auto scores = memory({all, size.s, size.s}, tag::abc);
+    const auto o = memory({all, size.s, size.d}, tag::abc);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<float> number(-1, 1);
+    for (const dnnl::memory& one : {q_, k, v}) {
+      auto* const numbers = static_cast<float*>(one.get_data_handle());
+      std::generate_n(numbers, one.get_desc().get_size() / sizeof(float),
+                      [&] { return number(random); });
+    }
+    dnnl::primitive_attr scaled;
+    scaled.set_output_scales(0, {1 / std::sqrt(static_cast<float>(size.d))});
+    add(dnnl::matmul({{q_.get_desc(), k.get_desc(), scores.get_desc()}, scaled, engine_}),
+        {{DNNL_ARG_SRC, q_}, {DNNL_ARG_WEIGHTS, k}, {DNNL_ARG_DST, scores}});
+    add(dnnl::softmax_forward(
+            {{dnnl::prop_kind::forward_inference, scores.get_desc(), 2}, engine_}),
+        {{DNNL_ARG_SRC, scores}, {DNNL_ARG_DST, scores}});
+    add(dnnl::matmul({{scores.get_desc(), v.get_desc(), o.get_desc()}, engine_}),
+        {{DNNL_ARG_SRC, scores}, {DNNL_ARG_WEIGHTS, v}, {DNNL_ARG_DST, o}});
+  }
+
+  void run() {
+    for (const auto& [what, arguments] : steps_)
+      what.execute(stream_, arguments);
+    stream_.wait();
+  }
+
+ private:
+  void add(dnnl::primitive what, std::unordered_map<int, dnnl::memory> arguments) {
+    steps_.emplace_back(std::move(what), std::move(arguments));
+  }
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_;
+  dnnl::memory q_;
+  std::vector<std::pair<dnnl::primitive, std::unordered_map<int, dnnl::memory>>> steps_;
+};
+
+/// Both in turn, so that both see the same machine.
+void beside_onednn(report& out, device& cpu, const attention_size& size) {
+  std::mt19937 random(1);
+  const shape extents{size.b, size.h, size.s, size.d};
+  const dnn::attention_forward r{.q = random_tensor<float>(cpu, extents, random),
+                                 .k = random_tensor<float>(cpu, extents, random),
+                                 .v = random_tensor<float>(cpu, extents, random),
+                                 .o = cpu.tensor<float>(extents).value()};
+  direct_attention theirs(size);
+  theirs.run();
+  cpu.ask(r).get();
+  samples direct;
+  samples ours;
+  samples quotients;
+  for (int turn = 0; turn < turns; ++turn) {
+    samples calls;
+    samples asks;
+    if (turn % 2 == 0) calls.take(1, [&] { theirs.run(); });
+    asks.take(1, [&] { cpu.ask(r).get(); });
+    if (turn % 2 != 0) calls.take(1, [&] { theirs.run(); });
+    quotients.add(calls.median() / asks.median());
+    direct.add(calls);
+    ours.add(asks);
+  }
+  const double work = 1e6 * size.gigaflops(false);
+  out.add({"forward f32 " + size.text() + ", beside oneDNN", work / ours.middle(), "GFLOP/s",
+           "oneDNN called directly", work / direct.middle(), ratio_at_least(0.8),
+           quotients.middle()});
 }
 
 /// GFLOP/s of both products, which only f32 has.
@@ -155,13 +239,15 @@ void decode(report& out, device& cpu, std::int64_t b, std::int64_t heads, std::i
 
 }  // namespace
 
-int main() {
-  report out("attention on the CPU backend, beside the matrix products in it");
+int main(int, char** argv) {
+  keep_threads_passive(argv);
+  report out("attention on the CPU backend, beside oneDNN and the matrix products in it");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});
   cpu.wait_until_ready().value();
   for (const attention_size& size :
        {attention_size{1, 8, 8, 2048, 64}, attention_size{1, 8, 8, 2048, 128}}) {
+    beside_onednn(out, cpu, size);
     const auto beside = products(cpu, size);
     forward<float>(out, cpu, size, false, beside);
     forward<float>(out, cpu, size, true, beside);

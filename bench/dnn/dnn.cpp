@@ -1,6 +1,7 @@
 // Convolutions on the CPU backend, beside oneDNN called directly: with primitives made before, and
 // the layouts that it prefers, to which operands are moved in each call, and results back.
 
+#include "dnn/passive_threads.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -8,11 +9,9 @@
 #include <troupe/dnn/convolution.hpp>
 
 #include <dnnl.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <span>
@@ -227,12 +226,7 @@ void measure_all(report& out, device& cpu, const convolution_case& what) {
 }  // namespace
 
 int main(int, char** argv) {
-  // Threads of OpenMP that have nothing to do spin otherwise, which slows down whoever's turn comes
-  // next. They read this when they are loaded, so the program begins once more.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
-    ::setenv("OMP_WAIT_POLICY", "passive", 1);
-    ::execv("/proc/self/exe", argv);
-  }
+  keep_threads_passive(argv);
   report out("dnn: convolutions of f32 on the CPU backend, beside oneDNN called directly");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});

@@ -1,6 +1,7 @@
 // Pooling and batch norms of f32 on the CPU backend, beside oneDNN called directly, with primitives
 // made before.
 
+#include "dnn/passive_threads.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -9,10 +10,8 @@
 #include <troupe/dnn/pooling.hpp>
 
 #include <dnnl.hpp>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <random>
 #include <span>
@@ -239,11 +238,7 @@ class layers_bench {
 }  // namespace
 
 int main(int, char** argv) {
-  // As in dnn.cpp: threads of OpenMP that have nothing to do spin otherwise.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
-    ::setenv("OMP_WAIT_POLICY", "passive", 1);
-    ::execv("/proc/self/exe", argv);
-  }
+  keep_threads_passive(argv);
   report out("dnn_layers: pooling and batch norms of f32 on the CPU backend, beside oneDNN");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});

@@ -1,6 +1,8 @@
-// LSTMs on the CPU backend, beside oneDNN called directly: with primitives made before, and the
-// layouts that it prefers, to which weights are moved in each call, and their gradients back.
+// LSTMs and a GRU on the CPU backend, beside oneDNN called directly: with primitives made before,
+// and the layouts that it prefers, to which weights are moved in each call, and their gradients
+// back.
 
+#include "dnn/passive_threads.hpp"
 #include "report.hpp"
 #include "samples.hpp"
 
@@ -8,11 +10,10 @@
 #include <troupe/dnn/rnn.hpp>
 
 #include <dnnl.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <cstring>
 #include <random>
 #include <span>
 #include <string>
@@ -228,6 +229,69 @@ void measure(report& out, const std::string& name, std::size_t loop, Call call, 
            each / direct.middle(), ratio_at_least(0.8), quotients.middle()});
 }
 
+/// A layer of gru, inference. All numbers are 0, which takes as long.
+void measure_gru(report& out, device& cpu, const lstm_case& what) {
+  const auto desc_of = [](const dnnl::memory::dims& extents, tag how) {
+    return desc(extents, dnnl::memory::data_type::f32, how);
+  };
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  dnnl::stream stream(engine);
+  const desc rows = desc_of({what.steps, what.batch, what.hidden}, tag::tnc);
+  const dnnl::memory::dims of_weights{1, 1, what.hidden, 3, what.hidden};
+  const desc weights_desc = desc_of(of_weights, tag::any);
+  const desc bias_desc = desc_of({1, 1, 4, what.hidden}, tag::ldgo);
+  const dnnl::lbr_gru_forward::primitive_desc pd(
+      {dnnl::prop_kind::forward_inference, dnnl::rnn_direction::unidirectional_left2right, rows,
+       desc(), weights_desc, weights_desc, bias_desc, rows, desc()},
+      engine);
+  const auto zeros = [&](const desc& of) {
+    dnnl::memory made(of, engine);
+    std::memset(made.get_data_handle(), 0, of.get_size());
+    return made;
+  };
+  auto w_x = zeros(desc_of(of_weights, tag::ldgoi));
+  auto w_h = zeros(desc_of(of_weights, tag::ldgoi));
+  auto moved_w_x = zeros(pd.weights_layer_desc());
+  auto moved_w_h = zeros(pd.weights_iter_desc());
+  const dnnl::reorder move_w_x(w_x, moved_w_x);
+  const dnnl::reorder move_w_h(w_h, moved_w_h);
+  const dnnl::lbr_gru_forward layer(pd);
+  const std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC_LAYER, zeros(rows)},
+                                                        {DNNL_ARG_WEIGHTS_LAYER, moved_w_x},
+                                                        {DNNL_ARG_WEIGHTS_ITER, moved_w_h},
+                                                        {DNNL_ARG_BIAS, zeros(bias_desc)},
+                                                        {DNNL_ARG_DST_LAYER, zeros(rows)}};
+  const dnn::rnn_network network{.cell = dnn::rnn_cell::gru, .hidden = what.hidden};
+  const auto tensor = [&](const shape& extents) {
+    auto made = cpu.tensor<float>(extents).value();
+    const std::vector<float> content(static_cast<std::size_t>(made.count()));
+    cpu.copy(std::span<const float>(content), made).get();
+    return made;
+  };
+  const shape extents({what.steps, what.batch, what.hidden});
+  const dnn::rnn_forward request{.x = tensor(extents),
+                                 .weights = tensor({dnn::rnn_weight_count(network, what.hidden)}),
+                                 .y = tensor(extents),
+                                 .network = network};
+  const library_actor lane = cpu.library("dnn");
+  measure(
+      out,
+      "GRU 1 x " + std::to_string(what.steps) + " steps, batch " + std::to_string(what.batch) +
+          ", hidden " + std::to_string(what.hidden) + ", inference",
+      what.loop,
+      [&] {
+        move_w_x.execute(stream, w_x, moved_w_x);
+        move_w_h.execute(stream, w_h, moved_w_h);
+        layer.execute(stream, arguments);
+        stream.wait();
+      },
+      [&](std::size_t times) {
+        for (std::size_t i = 1; i < times; ++i)
+          lane.tell(request).value();
+        lane.ask(request).get();
+      });
+}
+
 void measure_all(report& out, device& cpu, const lstm_case& what) {
   direct_lstm theirs(what);
   const dnn::rnn_network network{.hidden = what.hidden, .layers = what.layers};
@@ -301,16 +365,13 @@ void measure_all(report& out, device& cpu, const lstm_case& what) {
 }  // namespace
 
 int main(int, char** argv) {
-  // As in dnn.cpp: threads of OpenMP that have nothing to do slow down whoever's turn comes next.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
-    ::setenv("OMP_WAIT_POLICY", "passive", 1);
-    ::execv("/proc/self/exe", argv);
-  }
-  report out("dnn_rnn: LSTMs of f32 on the CPU backend, beside oneDNN called directly");
+  keep_threads_passive(argv);
+  report out("dnn_rnn: LSTMs and a GRU of f32 on the CPU backend, beside oneDNN called directly");
   troupe::system system;
   device cpu = system.device(0, {.backend = backend_kind::cpu});
   cpu.wait_until_ready().value();
   measure_all(out, cpu, {2, 50, 32, 256, 1});
   measure_all(out, cpu, {1, 50, 1, 256, 10});
+  measure_gru(out, cpu, {1, 50, 32, 256, 1});
   return out.finish();
 }

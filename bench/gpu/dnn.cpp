@@ -1,6 +1,8 @@
 // What requests of dnn cost through Troupe, beside cuDNN called directly with the same plan; and
-// how soon a worker's plans are there again after it is lost.
+// how soon a worker's plans are there again after it is lost. `bench_gpu_dnn [PART OF A NAME]`
+// measures what has that in its name: "decode", "50 plans".
 
+#include "death_watch.hpp"
 #include "gpu/dnn/direct_cudnn.hpp"
 #include "side_by_side.hpp"
 
@@ -17,6 +19,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -138,7 +141,8 @@ dnn::attention_backward attention_backward(maker& m, std::int64_t b, std::int64_
           .d_v = rows(),
           .right = causal ? 0 : -1};
 }
-/// One query of each sequence, whose 8 192 keys of 8 heads lie in pages.
+/// One query of each sequence, whose 8 192 keys of 8 heads lie in pages: what `kv_step::attend`
+/// gives.
 dnn::attention_forward decoding(maker& m, std::int64_t b) {
   constexpr std::int64_t heads = 32;
   constexpr std::int64_t key_heads = 8;
@@ -156,6 +160,7 @@ dnn::attention_forward decoding(maker& m, std::int64_t b) {
           .o = m.make(dtype::bf16, {b, heads, 1, head}),
           .lengths_q = lengths(1),
           .lengths_kv = lengths(keys),
+          .all_attend = true,
           .table_k = m.numbers(table, {b, keys / page}),
           .table_v = m.numbers(table, {b, keys / page})};
 }
@@ -235,25 +240,35 @@ void lose_and_answer(report& out, int plans) {
   all();
   out.add({fmt::format("{} plans, first answers", plans), ms(begin), "ms"});
   samples lost;
+  samples since_death;  // before that, the old worker could still write
   dnn::plan_counts counts;
   for (int i = 0; i < 10; ++i) {
     wait_until_settled(gpu, true);
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    const pid_t worker = gpu.worker_pid().value();
+    death_watch watch(worker);
     const auto at = steady_clock::now();
-    ::kill(gpu.worker_pid().value(), SIGKILL);
+    ::kill(worker, SIGKILL);
     all();
     lost.add(ms(at));
+    since_death.add(ms(watch.seen()));
     counts = gpu.ask(dnn::plans{}).get();
     if (counts.built != 0) throw std::runtime_error("a plan was built again");
   }
   out.add({fmt::format("{} plans, killed to all answered, p50", plans), lost.median(), "ms"});
   out.add({fmt::format("{} plans, killed to all answered, worst", plans), lost.p99(), "ms"});
+  out.add({fmt::format("{} plans, death of the worker to all answered, p50", plans),
+           since_death.median(), "ms"});
+  out.add({fmt::format("{} plans, death of the worker to all answered, worst", plans),
+           since_death.p99(), "ms"});
   out.add({"of these, loaded ahead", static_cast<double>(counts.ahead), ""});
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::string_view only = argc > 1 ? argv[1] : "";
+  const auto wanted = [&](std::string_view name) { return name.find(only) != only.npos; };
   report out("gpu_dnn: convolutions and attention through Troupe, beside cuDNN called directly");
   section(out, "everything", [&] {
     const std::string name = raw::open_device();
@@ -267,40 +282,43 @@ int main() {
                                         std::int64_t k) {
         return 2.0 * static_cast<double>(n * c * side * side * k * 9);
       };
+      const auto beside = [&](const std::string& what, std::size_t loop, double flops, auto make) {
+        if (wanted(what)) compare(out, gpu, stream, what, loop, flops, make);
+      };
       const double small = convolution_flops(64, 64, 56, 64);
       const double large = convolution_flops(32, 256, 56, 512);
-      compare(out, gpu, stream, "conv 64x64x56x56, 3x3", 50, small,
-              [](maker& m) { return forward(m, 64, 64, 56, 64, false); });
-      compare(out, gpu, stream, "conv 64x64x56x56, bias, relu", 50, small,
-              [](maker& m) { return forward(m, 64, 64, 56, 64, true); });
-      compare(out, gpu, stream, "conv 32x256x56x56 to 512", 10, large,
-              [](maker& m) { return forward(m, 32, 256, 56, 512, false); });
-      compare(out, gpu, stream, "conv 32x256x56x56 to 512, dx", 10, large,
-              [](maker& m) { return backward_data(m, 32, 256, 56, 512); });
-      compare(out, gpu, stream, "conv 32x256x56x56 to 512, dw", 10, large,
-              [](maker& m) { return backward_filter(m, 32, 256, 56, 512); });
+      beside("conv 64x64x56x56, 3x3", 50, small,
+             [](maker& m) { return forward(m, 64, 64, 56, 64, false); });
+      beside("conv 64x64x56x56, bias, relu", 50, small,
+             [](maker& m) { return forward(m, 64, 64, 56, 64, true); });
+      beside("conv 32x256x56x56 to 512", 10, large,
+             [](maker& m) { return forward(m, 32, 256, 56, 512, false); });
+      beside("conv 32x256x56x56 to 512, dx", 10, large,
+             [](maker& m) { return backward_data(m, 32, 256, 56, 512); });
+      beside("conv 32x256x56x56 to 512, dw", 10, large,
+             [](maker& m) { return backward_filter(m, 32, 256, 56, 512); });
       for (const std::int64_t s : {2048, 8192}) {
         for (const bool causal : {false, true}) {
           const std::int64_t b = 16384 / s;
           const double flops = 4.0 * static_cast<double>(b * 16 * head) *
                                static_cast<double>(s * s) / (causal ? 2 : 1);
           const std::string what = fmt::format("attention {}{}", s, causal ? " causal" : "");
-          compare(out, gpu, stream, what, 10, flops,
-                  [=](maker& m) { return attention(m, b, 16, s, causal); });
-          compare(out, gpu, stream, what + ", backward", 5, 2.5 * flops,
-                  [=](maker& m) { return attention_backward(m, b, 16, s, causal); });
+          beside(what, 10, flops, [=](maker& m) { return attention(m, b, 16, s, causal); });
+          beside(what + ", backward", 5, 2.5 * flops,
+                 [=](maker& m) { return attention_backward(m, b, 16, s, causal); });
         }
       }
       for (const std::int64_t b : {1, 64}) {
-        compare(out, gpu, stream, fmt::format("decode 8192 keys in pages, batch {}", b), 50, 0,
-                [=](maker& m) { return decoding(m, b); });
+        beside(fmt::format("decode 8192 keys in pages, batch {}", b), 50, 0,
+               [=](maker& m) { return decoding(m, b); });
       }
     }
     raw::close_device();
   });
   section(out, "losses", [&] {
-    for (const int plans : {2, 16, 50})
-      lose_and_answer(out, plans);
+    for (const int plans : {2, 16, 50}) {
+      if (wanted(fmt::format("{} plans", plans))) lose_and_answer(out, plans);
+    }
   });
   return out.finish();
 }

@@ -109,7 +109,9 @@ int main() {
       compare(out, gpu, stream, {});
       compare(out, gpu, stream, {.tf32 = true});
       compare(out, gpu, stream, {.type = dtype::f16});
+      compare(out, gpu, stream, {.batch = 8, .hidden = 128});
       compare(out, gpu, stream, {.tf32 = true, .batch = 8, .hidden = 128});
+      compare(out, gpu, stream, {.type = dtype::f16, .batch = 8, .hidden = 128});
     }
     raw::close_device();
   });

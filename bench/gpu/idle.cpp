@@ -2,6 +2,7 @@
 // many of them leave behind. `bench_gpu_idle [WORKERS]` loses that many, 200 by default.
 
 #include "count_argument.hpp"
+#include "death_watch.hpp"
 #include "idle_figures.hpp"
 #include "process_figures.hpp"
 #include "questions.hpp"
@@ -10,9 +11,6 @@
 #include <troupe/lane/launch.hpp>
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -39,37 +37,6 @@ device open(troupe::system& system, bool standby) {
 }
 
 // Loss ------------------------------------------------------------------------------------------
-
-/// Notes when a process is dead, from a thread of its own.
-class death_watch {
- public:
-  explicit death_watch(pid_t process)
-      : descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {
-    if (descriptor_ < 0) throw std::runtime_error("pidfd_open: the worker is gone");
-    thread_ = std::jthread([this] {
-      pollfd asked{.fd = descriptor_, .events = POLLIN, .revents = 0};
-      while (::poll(&asked, 1, -1) < 0) {
-      }
-      seen_ = clock::now();
-    });
-  }
-  ~death_watch() {
-    if (thread_.joinable()) thread_.join();
-    ::close(descriptor_);
-  }
-  death_watch(const death_watch&) = delete;
-  death_watch& operator=(const death_watch&) = delete;
-
-  [[nodiscard]] clock::time_point seen() {
-    thread_.join();
-    return seen_;
-  }
-
- private:
-  int descriptor_;
-  clock::time_point seen_;
-  std::jthread thread_;
-};
 
 void measure_failover(report& out, const device& gpu, questions& asked, bool standby, int trials,
                       double at_most_ms) {

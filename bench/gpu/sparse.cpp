@@ -1,7 +1,8 @@
 // What products with a sparse matrix cost through Troupe on a GPU, beside cuSPARSE called directly
-// on the same matrix, and the share of the memory's bandwidth that they reach.
+// on the same matrix, and beside kernels that only read what a product has to read.
 
 #include "gpu/raw/raw_sparse.hpp"
+#include "gpu/raw/raw_sparse_reads.hpp"
 #include "power_law.hpp"
 #include "random_numbers.hpp"
 #include "side_by_side.hpp"
@@ -35,7 +36,8 @@ struct bench_run {
   raw::stream& stream;
   library_actor lane = gpu.library("sparse");
 
-  /// `bytes`: what has to move if each element is read and each result written once.
+  /// One product at a time, and a train of them, each enqueued while others run. `bytes`: what has
+  /// to move if each element is read and each result written once.
   template <class Theirs, class Request>
   void measure(const std::string& name, double bytes, Theirs&& theirs, const Request& request) {
     section(out, name, [&] {
@@ -46,40 +48,62 @@ struct bench_run {
             stream.synchronize();
           },
           [&] { lane.ask(request).get(); });
-      out.add({name + ", of what has to move", bytes / times.ours.typical() / 1e3, "GB/s"});
       add_times(out, times, {.name = name, .reference = "cuSPARSE"});
+    });
+    const std::string each = name + ", each of a train";
+    section(out, each, [&] {
+      constexpr int length = 20;
+      auto times = take_in_turn(
+          {.blocks = 6, .warm_up = 1, .per_block = 4, .moves = false},
+          [&] {
+            for (int i = 0; i < length; ++i)
+              theirs();
+            stream.synchronize();
+          },
+          [&] {
+            for (int i = 1; i < length; ++i)
+              lane.tell(request).value();
+            lane.ask(request).get();
+          });
+      add_times(out, times,
+                {.name = each, .reference = "cuSPARSE", .per_microsecond = 1.0 / length});
+      add_rate(out, times, bytes * length / 1e9,
+               {.name = each + ", of what has to move", .reference = "cuSPARSE", .unit = "GB/s"});
     });
   }
 
-  void products(const power_law& p) {
+  template <class T>
+  void products(const power_law& p, const std::string& type) {
     const auto count = static_cast<std::size_t>(p.elements());
     const auto side = static_cast<std::size_t>(p.n);
-    const auto numbers = random_numbers<float>(count);
+    const auto numbers = random_numbers<T>(count);
     constexpr std::int64_t columns = 32;
-    const auto dense = random_numbers<float>(side * columns);
+    const auto dense = random_numbers<T>(side * columns);
     using enum raw::memory::place;
     const raw::memory offsets(device, p.offsets.size() * 4);
     const raw::memory indices(device, count * 4);
-    const raw::memory values(device, count * 4);
-    const raw::memory from(device, side * columns * 4);
-    const raw::memory to(device, side * columns * 4);
+    const raw::memory values(device, count * sizeof(T));
+    const raw::memory from(device, side * columns * sizeof(T));
+    const raw::memory to(device, side * columns * sizeof(T));
     fill(stream, offsets, p.offsets);
     fill(stream, indices, p.columns);
     fill(stream, values, numbers);
     fill(stream, from, dense);
+    constexpr bool is_f64 = sizeof(T) == 8;
     raw::sparse direct(stream, {.n = p.n,
                                 .elements = p.elements(),
                                 .offsets = offsets.address(),
                                 .columns = indices.address(),
-                                .values = values.address()});
+                                .values = values.address(),
+                                .is_f64 = is_f64});
 
     auto our_offsets = gpu.tensor<std::int32_t>({p.n + 1}).value();
     auto our_indices = gpu.tensor<std::int32_t>({p.elements()}).value();
-    auto our_values = gpu.tensor<float>({p.elements()}).value();
-    auto b = gpu.tensor<float>({p.n, columns}).value();
-    auto c = gpu.tensor<float>({p.n, columns}).value();
-    auto x = gpu.tensor<float>({p.n}).value();
-    auto y = gpu.tensor<float>({p.n}).value();
+    auto our_values = gpu.tensor<T>({p.elements()}).value();
+    auto b = gpu.tensor<T>({p.n, columns}).value();
+    auto c = gpu.tensor<T>({p.n, columns}).value();
+    auto x = gpu.tensor<T>({p.n}).value();
+    auto y = gpu.tensor<T>({p.n}).value();
     gpu.copy(std::span(p.offsets), our_offsets).get();
     gpu.copy(std::span(p.columns), our_indices).get();
     gpu.copy(std::span(numbers), our_values).get();
@@ -87,15 +111,28 @@ struct bench_run {
     gpu.copy(std::span(dense).first(side), x).get();
     const auto a = sparse_matrix::csr(p.n, our_offsets, our_indices, our_values);
 
-    const double matrix_bytes = 8.0 * static_cast<double>(count) + 4.0 * static_cast<double>(side);
+    const double element = sizeof(T);
+    const double rows_of_it = static_cast<double>(side);
+    const double matrix_bytes = (4 + element) * static_cast<double>(count) + 4 * rows_of_it;
+    section(out, "reads of spmv", [&] {
+      samples taken;
+      taken.take(50, [&] {
+        for (int i = 0; i < 20; ++i)
+          read_elements(
+              stream, {indices.address(), values.address(), from.address(), p.elements(), is_f64});
+        stream.synchronize();
+      });
+      out.add({"spmv " + type + ", its reads alone", taken.median() / 20, "us"});
+    });
     measure(
-        "spmv f32", matrix_bytes + 8.0 * static_cast<double>(side),
+        "spmv " + type, matrix_bytes + 2 * element * rows_of_it,
         [&] { direct.multiply(from.address(), to.address()); },
         sparse::spmv{.a = a, .x = x, .y = y});
     measure(
-        "spmm f32, 32 columns", matrix_bytes + 8.0 * columns * static_cast<double>(side),
+        "spmm " + type + ", 32 columns", matrix_bytes + 2 * element * columns * rows_of_it,
         [&] { direct.multiply(from.address(), to.address(), columns); },
         sparse::spmm{.a = a, .b = b, .c = c});
+    if (is_f64) return;  // the rest looks at the pattern
     section(out, "validate", [&] {
       samples taken;
       taken.take(50, [&] { lane.ask(sparse::validate{.a = a}).get(); });
@@ -104,7 +141,7 @@ struct bench_run {
     section(out, "convert to csc", [&] {
       auto starts = gpu.tensor<std::int32_t>({p.n + 1}).value();
       auto places = gpu.tensor<std::int32_t>({p.elements()}).value();
-      auto copied = gpu.tensor<float>({p.elements()}).value();
+      auto copied = gpu.tensor<T>({p.elements()}).value();
       const sparse::convert turned{.a = a, .b = sparse_matrix::csc(p.n, starts, places, copied)};
       samples taken;
       taken.take(20, [&] { (void)lane.ask(turned).get(); });
@@ -123,6 +160,8 @@ int main() {
   wait_until_settled(gpu, true);
   raw::stream stream;
   bench_run all{.out = out, .gpu = gpu, .stream = stream};
-  all.products(power_law(rows, elements));
+  const power_law p(rows, elements);
+  all.products<float>(p, "f32");
+  all.products<double>(p, "f64");
   return out.finish();
 }

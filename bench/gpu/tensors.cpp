@@ -46,6 +46,24 @@ const contraction contractions[] = {
     {"pqrs,pi,qj->ijrs", "p64 q64 r64 s64 i32 j32", dtype::f32},
 };
 
+// What is permuted and summed; contractions that cross each other's memory, small ones among them.
+const contraction others[] = {
+    {"abcd->dcba", "a64 b64 c64 d64", dtype::f32},
+    {"abcd->acbd", "a64 b64 c64 d64", dtype::f32},
+    {"abcd->bdac", "a8 b1024 c16 d64", dtype::bf16},
+    {"ij->ji", "i4096 j4096", dtype::f32},
+    {"ij->ji", "i4096 j4096", dtype::f64},
+    {"abcd->ad", "a64 b64 c64 d64", dtype::f32},
+    {"abcd->bc", "a64 b64 c64 d64", dtype::f32},
+    {"abcd->", "a64 b64 c64 d64", dtype::f32},
+    {"abcd->abd", "a8 b1024 c16 d64", dtype::bf16},
+    {"abcd,ecfd->eafb", "a16 b16 c24 d24 e16 f16", dtype::f32},
+    {"abcd,cefd->afbe", "a16 b16 c24 d24 e16 f16", dtype::f64},
+    {"abcd,ecfd->eafb", "a64 b32 c32 d32 e32 f64", dtype::bf16},
+    {"akbl,ljki->aibj", "a6 k5 b7 l4 j8 i9", dtype::f32},
+    {"akbl,ljki->aibj", "a40 k20 b30 l20 j30 i20", dtype::f32},
+};
+
 std::map<char, std::int64_t> extents_of(const std::string& text) {
   std::map<char, std::int64_t> made;
   for (std::size_t at = 0; at < text.size(); at = text.find_first_not_of("0123456789 ", at + 1))
@@ -99,6 +117,8 @@ int main() {
   wait_until_settled(gpu, true);
   bench_run all(out, gpu);
   for (const contraction& c : contractions)
+    section(out, c.modes, [&] { all.measure(c); });
+  for (const contraction& c : others)
     section(out, c.modes, [&] { all.measure(c); });
   return out.finish();
 }

@@ -1,6 +1,8 @@
 """Operations of Python: what a call costs beside calling the function, and what faults cost.
 
-    ./dev bench python, or python operations.py [SECONDS_PER_FIGURE]
+    ./dev bench python, or python operations.py [SECONDS_PER_FIGURE [PART...]]
+
+The parts are `calls`, `faults` and `growth`; without one, all.
 
 The last line is JSON. With TROUPE_BENCH_JSON it goes to that file, too.
 """
@@ -17,6 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import growth
 import numpy as np
 import troupe
 
@@ -107,8 +110,68 @@ def twice(gpu: Any, x: Any, y: Any, count: int) -> list[float]:
     return times
 
 
+def measure_calls(gpu: Any, function: Callable[..., Any], seconds: float) -> dict[str, Any]:
+    a = np.zeros(256, "f4")
+    b = np.empty_like(a)
+    x, y = gpu.tensor(a), gpu.empty(256)
+    us = 1e-6
+    figures: dict[str, Any] = {}
+    figures["function_us"] = percentiles(timed(lambda: function(a, b), seconds), us)
+    figures["fill_us"] = percentiles(
+        timed(lambda: gpu.memory.fill(to=y, value=1).result(), seconds), us
+    )
+    nothing, scale = gpu.bench.nothing, gpu.bench.scale
+    figures["nothing_us"] = percentiles(timed(lambda: nothing(x=x, y=y).result(), seconds), us)
+    figures["scale_us"] = percentiles(timed(lambda: scale(x=x, y=y).result(), seconds), us)
+    figures["nothing_per_s"] = pipelined(lambda: nothing(x=x, y=y), seconds)
+    figures["scale_per_s"] = pipelined(lambda: scale(x=x, y=y), seconds)
+    weights = [gpu.tensor(a, own=True).freeze() for _ in range(300)]
+    one = gpu.empty(1)
+    bound = gpu.bind("weights", weights)
+    weighs = gpu.bench.weighs
+    figures["300_tensors_us"] = percentiles(
+        timed(lambda: weighs(weights=weights, y=one).result(), seconds), us
+    )
+    figures["300_bound_us"] = percentiles(
+        timed(lambda: weighs(weights=bound, y=one).result(), seconds), us
+    )
+    return figures
+
+
+def measure_faults(system: troupe.System, gpu: Any, file: pathlib.Path) -> dict[str, Any]:
+    a = np.zeros(256, "f4")
+    x, y = gpu.tensor(a), gpu.empty(256)
+    figures = {"fault_ms": percentiles(faults(gpu, x, y, 100, True), 1e-3)}
+    os.environ["BENCH_IMPORT"] = "3"
+    slow: Any = system.device(1, backend="cpu", operations=[file], restarts=1_000_000)
+    del os.environ["BENCH_IMPORT"]
+    x, y = slow.tensor(a), slow.empty(256)
+    slow.bench.scale(x=x, y=y).result()
+    figures["second_fault_ms"] = percentiles(twice(slow, x, y, 30), 1e-3)
+    slow.stop()
+    return figures
+
+
+def measure_growth(gpu: Any) -> dict[str, Any]:
+    a = np.arange(256, dtype="f4")
+    x, y = gpu.tensor(a), gpu.empty(256)
+
+    def fault() -> bool:
+        bad, next_one = gpu.bench.exit(), gpu.bench.scale(x=x, y=y)
+        assert isinstance(bad.exception(timeout=60), troupe.DeviceFault)
+        gpu.forgive_all()
+        return bool((next_one.result(timeout=60).numpy() == 2 * a).all())
+
+    return {
+        "growth": growth.measure(
+            gpu, lambda: gpu.bench.scale(x=x, y=y), fault, faults=200, calls=100_000
+        )
+    }
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
+    parts = sys.argv[2:] or ["calls", "faults", "growth"]
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, troupe.System() as system:
         file = pathlib.Path(folder) / "bench_module.py"
@@ -116,37 +179,14 @@ def main() -> None:
         sys.path.insert(0, folder)
         import bench_module
 
-        gpu = system.device(0, backend="cpu", operations=[file], restarts=1_000_000)
-        a = np.zeros(256, "f4")
-        b = np.empty_like(a)
-        x, y = gpu.tensor(a), gpu.empty(256)
-        gpu.bench.scale(x=x, y=y).result()
-        us = 1e-6
-        figures["function_us"] = percentiles(timed(lambda: bench_module.scale(a, b), seconds), us)
-        figures["fill_us"] = percentiles(
-            timed(lambda: gpu.memory.fill(to=y, value=1).result(), seconds), us
-        )
-        nothing, scale = gpu.bench.nothing, gpu.bench.scale
-        figures["nothing_us"] = percentiles(timed(lambda: nothing(x=x, y=y).result(), seconds), us)
-        figures["scale_us"] = percentiles(timed(lambda: scale(x=x, y=y).result(), seconds), us)
-        figures["nothing_per_s"] = pipelined(lambda: nothing(x=x, y=y), seconds)
-        figures["scale_per_s"] = pipelined(lambda: scale(x=x, y=y), seconds)
-        weights = [gpu.tensor(a, own=True).freeze() for _ in range(300)]
-        one = gpu.empty(1)
-        bound = gpu.bind("weights", weights)
-        weighs = gpu.bench.weighs
-        figures["300_tensors_us"] = percentiles(
-            timed(lambda: weighs(weights=weights, y=one).result(), seconds), us
-        )
-        figures["300_bound_us"] = percentiles(
-            timed(lambda: weighs(weights=bound, y=one).result(), seconds), us
-        )
-        figures["fault_ms"] = percentiles(faults(gpu, x, y, 100, True), 1e-3)
-        os.environ["BENCH_IMPORT"] = "3"
-        slow = system.device(1, backend="cpu", operations=[file], restarts=1_000_000)
-        x, y = slow.tensor(a), slow.empty(256)
-        slow.bench.scale(x=x, y=y).result()
-        figures["second_fault_ms"] = percentiles(twice(slow, x, y, 30), 1e-3)
+        gpu: Any = system.device(0, backend="cpu", operations=[file], restarts=1_000_000)
+        gpu.bench.scale(x=gpu.zeros(256, "f32"), y=gpu.empty(256)).result()
+        if "growth" in parts:  # first: what the others leave would hide what is lost
+            figures |= measure_growth(gpu)
+        if "calls" in parts:
+            figures |= measure_calls(gpu, bench_module.scale, seconds)
+        if "faults" in parts:
+            figures |= measure_faults(system, gpu, file)
     for name, value in figures.items():
         print(f"{name:20} {value}")
     text = json.dumps(figures)

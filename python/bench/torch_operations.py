@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import growth
 import torch
 import troupe
 
@@ -28,6 +29,7 @@ WIDTH = int(os.environ.get("BENCH_WIDTH", "4096"))
 TRIALS = int(os.environ.get("BENCH_TRIALS", "20"))
 FAULTS = int(os.environ.get("BENCH_FAULTS", "200"))
 CALLS = int(os.environ.get("BENCH_CALLS", "100000"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))  # for the faults of `memory`
 BATCH = 32
 
 
@@ -248,56 +250,16 @@ def measure_plain(figures: dict[str, Any]) -> None:
     figures["plain_process_next_answer_ms"] = summary(times)
 
 
-def memory_of(service: Service) -> dict[str, float]:
-    worker, server = service.gpu.worker_pid, 0
-    with open(f"/proc/{worker}/stat") as file:
-        server = int(file.read().rpartition(")")[2].split()[1])
-
-    def resident(pid: Any) -> int:
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 10
-
-    def children(pid: int) -> int:
-        found = 0
-        for one in pathlib.Path(f"/proc/{pid}/task").iterdir():
-            found += len((one / "children").read_text().split())
-        return found
-
-    free, _ = torch.cuda.mem_get_info()
-    return {
-        "program_kib": resident("self"), "server_kib": resident(server), "worker_kib": resident(worker),
-        "card_mib": -(free >> 20), "server_children": children(server),
-        "program_children": children(os.getpid()),
-        "program_descriptors": len(os.listdir("/proc/self/fd")),
-        "server_descriptors": len(os.listdir(f"/proc/{server}/fd")),
-        "program_threads": len(os.listdir("/proc/self/task")),
-    }  # fmt: skip
-
-
 def measure_memory(service: Service, figures: dict[str, Any]) -> None:
-    def calls(count: int) -> None:
-        nothing = service.gpu.net.nothing
-        for _ in range(count // 500):
-            [nothing(x=service.x, y=service.wrong) for _ in range(500)][-1].result()
-
-    def grown(before: dict[str, float]) -> dict[str, float]:
-        service.wait_for_standby()
-        return {name: value - before[name] for name, value in memory_of(service).items()}
-
-    for _ in range(5):
-        service.fault("assert")
-    calls(10_000)
-    service.wait_for_standby()
-    before, right = memory_of(service), 0
-    for i in range(1, FAULTS + 1):
-        right += service.fault("assert")[2]
-        if i % 50 == 0 or i == FAULTS:
-            figures["grown_by_faults"] = {"faults": i, "right": right, **grown(before)}
-            print(figures["grown_by_faults"], file=sys.stderr, flush=True)
-    calls(10_000)
-    before = memory_of(service)
-    calls(CALLS)
-    figures["grown_by_calls"] = {"calls": CALLS, **grown(before)}
+    nothing = service.gpu.net.nothing
+    figures["growth"] = growth.measure(
+        service.gpu,
+        lambda: nothing(x=service.x, y=service.wrong),
+        lambda: service.fault("assert")[2],
+        faults=FAULTS,
+        calls=CALLS,
+        seconds=SECONDS,
+    )
 
 
 def main() -> None:

@@ -31,15 +31,17 @@ def train(gpu: troupe.Device, *, kill: bool) -> npt.NDArray[np.float32]:
     for step in range(EPOCHS * STEPS):
         x_now, t_now = x[step % STEPS], t[step % STEPS]
         asked += [
-            gpu.dnn.convolution_forward(x=x_now, w=old["w"], y=y, bias=old["b"], activation="relu"),
-            gpu.blas.gemm(a=features, b=old["m"], c=z),
+            gpu.dnn.convolution_forward(
+                x=x_now, w=old["w"], y=y, bias=old["b"], activation="relu", deterministic=True
+            ),
+            gpu.blas.gemm(a=features, b=old["m"], c=z, deterministic=True),
             ew.cross_entropy(logits=z, targets=t_now, loss=losses[step]),
             ew.cross_entropy_backward(logits=z, targets=t_now, dloss=dloss, dlogits=dz),
-            gpu.blas.gemm(a=features.transpose(), b=dz, c=grad["m"]),
-            gpu.blas.gemm(a=dz, b=old["m"].transpose(), c=dfeatures),
+            gpu.blas.gemm(a=features.transpose(), b=dz, c=grad["m"], deterministic=True),
+            gpu.blas.gemm(a=dz, b=old["m"].transpose(), c=dfeatures, deterministic=True),
             ew.activation_backward(x=y, dy=dy, dx=dx, kind="relu"),
             ew.bias_add_backward(dy=dx, dbias=grad["b"], axis=1),
-            gpu.dnn.convolution_backward_filter(x=x_now, dy=dx, dw=grad["w"]),
+            gpu.dnn.convolution_backward_filter(x=x_now, dy=dx, dw=grad["w"], deterministic=True),
         ]
         for k in shapes:
             asked.append(gpu.map(lambda p, g: p - RATE * g, old[k], grad[k], out=new[k]))

@@ -64,7 +64,9 @@ void learn_operations(const device_ref& handle) {
 
 nb::object library_named(nb::handle self, const std::string& name) {
   auto all = libraries();
-  if (std::ranges::find(all, name) == all.end() && !name.starts_with("_")) {
+  // Another device may have a library of the same name, with other operations.
+  const bool known = std::ranges::find(all, name) != all.end() && !is_python_library(name);
+  if (!known && !name.starts_with("_")) {
     learn_operations(nb::inst_ptr<py_device>(self)->handle);
     all = libraries();
   }

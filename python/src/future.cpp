@@ -182,6 +182,10 @@ bool py_future::done() {
   if (taking_ || !pending_->ready()) return false;
   taking_ = true;
   answer a = pending_->take();
+  const auto* const reply = std::get_if<any_reply>(&a);
+  std::string request = reply != nullptr && reply->data() != nullptr
+                            ? std::string(reply->type().name)
+                            : std::string();
   if (auto* const why = std::get_if<error>(&a)) {
     failure_ = std::move(*why);
     value_.reset();
@@ -192,6 +196,8 @@ bool py_future::done() {
       // As where this program lacks the module of a class that an operation has returned.
       raised.restore();
       failure_ = take_python_error();
+      failure_->message = "what it has returned cannot be unpickled here: " + failure_->message;
+      failure_->request = std::move(request);
       value_.reset();
     }
   }

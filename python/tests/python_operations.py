@@ -1,6 +1,7 @@
 """Operations that tests run in workers: what is right, and what goes wrong in every way."""
 
 import ctypes
+import multiprocessing
 import os
 import re
 import signal
@@ -80,6 +81,38 @@ def big(n: int):
 @troupe.operation("py.unpicklable")
 def unpicklable():
     return lambda: 0
+
+
+class Unpicklable:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+@troupe.operation("py.unpicklable_there")
+def unpicklable_there():
+    return Unpicklable()
+
+
+@troupe.operation("py.pool")
+def pool(numbers: list[int]):
+    with multiprocessing.get_context("fork").Pool(2) as two:  # ends them by SIGTERM
+        return two.map(abs, numbers)
+
+
+@troupe.operation("py.raises")
+def raises(*, how: Literal["cause", "group", "note", "surrogate", "long"]) -> None:
+    if how == "cause":
+        try:
+            {}["a key"]
+        except KeyError as error:
+            raise RuntimeError("no such model") from error
+    if how == "group":
+        raise ExceptionGroup("both", [ValueError("the one"), TypeError("the other")])
+    error = ValueError("\ud800 is no character" if how == "surrogate" else "x" * 1_000_000)
+    if how == "note":
+        error = ValueError("it failed")
+        error.add_note("in the third layer")
+    raise error
 
 
 @troupe.operation("py.about")

@@ -25,6 +25,7 @@ SAYS = {
     "einsum.py": "a chain of three: True",
     "transformer_block.py": "it learns: True",
     "rnn.py": "learned: True",
+    "libraries.py": "9 answers, the same as NumPy's: True",
     "own_kernels.py": "the next one: right: True",
     "transformer/service.py": "0 wrong, 0 lost",
 }

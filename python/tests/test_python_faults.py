@@ -2,6 +2,7 @@
 the stack of Python where there is one."""
 
 import os
+import re
 import sys
 import time
 
@@ -104,8 +105,9 @@ def test_what_ends_the_worker_costs_its_request_only(service, rng, how):
 def test_a_hang_ends_by_its_limit_and_is_located(service, rng, how):
     load = Load(service, rng)
     for _ in range(TRIALS):
-        before, bad, after = load.ask(3), _bad(service, load, how, run_limit=0.1), load.ask(3)
-        with pytest.raises(troupe.DeviceFault, match="run limit of 100 ms") as caught:
+        # Long enough for it to begin, and to be in the function, on a machine that does much else.
+        before, bad, after = load.ask(3), _bad(service, load, how, run_limit=0.2), load.ask(3)
+        with pytest.raises(troupe.DeviceFault, match="run limit of 200 ms") as caught:
             bad.result(timeout=30)
         assert "py.goes_wrong" in caught.value.request and "in goes_wrong" in str(caught.value)
         load.check(before + after)
@@ -172,15 +174,15 @@ def test_the_last_words_of_c_code_are_told_and_folded(service, rng):
 def test_lanes_take_turns_so_that_no_innocent_is_named(service, rng):
     load = Load(service, rng)
     lanes = [service.py.on_new_lanes() for _ in range(3)]
+
+    def ask():  # who waits for a turn does not run: the limit is shorter than what they wait
+        return [(i, lanes[i % 2].scale(x=load.x, factor=float(i), run_limit=0.4)) for i in range(6)]
+
     for how in ("loop in C", "exit", "segfault"):
-        for _ in range(TRIALS // 4):
-            good = [
-                (i, lanes[i % 2].scale(x=load.x, factor=float(i), run_limit=0.3)) for i in range(6)
-            ]
-            bad = lanes[2].goes_wrong(x=load.x, how=how, run_limit=0.1)
-            good += [
-                (i, lanes[i % 2].scale(x=load.x, factor=float(i), run_limit=0.3)) for i in range(6)
-            ]
+        for _ in range(TRIALS // 5):
+            good = ask()
+            bad = lanes[2].goes_wrong(x=load.x, how=how, run_limit=0.6)
+            good += ask()
             with pytest.raises(troupe.DeviceFault) as caught:
                 bad.result(timeout=30)
             assert "py.goes_wrong" in caught.value.request
@@ -210,14 +212,34 @@ def test_quarantine_refuses_what_has_ended_two_workers(service, rng):
     service.forgive_all()
 
 
+def _files(folder):
+    return len(os.listdir(folder))
+
+
+def _lines(file):
+    with open(file) as one:
+        return sum(1 for _ in one)
+
+
 def test_memory_does_not_grow(system, rng):
     device = system.device(31, backend="cpu", operations=[MODULE], restarts=100_000)
     load = Load(device, rng)
     server = device.py.about().result()["parent"]
 
-    def resident(pid):
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    def heap_kib(pid):
+        with open(f"/proc/{pid}/status") as file:
+            return int(re.search(r"RssAnon:\s*(\d+)", file.read())[1])
+
+    def counted():
+        """Descriptors, mappings and threads of the program and of the server, at rest."""
+        while not device.health.standby_ready:
+            time.sleep(0.005)
+        time.sleep(0.2)
+        return [
+            count(f"/proc/{pid}/{what}")
+            for pid in (os.getpid(), server)
+            for count, what in ((_files, "fd"), (_files, "task"), (_lines, "maps"))
+        ]
 
     def fault():
         with pytest.raises(troupe.DeviceFault):
@@ -232,19 +254,19 @@ def test_memory_does_not_grow(system, rng):
     for _ in range(20):
         fault()
     calls(1000)
-    here, there, files = resident("self"), resident(server), len(os.listdir("/proc/self/fd"))
-    files_there = len(os.listdir(f"/proc/{server}/fd"))
+    before, here, there = counted(), heap_kib("self"), heap_kib(server)
     for _ in range(200):
         fault()
     worker = device.py.about().result()["pid"]
     calls(1000)
-    in_worker = resident(worker)
+    in_worker = heap_kib(worker)
     for _ in range(20):
         load.check(load.ask(500))
     assert device.worker_pid == worker
-    assert resident(worker) - in_worker < 4 << 20
-    assert resident("self") - here < 16 << 20
-    assert resident(server) - there < 4 << 20
-    assert len(os.listdir("/proc/self/fd")) <= files + 8
-    assert len(os.listdir(f"/proc/{server}/fd")) <= files_there + 4
+    assert heap_kib(worker) - in_worker < 1 << 10
+    assert heap_kib("self") - here < 4 << 10
+    assert heap_kib(server) - there < 1 << 10
+    # The program's other mappings are its allocator's affair.
+    after = counted()
+    assert [after[i] - before[i] for i in (0, 1, 3, 4, 5)] == [0] * 5
     device.stop()

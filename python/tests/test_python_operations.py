@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -100,6 +102,42 @@ def test_answers_of_any_size_are_pickled(service):
         assert service.py.big(n=size).result() == b"\x5a" * size
     with pytest.raises(troupe.HandlerFailed, match="pickle"):
         service.py.unpicklable().result()
+    with pytest.raises(troupe.HandlerFailed, match="cannot be unpickled here: ValueError") as why:
+        service.py.unpicklable_there().result()
+    assert why.value.request == "py.unpicklable_there"
+
+
+TOLD = {
+    "cause": [
+        "RuntimeError: no such model",
+        'raise RuntimeError("no such model") from error',
+        "because of KeyError: 'a key'",
+        '{}["a key"]',
+    ],
+    "group": [
+        "ExceptionGroup: both (2 sub-exceptions)",
+        "one of them: ValueError: the one",
+        "one of them: TypeError: the other",
+    ],
+    "note": ["ValueError: it failed", "in the third layer", "in raises"],
+    "surrogate": [r"ValueError: \ud800 is no character", "in raises"],
+    "long": ["ValueError: xxx", "xxx […] xxx", "in raises"],
+}
+
+
+@pytest.mark.parametrize("how", TOLD)
+def test_an_exception_tells_all_of_itself(service, how):
+    with pytest.raises(troupe.HandlerFailed) as why:
+        service.py.raises(how=how).result()
+    text = str(why.value)
+    places = [text.find(one) for one in TOLD[how]]
+    assert -1 not in places and places == sorted(places), text
+    assert len(text) < 20_000
+
+
+def test_a_pool_of_processes_in_an_operation_ends(service):
+    for _ in range(20):  # some are told to end before they have begun
+        assert service.py.pool(numbers=[-1, -2, 3], run_limit=20.0).result() == [1, 2, 3]
 
 
 def test_signature_and_help(service):
@@ -209,6 +247,15 @@ def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
     for i in range(4):
         (tmp_path / f"slow{i}.py").write_text("import time\ntime.sleep(0.6)\n")
     (tmp_path / "patient.py").write_text("import slow0, slow1, slow2, slow3\n")
+    # Its own lines, too, count for the module, whatever it has imported before.
+    (tmp_path / "begun.py").write_text("")
+    (tmp_path / "idle.py").write_text("import begun\nimport time\ntime.sleep(100)\n")
+    device = system.device(25, backend="cpu", operations=[tmp_path / "idle.py"], start_timeout=0.3)
+    with pytest.raises(
+        troupe.DeviceUnavailable, match=r"importing .*idle\.py, which began begun last"
+    ):
+        device.wait_until_ready()
+    device.stop()
     device = system.device(
         25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=1.5
     )
@@ -219,7 +266,7 @@ def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
     device = system.device(
         26, backend="cpu", operations=[tmp_path / "endless.py"], start_timeout=0.3
     )
-    with pytest.raises(troupe.DeviceFailure, match="importing forever"):
+    with pytest.raises(troupe.DeviceFailure, match=r"endless\.py, which began forever last"):
         device.wait_until_ready()
     device.stop()
 
@@ -242,6 +289,52 @@ def test_an_edited_module_is_imported_anew(system, tmp_path):
     while device.edited.version().result() != 22:
         assert time.monotonic() < deadline
     device.stop()
+
+
+def test_a_module_that_is_being_edited_is_not_imported(system, tmp_path, capfd):
+    path = tmp_path / "halfway.py"
+    text = """import os
+import troupe
+@troupe.operation("halfway.version")
+def version():
+    return {}
+@troupe.operation("halfway.end")
+def end():
+    os._exit(1)
+"""
+
+    def replaced_twice():
+        for _ in range(2):  # the standby may be from before
+            with pytest.raises(troupe.DeviceFault):
+                device.halfway.end().result(timeout=30)
+            device.forgive_all()
+        return device.halfway.version().result(timeout=30)
+
+    path.write_text(text.format(1))
+    device = system.device(32, backend="cpu", operations=[path], restarts=100)
+    assert device.halfway.version().result() == 1
+    path.write_text(text.format("("))
+    assert replaced_twice() == 1
+    assert capfd.readouterr().err.count("halfway.py has changed, and new workers go on") == 1
+    path.write_text(text.format(22))
+    assert replaced_twice() == 22
+    device.stop()
+
+
+def test_one_name_is_one_operation_in_a_program(system, tmp_path):
+    for name, argument in (("one", "i: int"), ("same", "i: int"), ("other", "f: float")):
+        (tmp_path / f"{name}_twin.py").write_text(
+            f"import troupe\n@troupe.operation('twin.f')\ndef f({argument}):\n    return '{name}'\n"
+        )
+    one, same, other = (
+        system.device(33 + i, backend="cpu", operations=[tmp_path / f"{name}_twin.py"])
+        for i, name in enumerate(("one", "same", "other"))
+    )
+    assert (one.twin.f(i=1).result(), same.twin.f(i=1).result()) == ("one", "same")
+    with pytest.raises(ValueError, match=r"twin\.f is in this program already, with other arg"):
+        other.twin
+    for device in (one, same, other):
+        device.stop()
 
 
 def test_nothing_is_left_of_a_device(system):
@@ -365,6 +458,8 @@ def test_declarations_that_say_nothing_are_refused():
             operation("refused.one")(function)
     with pytest.raises(ValueError, match="a library of Troupe's own"):
         operation("blas.mine")
+    with pytest.raises(ValueError, match="a device has something else called health"):
+        operation("health.mine")
     with pytest.raises(ValueError, match="such as 'vision.embed'"):
         operation("mine")
     with pytest.raises(TypeError, match="dtype of its own"):
@@ -375,6 +470,27 @@ def test_declarations_that_say_nothing_are_refused():
         Reads("n", dtype="f3")
     with pytest.raises(ValueError, match="__main__"):
         troupe.System().device(0, operations=["__main__"])
+
+
+def test_a_program_in_cpp_asks_by_name(build_folder):
+    program = build_folder / "bin/example_python_operation"
+    if not program.exists():
+        pytest.skip("the examples are not built")
+    folder = pathlib.Path(__file__).resolve().parents[2] / "examples/python_operation"
+
+    def run(module):
+        command = [program, sys.executable, module]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    done = run(folder / "scale.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("ended with status 1\n2 4 6\n")
+    for module, why in (
+        (MODULE, "no executor for signal.scale: what the device's fork server has loaded"),
+        ("missing.py", "importing .*missing\\.py failed: FileNotFoundError"),
+        ("no_such_module", "importing no_such_module failed: ModuleNotFoundError"),
+    ):
+        assert re.search(why, run(module).stderr)
 
 
 def test_several_threads_ask(service):

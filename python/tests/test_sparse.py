@@ -77,3 +77,22 @@ def test_scipy(gpu, rng, format):
     back = a.scipy()
     assert back.dtype == np.float32
     np.testing.assert_array_equal(back.toarray(), dense.astype("f4"))
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_products_and_solves_of_a_matrix(gpu, rng, format):
+    sp = pytest.importorskip("scipy.sparse")
+    dense = drawn(rng, (9, 7), "f8"), drawn(rng, (7, 5), "f8")
+    a, b = (sparse.from_scipy(gpu, sp.csr_array(one).asformat(format)) for one in dense)
+    near(a.spgemm(b, alpha=2).scipy().toarray(), 2 * dense[0] @ dense[1], "f8")
+    lower = np.tril(drawn(rng, (8, 8), "f8"), -1) + np.diag(rng.uniform(2, 3, 8))
+    triangle = sparse.from_scipy(gpu, sp.csr_array(lower).asformat(format))
+    right = rng.standard_normal((8, 3))
+    near(triangle.spsm(gpu.tensor(right)).result().numpy(), np.linalg.solve(lower, right), "f8")
+    near(
+        triangle.spsv(gpu.tensor(right[:, 0].copy())).result().numpy(),
+        np.linalg.solve(lower, right[:, 0]),
+        "f8",
+    )
+    with pytest.raises(TypeError, match=r"a\.spgemm\(b\) with another SparseMatrix"):
+        a @ b

@@ -236,3 +236,7 @@ __all__ = [
     "sparse",
 ]
 __all__ += _errors.__all__
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "torch"]

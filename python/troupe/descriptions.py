@@ -39,7 +39,7 @@ _OPTIONS = [
 @functools.cache
 def described(name: str) -> Description:
     """The description of a request, such as "blas.gemm"."""
-    found = json.loads(_description(name))
+    found: Description = json.loads(_description(name))
     found["fields"] = list(_with_functions(found["fields"]))
     return found
 
@@ -165,10 +165,10 @@ def _answer(d: Description) -> str:
         return "an object with " + ", ".join(
             f"{f['name']} ({f['text']})" for f in d["reply_fields"]
         )
-    if d["reply"] != "nothing":
-        return {"scalar": "a number", "integer": "an integer", "real": "a number"}.get(
-            d["reply"], d["reply"]
-        )
+    names = {"scalar": "a number", "integer": "an integer", "real": "a number"}
+    reply: str = d["reply"]
+    if reply != "nothing":
+        return names.get(reply, reply)
     written = [
         _python_name(f["name"])
         for f in d["fields"]

@@ -17,20 +17,27 @@ import importlib.util
 import inspect
 import json
 import keyword
+import os
 import pathlib
 import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
+
+if TYPE_CHECKING:
+    import traceback
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = (None, "numpy", "torch", "cupy")
-_FRAMES = 20  # of a traceback, from either end
+# Of what an exception tells: frames from either end, characters, causes and members of a group.
+_FRAMES = 20
+_LONGEST_REASON = 8 * 1024
+_CAUSES = 4
 _OPTIONS = ("deadline", "run_limit", "quarantine")
 
 
@@ -160,6 +167,10 @@ def operation(name: str, *, arrays: str | None = None) -> Callable[[Function], F
     library = name.partition(".")[0]
     if library in _core._own_libraries():
         raise ValueError(f"{name}: {library} is a library of Troupe's own; choose another name")
+    if hasattr(_core.Device, library):
+        raise ValueError(
+            f"{name}: a device has something else called {library}; choose another name"
+        )
     if arrays not in _ARRAYS:
         raise ValueError(f"arrays must be 'numpy', 'torch' or 'cupy'; it is {arrays!r}")
 
@@ -292,10 +303,23 @@ def description() -> str:
     return json.dumps([one.spec for one in _registered.values()])
 
 
+_defined: dict[str, Any] = {}
+
+
 def define(text: str) -> None:
     """Makes the requests of operations that a worker has, in a program that only asks for them."""
     for spec in json.loads(text):
-        _core._define_operation(spec, None, None, None)
+        name = spec["name"]
+        known = _defined.get(name)
+        if known is None:
+            _core._define_operation(spec, None, None, None)
+            _defined[name] = spec
+        elif any(known[what] != spec[what] for what in ("fields", "replies")):
+            raise ValueError(
+                f"{name} is in this program already, with other arguments: as another device has "
+                "it, or from before its module was edited. Choose another name, or start the "
+                "program anew"
+            )
 
 
 def define_with_functions() -> None:
@@ -309,21 +333,37 @@ def define_with_functions() -> None:
 
 
 def told(error: BaseException) -> str:
-    """The reason, then how it came about: the frames of the operation, without Troupe's own."""
-    import os
+    """The reason, then how it came about: the frames of the operation, without Troupe's own.
+
+    The same for what it was raised from, and for the exceptions of a group.
+    """
     import traceback
 
-    reason = "".join(traceback.format_exception_only(type(error), error)).strip()
+    text = _told(traceback.TracebackException.from_exception(error), _CAUSES)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _told(error: traceback.TracebackException, deeper: int) -> str:
+    reason = _cut("".join(error.format_exception_only()).strip())
     here = os.path.dirname(__file__) + os.sep
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(here)
-    ]
-    if len(frames) > 2 * _FRAMES:
-        frames = frames[:_FRAMES] + frames[-_FRAMES:]
-    lines = "".join(traceback.format_list(frames)).rstrip()
+    stack = [one for one in error.stack if not one.filename.startswith(here)]
+    if len(stack) > 2 * _FRAMES:
+        stack = stack[:_FRAMES] + stack[-_FRAMES:]
+    error.stack[:] = stack
+    lines = [reason, "".join(error.stack.format()).rstrip()]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    because = f"\nbecause of {type(cause).__name__}: {cause}" if cause is not None else ""
-    return reason + because + (f"\n{lines}" if lines else "")
+    because = [("because of", cause)] if cause is not None else []
+    members = getattr(error, "exceptions", None) or []
+    because += [("one of them:", one) for one in members[:_CAUSES]]
+    if deeper > 0:
+        lines += [f"{what} {_told(one, deeper - 1)}" for what, one in because]
+    return "\n".join(one for one in lines if one)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST_REASON:
+        return text
+    return f"{text[: _LONGEST_REASON // 2]} […] {text[-_LONGEST_REASON // 2 :]}"
 
 
 def run_started() -> None:

@@ -49,6 +49,30 @@ class SparseMatrix:
         """c = alpha · op_a(self) · b + beta · c; c is made unless it is given."""
         return self.device.sparse.spmm(**self.as_("a"), b=b, **kwargs)
 
+    def spsv(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+        """Solves op_a(self) · x = alpha · b, where self is triangular, in csr or csc; x is made
+        unless it is given."""
+        return self.device.sparse.spsv(**self.as_("a"), b=b, **kwargs)
+
+    def spsm(self, b: Tensor, **kwargs: Any) -> Future[Any]:
+        """As `spsv`, with a right side in each column of b."""
+        return self.device.sparse.spsm(**self.as_("a"), b=b, **kwargs)
+
+    def spgemm(self, b: SparseMatrix, alpha: complex = 1) -> SparseMatrix:
+        """alpha · self · b, where both are in csr, or both in csc. Waits."""
+        pair = self.as_("a") | b.as_("b")
+        count = self.device.sparse.spgemm_size(**pair).result()
+        shape = (self.shape[0], b.shape[1])
+        made = _room(self.device, self.format, shape, count, self.values.dtype, self.indices.dtype)
+        self.device.sparse.spgemm(**pair, **made.as_("c"), alpha=alpha).result()
+        return made
+
+    def __matmul__(self, other: object) -> Any:
+        raise TypeError(
+            "a SparseMatrix has no operators: requests compute, a.spmv(x) with a vector, a.spmm(b) "
+            "with a matrix, a.spgemm(b) with another SparseMatrix"
+        )
+
     def validate(self) -> Future[Any]:
         """Fails if the pattern is none: `InvalidArgument`, with the row."""
         return self.device.sparse.validate(**self.as_("a"))

@@ -135,10 +135,16 @@ def warm_up(module: Any, *inputs: Any, **options: Any) -> None:
         if kind not in zeros:
             zeros[kind] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=on)
         weights[name] = zeros[kind]
+
+    def run() -> None:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()  # makes CUDA's context this thread's, which torch warns of else
+        call(module, weights, *inputs, **options)
+
     # In a thread that ends: the libraries' handles that torch has made for it are the next one's.
     try:
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(call, module, weights, *inputs, **options).result()
+            pool.submit(run).result()
     finally:
         places.let_go()
     zeros.clear()

@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import sys
 import sysconfig
 import threading
@@ -77,11 +78,13 @@ class _Worker:
 class Server:
     def __init__(self, modules: list[str]) -> None:
         self.modules = modules
+        self.module = ""  # which of them is being imported
         self.program = socket.socket(fileno=_CONTROL)
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
         self.files: dict[str, tuple[int, int]] = {}
+        self.not_compiled = ""  # why, as it was told last
         self.program.set_inheritable(False)
         state = json.loads(os.environ.pop(_STATE, "{}"))
         for pid, news in state.get("running", ()):
@@ -107,6 +110,7 @@ class Server:
         def note(name: str) -> None:
             nonlocal module
             module = name
+            self.module = name
             self.note(name)
 
         try:
@@ -123,8 +127,10 @@ class Server:
 
     def note(self, name: str) -> None:
         self.hear_program(wait=False)
+        # Nobody hears when an import is over: it may be the module's own lines that take long.
+        last = "" if name == self.module else f", which began {name} last"
         for to in [self.program, *(one.news for one in self.asked)]:
-            _send(to, f"importing {name}")
+            _send(to, f"importing {self.module}{last}")
 
     @staticmethod
     def check(module: str) -> None:
@@ -171,9 +177,25 @@ class Server:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
+    def can_be_compiled(self, files: set[str]) -> bool:
+        """Not while they are being edited: then workers have what was imported before."""
+        for file in sorted(files):
+            try:
+                with open(file, "rb") as source:
+                    if file.endswith(".py"):
+                        compile(source.read(), file, "exec", dont_inherit=True)
+            except (OSError, SyntaxError, ValueError) as error:
+                why = f"{file} has changed, and new workers go on with what it was: {error}"
+                if why != self.not_compiled:
+                    print(f"troupe: {why}", file=sys.stderr, flush=True)
+                self.not_compiled = why
+                return False
+        return True
+
     def begin_anew_if_changed(self) -> None:
         """Where a source file has changed, this process becomes a new one, with the same children."""
-        if all(self.stamp(file) == stamp for file, stamp in self.files.items()):
+        changed = {file for file, stamp in self.files.items() if self.stamp(file) != stamp}
+        if not changed or not self.can_be_compiled(changed):
             return
         for one in self.running + self.asked:
             one.news.set_inheritable(True)
@@ -309,7 +331,7 @@ class Server:
             self.program.detach()
             os.close(worker.control)
             shown = _prepare(log)
-            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown)
+            _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
             os._exit(1)
@@ -331,8 +353,7 @@ def _prepare(log: int) -> int:
     os.dup2(log, 2)
     faulthandler.enable(log, all_threads=False)
     faulthandler.register(_WHERE, log, all_threads=True, chain=False)
-    # A process that an operation forks has nothing to say of its worker.
-    os.register_at_fork(after_in_child=faulthandler.disable)
+    _give_children_signals()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
@@ -344,6 +365,29 @@ def _prepare(log: int) -> int:
     except OSError:
         pass
     return shown
+
+
+def _give_children_signals() -> None:
+    """A process that an operation forks has nothing to say of its worker, and ends by what it is
+    sent, while a worker takes no notice of that. What comes meanwhile waits."""
+    names = ("HUP", "QUIT", "ALRM", "TERM", "USR1", "USR2", "VTALRM", "PROF", "IO")
+    numbers = [getattr(signal, "SIG" + one) for one in names]
+    forking = threading.local()
+
+    def before() -> None:
+        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def in_parent() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+    def in_child() -> None:
+        faulthandler.disable()
+        for one in numbers:
+            signal.signal(one, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
 
 
 def _started(news: socket.socket, ordinal: int) -> str:
@@ -365,13 +409,29 @@ def main(settings: dict[str, Any]) -> NoReturn:
     # has used that cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
+    faulthandler.enable()  # where an import crashes
     server = Server(settings["modules"])
     server.load()
     server.serve()
 
 
+def _started_by_a_program() -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(_CONTROL).st_mode)
+    except OSError:
+        return False
+
+
 if __name__ == "__main__":
-    print(
-        "troupe.worker is started by a program: system.device(0, operations=[...])", file=sys.stderr
+    if len(sys.argv) < 2 or not _started_by_a_program():
+        print(
+            "troupe.worker is started by a program: in Python by system.device(0, operations=[...]), "
+            "in C++ as the command of a troupe::fork_server: python -m troupe.worker MODULE...",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    from troupe import worker
+
+    worker.main(
+        {"modules": [os.path.abspath(one) if one.endswith(".py") else one for one in sys.argv[1:]]}
     )
-    sys.exit(2)

@@ -57,8 +57,7 @@ class saboteur {
       case field_kind::enumeration:
         return enumeration(f, request);
       case field_kind::text:
-        f.in<std::string>(request).assign(below(40), '\xFF');
-        return;
+        return text(f.in<std::string>(request));
       case field_kind::integers:
         f.in<std::vector<std::int64_t>>(request).assign(below(4), integer());
         return;
@@ -97,6 +96,25 @@ class saboteur {
       default:
         return number(one, reals[below(std::size(reals))]);
     }
+  }
+
+  // Names of dimensions are read before tensors are looked at: some texts are names.
+  void text(std::string& t) {
+    if (below(2) == 0) {
+      t.assign(below(40), '\xFF');
+      return;
+    }
+    const auto add_list = [&](std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i)
+        t += static_cast<char>('a' + below(4));
+    };
+    t.clear();
+    for (std::size_t lists = 1 + below(3); lists > 0; --lists) {
+      add_list(wanted_rank_);
+      if (lists > 1) t += ',';
+    }
+    t += "->";
+    add_list(below(wanted_rank_ + 1));
   }
 
   void tensor(any_tensor& t) {

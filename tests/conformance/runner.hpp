@@ -24,6 +24,8 @@ class runner {
   virtual void upload(const any_tensor& to, std::span<const std::byte> bytes) = 0;
   virtual void download(const any_tensor& from, std::span<std::byte> bytes) = 0;
 
+  /// Whether it calls the executors of a GPU, and an emulation does what they enqueue.
+  [[nodiscard]] virtual bool is_emulation() const { return false; }
   /// The device that requests are sent to; null where there is none.
   [[nodiscard]] virtual device* its_device() { return nullptr; }
 

@@ -124,11 +124,6 @@ test_tensor& scene::again(const test_tensor& other, any_tensor view) {
   return t;
 }
 
-bool scene::is_on_gpu() const {
-  const device* const its = runner_.its_device();
-  return its != nullptr && !its->description().architecture.empty();
-}
-
 void scene::fill(test_tensor& t, const std::vector<number>& values) {
   const dtype type = t.view.type();
   t.values.resize(values.size());
@@ -187,6 +182,8 @@ bool scene::on_gpu() const {
   const device* const its = runner_.its_device();
   return its != nullptr && its->description().architecture.starts_with("sm_");
 }
+
+bool scene::as_on_gpu() const { return on_gpu() || runner_.is_emulation(); }
 
 void scene::refused_by_library(std::string_view name, const error& refusal) {
   // Only a GPU's library decides what it has a kernel for: nobody knows before it has been asked.

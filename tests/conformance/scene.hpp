@@ -69,8 +69,6 @@ class scene {
   /// Replaces the content.
   void fill(test_tensor& t, const std::vector<number>& values);
   void fill(test_tensor& t, number value);
-  /// True where requests run on a GPU.
-  [[nodiscard]] bool is_on_gpu() const;
   /// Requests get the views that the test gives: where their layout is what is tested.
   void keep_layouts() { keeps_layouts_ = true; }
 
@@ -148,6 +146,8 @@ class scene {
   [[nodiscard]] std::string note() const;
   /// Whether the backend under test is a GPU: for what only one backend promises.
   [[nodiscard]] bool on_gpu() const;
+  /// Whether executors of a GPU are under test, there or where an emulation does their work.
+  [[nodiscard]] bool as_on_gpu() const;
   void name(std::string text) { text_ = std::move(text); }
 
  private:

@@ -14,10 +14,18 @@ void check(cusparseStatus_t status, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + cusparseGetErrorName(status));
 }
 
-constexpr cudaDataType f32 = CUDA_R_32F;
 constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
-constexpr float one = 1;
-constexpr float zero = 0;
+
+/// A factor in the host's memory, in both types.
+struct factor {
+  float narrow;
+  double wide;
+  [[nodiscard]] const void* of(cudaDataType type) const {
+    return type == CUDA_R_64F ? static_cast<const void*>(&wide) : &narrow;
+  }
+};
+constexpr factor one{1, 1};
+constexpr factor zero{0, 0};
 
 }  // namespace
 
@@ -25,6 +33,7 @@ struct sparse::state {
   matrix a{};
   cusparseHandle_t handle = nullptr;
   cusparseSpMatDescr_t described = nullptr;
+  cudaDataType type = CUDA_R_32F;
   std::unique_ptr<memory> buffer{};
 
   void* room(std::size_t bytes) {
@@ -34,12 +43,13 @@ struct sparse::state {
   }
 };
 
-sparse::sparse(stream& on, const matrix& a) : state_(new state{.a = a}) {
+sparse::sparse(stream& on, const matrix& a)
+    : state_(new state{.a = a, .type = a.is_f64 ? CUDA_R_64F : CUDA_R_32F}) {
   state& s = *state_;
   check(cusparseCreate(&s.handle), "cusparseCreate");
   check(cusparseSetStream(s.handle, of(on.native())), "cusparseSetStream");
   check(cusparseCreateCsr(&s.described, a.n, a.n, a.elements, a.offsets, a.columns, a.values,
-                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, f32),
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, s.type),
         "cusparseCreateCsr");
 }
 
@@ -52,14 +62,14 @@ void sparse::multiply(void* x, void* y) {
   state& s = *state_;
   cusparseDnVecDescr_t from = nullptr;
   cusparseDnVecDescr_t to = nullptr;
-  check(cusparseCreateDnVec(&from, s.a.n, x, f32), "cusparseCreateDnVec");
-  check(cusparseCreateDnVec(&to, s.a.n, y, f32), "cusparseCreateDnVec");
+  check(cusparseCreateDnVec(&from, s.a.n, x, s.type), "cusparseCreateDnVec");
+  check(cusparseCreateDnVec(&to, s.a.n, y, s.type), "cusparseCreateDnVec");
   std::size_t bytes = 0;
-  check(cusparseSpMV_bufferSize(s.handle, plain, &one, s.described, from, &zero, to, f32,
-                                CUSPARSE_SPMV_ALG_DEFAULT, &bytes),
+  check(cusparseSpMV_bufferSize(s.handle, plain, one.of(s.type), s.described, from, zero.of(s.type),
+                                to, s.type, CUSPARSE_SPMV_ALG_DEFAULT, &bytes),
         "cusparseSpMV_bufferSize");
-  check(cusparseSpMV(s.handle, plain, &one, s.described, from, &zero, to, f32,
-                     CUSPARSE_SPMV_ALG_DEFAULT, s.room(bytes)),
+  check(cusparseSpMV(s.handle, plain, one.of(s.type), s.described, from, zero.of(s.type), to,
+                     s.type, CUSPARSE_SPMV_ALG_DEFAULT, s.room(bytes)),
         "cusparseSpMV");
   (void)cusparseDestroyDnVec(from);
   (void)cusparseDestroyDnVec(to);
@@ -69,14 +79,16 @@ void sparse::multiply(void* b, void* c, std::int64_t n) {
   state& s = *state_;
   cusparseDnMatDescr_t from = nullptr;
   cusparseDnMatDescr_t to = nullptr;
-  check(cusparseCreateDnMat(&from, s.a.n, n, n, b, f32, CUSPARSE_ORDER_ROW), "cusparseCreateDnMat");
-  check(cusparseCreateDnMat(&to, s.a.n, n, n, c, f32, CUSPARSE_ORDER_ROW), "cusparseCreateDnMat");
+  check(cusparseCreateDnMat(&from, s.a.n, n, n, b, s.type, CUSPARSE_ORDER_ROW),
+        "cusparseCreateDnMat");
+  check(cusparseCreateDnMat(&to, s.a.n, n, n, c, s.type, CUSPARSE_ORDER_ROW),
+        "cusparseCreateDnMat");
   std::size_t bytes = 0;
-  check(cusparseSpMM_bufferSize(s.handle, plain, plain, &one, s.described, from, &zero, to, f32,
-                                CUSPARSE_SPMM_ALG_DEFAULT, &bytes),
+  check(cusparseSpMM_bufferSize(s.handle, plain, plain, one.of(s.type), s.described, from,
+                                zero.of(s.type), to, s.type, CUSPARSE_SPMM_ALG_DEFAULT, &bytes),
         "cusparseSpMM_bufferSize");
-  check(cusparseSpMM(s.handle, plain, plain, &one, s.described, from, &zero, to, f32,
-                     CUSPARSE_SPMM_ALG_DEFAULT, s.room(bytes)),
+  check(cusparseSpMM(s.handle, plain, plain, one.of(s.type), s.described, from, zero.of(s.type), to,
+                     s.type, CUSPARSE_SPMM_ALG_DEFAULT, s.room(bytes)),
         "cusparseSpMM");
   (void)cusparseDestroyDnMat(from);
   (void)cusparseDestroyDnMat(to);

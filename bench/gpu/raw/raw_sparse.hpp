@@ -7,8 +7,8 @@
 
 namespace troupe::bench::raw {
 
-/// cuSPARSE on a stream, called as a plain program calls it: a square csr matrix of f32 with i32
-/// indices, which is on the device, and buffers made before.
+/// cuSPARSE on a stream, called as a plain program calls it: a square csr matrix of f32 or f64 with
+/// i32 indices, which is on the device, and buffers made before.
 class sparse {
  public:
   struct matrix {
@@ -17,6 +17,7 @@ class sparse {
     void* offsets;
     void* columns;
     void* values;
+    bool is_f64 = false;
   };
   sparse(stream& on, const matrix& a);
   ~sparse();

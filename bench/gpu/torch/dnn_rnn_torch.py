@@ -45,4 +45,4 @@ print(json.dumps({"torch": torch.__version__, "cudnn": torch.backends.cudnn.vers
                   "gpu": torch.cuda.get_device_name()}), flush=True)
 for kind in ("f32", "tf32", "f16"):
     measure(kind)
-measure("tf32", batch=8, hidden=128)
+    measure(kind, batch=8, hidden=128)

@@ -73,6 +73,10 @@ enum class diagonal : std::uint8_t {
 /// are rounded to e4m3(scale_s · p); o is descale_s · descale_v · p · v, stored where it is e4m3 as
 /// e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after dropout) and the largest
 /// magnitude of o, before their scales; 0 where there is none.
+///
+/// `all_attend` promises that every query, up to s_q, attends to a key, whatever the lengths are.
+/// On CUDA nothing is then stored for queries that do not, which is a launch less; of those, o and
+/// statistics are unspecified where the promise is broken.
 struct TROUPE_EXPORT attention_forward {
   static constexpr std::string_view name = "dnn.attention_forward";
   using reply = void;
@@ -88,6 +92,7 @@ struct TROUPE_EXPORT attention_forward {
   std::int64_t right = -1;
   any_tensor lengths_q{};
   any_tensor lengths_kv{};
+  bool all_attend = false;
   any_tensor bias{};
   bool alibi = false;
   double dropout = 0;

@@ -16,9 +16,11 @@ enum class intermediate_type : std::uint8_t { f32, f16, bf16 };
 
 /// How a GPU computes a graph. The CPU backend always has pieces.
 enum class graph_engine : std::uint8_t {
-  automatic,  ///< by a plan of cuDNN's once it is compiled, by pieces until then and without one
-  pieces,     ///< by kernels of the libraries, one after the other
-  plan,       ///< by a plan, for which the request waits
+  /// By pieces; once a plan of cuDNN's is compiled, where there is one, by turns, until both are
+  /// timed, and then by the faster of the two.
+  automatic,
+  pieces,  ///< by kernels of the libraries, one after the other
+  plan,    ///< by a plan, for which the request waits
 };
 
 /// How a graph was computed.

@@ -23,7 +23,7 @@ namespace troupe::solver {
 ///
 /// info: the number of off-diagonal elements that did not converge, or −1 where a has infinities or
 /// NaNs; the results of that matrix are then unspecified. Source: LAPACK xSYEVD, xSYEVR; cuSOLVER
-/// Xsyevd, Xsyevdx, syevj.
+/// Xsyevd, XsyevBatched, syevj.
 struct TROUPE_EXPORT eigh {
   static constexpr std::string_view name = "solver.eigh";
   using reply = void;

@@ -55,7 +55,7 @@ struct TROUPE_EXPORT contract {
 ///
 /// The rest is as in `contract`. One operand is permuted, summed, or its diagonal taken. There are
 /// at most 32. \errors also `unsupported` where more than eight operands cannot be contracted
-/// through tensors of at most eight dimensions
+/// through tensors of at most eight dimensions and 2^48 elements
 struct TROUPE_EXPORT einsum {
   static constexpr std::string_view name = "tensors.einsum";
   using reply = void;

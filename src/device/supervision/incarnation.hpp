@@ -128,9 +128,12 @@ class incarnation {
   /// True when something waits for room.
   [[nodiscard]] bool has_unsent() const noexcept { return !unsent_.empty(); }
   /// For messages: a worker, or the file of one that has not said so yet; and what to think of it.
-  [[nodiscard]] std::string called() const { return configured_ ? "a worker" : plan_.executable; }
+  [[nodiscard]] std::string called() const {
+    if (configured_) return "a worker";
+    return plan_.config->forked_by ? "the fork server, or a worker of it," : plan_.executable;
+  }
   [[nodiscard]] std::string_view doubts() const noexcept {
-    return configured_ ? "" : "; is it a worker, or does it call troupe::worker_entry first?";
+    return configured_ || plan_.config->forked_by ? "" : "; is it a worker, or does it call troupe::worker_entry first?";
   }
   /// A ready worker that has not answered, or not read, for as long as this says something; a
   /// worker that is starting has its own time limit.

@@ -30,15 +30,20 @@ constexpr std::size_t most_read = std::size_t{1} << 20;
 constexpr std::size_t most_words = std::size_t{16} * 1024;
 // So many lines in a row that differ in numbers only are told one by one.
 constexpr std::size_t most_alike = 3;
-// A stack is written piece by piece: it is complete once it has not grown for a while. A machine
-// with more to do than it can takes longer.
-constexpr auto longest_answer = 100ms;
+// Where it is, a worker says at once. On a machine that has more to do than it can that takes a
+// while; a process that is stopped never does.
+constexpr auto longest_answer = 1s;
 constexpr auto between_looks = 200us;
-constexpr int looks_without_growth = 10;
 
 std::size_t size_of_file(const os::unique_fd& file) noexcept {
   struct stat about{};
   return ::fstat(file.get(), &about) == 0 ? static_cast<std::size_t>(about.st_size) : 0;
+}
+
+bool ends_an_answer(const os::unique_fd& file) noexcept {
+  char last = 0;
+  const auto size = static_cast<off_t>(size_of_file(file));
+  return size > 0 && ::pread(file.get(), &last, 1, size - 1) == 1 && last == worker::end_of_answer;
 }
 
 std::string without_digits(std::string_view line) {
@@ -139,16 +144,10 @@ std::string incarnation::last_words() const {
 
 std::string incarnation::ask_where_it_is() const {
   if (!log_ || !process_.running()) return {};
-  const std::size_t before = size_of_file(log_);
   process_.signal(worker::where_signal());
   const auto until = std::chrono::steady_clock::now() + longest_answer;
-  std::size_t last = before;
-  for (int quiet = 0; quiet < looks_without_growth && std::chrono::steady_clock::now() < until;) {
+  while (!ends_an_answer(log_) && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(between_looks);
-    const std::size_t now = size_of_file(log_);
-    quiet = now == last && now != before ? quiet + 1 : 0;
-    last = now;
-  }
   return last_words();
 }
 

@@ -280,6 +280,13 @@ error supervisor::why_unknown(const request_type& type) const {
                    .library = library};
     }
   }
+  if (!worker::is_own_library(library) && parts_.config.forked_by) {
+    return error{.code = errc::unsupported,
+                 .message = fmt::format(
+                     "no executor for {}: what the device's fork server has loaded has none, or "
+                     "describes the request differently by now",
+                     type.name)};
+  }
   if (!worker::is_own_library(library)) {
     return error{
         .code = errc::unsupported,

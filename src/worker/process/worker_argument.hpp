@@ -10,7 +10,8 @@ inline constexpr std::string_view worker_argument = "--troupe-worker";
 /// Its socket to the program that has started it.
 inline constexpr int control_descriptor = 3;
 /// Asks a worker that hangs to write where its program is. Only one that writes such a file is sent
-/// it.
+/// it. What it writes ends with `end_of_answer`.
 [[nodiscard]] inline int where_signal() noexcept { return SIGRTMAX - 4; }
+inline constexpr char end_of_answer = '\x04';
 
 }  // namespace troupe::worker

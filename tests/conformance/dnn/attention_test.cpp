@@ -42,6 +42,7 @@ void check_forward(const attention_case& c) {
   scene s;
   s.name(c.text());
   attention_stage stage(s, c);
+  stage.look_at_dropout();
   if (!s.run_if_offered(stage.forward())) return;
   const auto expected = attend(stage.problem());
   const bounds off(stage.problem(), expected);
@@ -110,7 +111,8 @@ TEST(DnnAttentionForward, IsTheDefinitionsForEveryOption) {
 
 TEST(DnnAttentionForward, IsTheDefinitionsForRandomCases) {
   std::mt19937_64 random(test_seed());
-  for (int i = 0; i < 400 && !testing::Test::HasFailure(); ++i)
+  const int cases = scene().on_gpu() ? 150 : 400;  // there each has a plan of its own
+  for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i)
     check_forward(attention_case::random(types[random() % std::size(types)], random));
 }
 
@@ -320,9 +322,9 @@ TEST(DnnAttentionForward, UsesNothingOfBiasBeyondTheMasks) {
   }
 }
 
-TEST(DnnAttentionForward, DropsAsOftenAsAskedAndTheSameForOneSeed) {
+void check_dropout(dtype type) {
   // One key in each of many: o is 0 or v / (1 − p).
-  attention_case c{.b = 4, .h = 8, .h_k = 8, .h_v = 8, .s_q = 200, .s_kv = 1, .d = 8, .d_v = 8};
+  attention_case c{.type = type, .b = 4, .h = 8, .h_k = 8, .h_v = 8, .s_q = 200, .s_kv = 1};
   c.dropout = 0.3;
   const auto run = [&](std::uint64_t seed, std::int64_t offset) {
     scene s;
@@ -334,7 +336,7 @@ TEST(DnnAttentionForward, DropsAsOftenAsAskedAndTheSameForOneSeed) {
     std::vector<bool> kept;
     if (!s.run_if_offered(r)) return kept;
     for (const number o : s.elements_now(*stage.o)) {
-      EXPECT_TRUE(o.real() == 0 || std::abs(o.real() - 1 / 0.7) < 1e-5) << o;
+      EXPECT_TRUE(o.real() == 0 || std::abs(o.real() - 1 / 0.7) < 1e-5 + 2 * epsilon(type)) << o;
       kept.push_back(o.real() != 0);
     }
     return kept;
@@ -346,6 +348,11 @@ TEST(DnnAttentionForward, DropsAsOftenAsAskedAndTheSameForOneSeed) {
   EXPECT_EQ(first, run(1, 0));
   EXPECT_NE(first, run(2, 0));
   EXPECT_NE(first, run(1, 64));
+}
+
+TEST(DnnAttentionForward, DropsAsOftenAsAskedAndTheSameForOneSeed) {
+  for (const dtype type : {dtype::f32, dtype::f16})
+    check_dropout(type);
 }
 
 }  // namespace

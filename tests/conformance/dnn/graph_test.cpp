@@ -222,6 +222,22 @@ TEST(DnnGraph, ByPlansAgreesWithItsNodes) {
   }
 }
 
+// A GPU has pieces and a plan of this one, which take turns until it is known which is faster.
+TEST(DnnGraph, IsTheSameWhicheverWayIsTimed) {
+  const computation layer = layer_of(&gelu_tanh, true);
+  for (int turn = 0; turn < 16; ++turn) {
+    scene s;
+    s.keep_layouts();  // another layout has a plan and turns of its own
+    auto& x = s.tensor(dtype::f16, {64, 32}, {32, 1});
+    auto& w = s.tensor(dtype::f16, {32, 48}, {48, 1});
+    auto& b = s.tensor(dtype::f16, {48}, {1});
+    auto& r = s.tensor(dtype::f16, {64, 48}, {48, 1});
+    auto& y = s.tensor(dtype::f16, {64, 48}, {48, 1});
+    const graph_engine engine = turn == 0 ? graph_engine::plan : graph_engine::automatic;
+    if (!check(s, layer, {&x, &w, &b, &r}, {&y}, {.engine = engine})) return;
+  }
+}
+
 TEST(DnnGraph, GivesSeveralOutputsOfWhateverTypes) {
   const auto what = computation::of(3, [](std::span<const node> x) {
     const node h = matmul(x[0], x[1]);

@@ -2,6 +2,7 @@
 
 #include <troupe/dnn/pooling.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

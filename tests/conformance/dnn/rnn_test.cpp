@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 namespace troupe::conformance {
 namespace {
@@ -142,6 +144,25 @@ TEST(DnnRnn, IsTheDefinitionForLargerSizes) {
   }
 }
 
+// A GPU has another algorithm for small networks and few sequences.
+TEST(DnnRnn, IsTheDefinitionOnBothSidesOfWhatIsSmall) {
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+    for (const rnn_cell cell : cells) {
+      for (const std::int64_t hidden : {128, 136, 256, 264}) {
+        check({.type = type,
+               .network = {.cell = cell, .hidden = hidden},
+               .steps = 3,
+               .batch = 2,
+               .input = 8});
+      }
+      check({.type = type,
+             .network = {.cell = cell, .hidden = 12, .layers = 2, .bidirectional = true},
+             .batch = 40,
+             .lengths = true});
+    }
+  }
+}
+
 TEST(DnnRnn, IsTheDefinitionForRandomCases) {
   std::mt19937_64 random(test_seed());
   for (int i = 0; i < 100 && !testing::Test::HasFailure(); ++i) {
@@ -159,6 +180,31 @@ TEST(DnnRnn, IsTheDefinitionEachTimeThatItComesWithTheSameMemory) {
                  .batch = 3,
                  .lengths = true})
           .check_repeated(5);
+    }
+  }
+}
+
+TEST(DnnRnn, CarriesANaNAlongItsSequenceAlone) {
+  constexpr std::int64_t steps = 4, batch = 3, width = 5;
+  for (const rnn_cell cell : cells) {
+    const dnn::rnn_network network{.cell = cell, .hidden = width};
+    scene s;
+    s.name("cell " + std::to_string(static_cast<int>(cell)));
+    auto& x = s.tensor(dtype::f32, {steps, batch, width}, {batch * width, width, 1});
+    const auto& weights = s.vector(dtype::f32, dnn::rnn_weight_count(network, width));
+    const auto& y = s.tensor(dtype::f32, {steps, batch, width}, {batch * width, width, 1});
+    std::vector<number> content = x.values;
+    content[(batch + 1) * width + 2] = std::numeric_limits<double>::quiet_NaN();  // step 1, of 1
+    s.fill(x, content);
+    s.run(dnn::rnn_forward{.x = x.view, .weights = weights.view, .y = y.view, .network = network});
+    const auto now = s.elements_now(y);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      for (std::int64_t n = 0; n < batch; ++n) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          const double one = now[static_cast<std::size_t>((step * batch + n) * width + j)].real();
+          EXPECT_EQ(std::isnan(one), n == 1 && step >= 1) << step << " " << n << s.note();
+        }
+      }
     }
   }
 }

@@ -138,6 +138,8 @@ const axes_case axes_cases[] = {
     {{0, 4}, {4, 1}, {1}},
     {{4, 0}, {1, 1}, {1}},
     {{4, 0, 2}, {2, 2, 1}, {}},
+    {{2, 0, 3}, {40, 3, 1}, {0, 1}},
+    {{0, 2, 3}, {7, 3, 1}, {0, 2}},
 };
 
 TEST(ElementwiseReduce, IsTheDefinitionForEachTypeAndAxes) {

@@ -20,6 +20,7 @@ struct eig_case {
   bool right = true;
   bool left = true;
   spectrum what = spectrum::random;
+  double scale = 1;
 };
 
 void expect_unit_columns(scene& s, const wide_matrix& v, dtype type) {
@@ -36,6 +37,7 @@ void expect_eigen(const eig_case& c) {
   s.name(case_name(c.type, c.n, c.n, c.how, c.what));
   auto& a = matrices(s, c.type, c.batch, c.n, c.n, c.how);
   shape_values(s, a, c.what);
+  if (c.scale != 1) scale_values(s, a, c.scale);
   const dtype complex = complex_of(c.type);
   auto& w = vectors(s, complex, c.batch, c.n);
   auto& vr = matrices(s, complex, c.batch, c.n, c.n, c.how);
@@ -95,6 +97,13 @@ TEST(SolverEig, FindsEigenvectors) {
     for (const spectrum what : spectra)
       expect_eigen({.type = type, .n = 33, .how = arrangement::row, .what = what});
     expect_eigen({.type = type, .n = 150, .how = arrangement::column});
+  }
+}
+
+TEST(SolverEig, FindsVectorsOfSmallAndLargeNumbers) {
+  for (const dtype type : classic_types) {
+    for (const double scale : far_scales(type))
+      expect_eigen({.type = type, .n = 20, .how = arrangement::column, .scale = scale});
   }
 }
 

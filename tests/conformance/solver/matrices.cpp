@@ -151,6 +151,13 @@ void shape_values(scene& s, test_tensor& t, spectrum what) {
   });
 }
 
+void scale_values(scene& s, test_tensor& t, double by) {
+  std::vector<number> values = t.values;
+  for (number& v : values)
+    v *= by;
+  s.fill(t, values);
+}
+
 void make_hermitian(scene& s, test_tensor& t, spectrum what, bool positive) {
   each_matrix(s, t, [&](wide_matrix& a) {
     const std::int64_t n = a.rows;

@@ -35,6 +35,12 @@ test_tensor& numbers(scene& s, dtype type, const std::vector<std::int64_t>& batc
 
 /// Gives every matrix of a tensor such singular values.
 void shape_values(scene& s, test_tensor& t, spectrum what);
+/// Multiplies every element. `far_scales`: squares of what is multiplied by them are out of range.
+void scale_values(scene& s, test_tensor& t, double by);
+[[nodiscard]] inline std::vector<double> far_scales(dtype type) {
+  const bool single = type == dtype::f32 || type == dtype::c64;
+  return single ? std::vector<double>{1e-30, 1e30} : std::vector<double>{1e-280, 1e280};
+}
 /// Makes every matrix Hermitian with such eigenvalues, of any sign; or all of them positive (a
 /// zero one then is one).
 void make_hermitian(scene& s, test_tensor& t, spectrum what, bool positive);

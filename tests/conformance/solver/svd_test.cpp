@@ -27,6 +27,7 @@ struct svd_case {
   spectrum what = spectrum::random;
   /// Of the drivers that find the largest values alone; else all are found.
   std::int64_t rank = -1;
+  double scale = 1;
 };
 
 /// The operands of a case, and its request.
@@ -46,6 +47,7 @@ struct decomposition {
            std::to_string(static_cast<int>(c.vectors)));
     a = &matrices(s, c.type, c.batch, m, n, c.how);
     shape_values(s, *a, c.what);
+    if (c.scale != 1) scale_values(s, *a, c.scale);
     values = &vectors(s, real_of(c.type), c.batch, k);
     request = {.a = a->view, .s = values->view, .vectors = c.vectors, .driver = c.driver};
     if (c.vectors == singular_vectors::none) return;
@@ -135,6 +137,24 @@ TEST(SolverSvd, Decomposes) {
                           .mn = {100, 100},
                           .how = arrangement::row,
                           .vectors = singular_vectors::full});
+  }
+}
+
+TEST(SolverSvd, DecomposesSmallAndLargeNumbers) {
+  for (const dtype type : classic_types) {
+    for (const svd_driver driver : exact_drivers) {
+      for (const singular_vectors vectors : {singular_vectors::thin, singular_vectors::full}) {
+        for (const double scale : far_scales(type)) {
+          for (const size& mn : {size{33, 33}, size{40, 30}, size{3, 60}})
+            expect_decomposition({.type = type,
+                                  .mn = mn,
+                                  .how = arrangement::column,
+                                  .vectors = vectors,
+                                  .driver = driver,
+                                  .scale = scale});
+        }
+      }
+    }
   }
 }
 

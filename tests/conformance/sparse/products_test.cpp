@@ -87,6 +87,34 @@ TEST(SparseSpmv, MultipliesLongRows) {
   }
 }
 
+/// Rows that are longer than what a block of a GPU takes, and more empty ones than that.
+constexpr size lopsided[] = {{5, 9000}, {1, 6000}, {6000, 3}};
+
+/// Calls `f(shape, op)` for rows that are stored one after another: of csr, and of transposed csc.
+template <class F>
+void for_each_lopsided(F f) {
+  for (const dtype type : sparse_types) {
+    for (const size& n : lopsided) {
+      const double density = n.rows > n.columns ? 0.05 : 0.9;
+      f(sparse_shape{sparse_format::csr, type, dtype::i32, n.rows, n.columns, density},
+        blas::storage_op::none);
+      f(sparse_shape{sparse_format::csr, type, dtype::i64, n.rows, n.columns, density, false},
+        blas::storage_op::conjugate);
+      f(sparse_shape{sparse_format::csc, type, dtype::i32, n.columns, n.rows, density},
+        blas::storage_op::transpose);
+      f(sparse_shape{sparse_format::csc, type, dtype::i64, n.columns, n.rows, density},
+        blas::storage_op::conjugate_transpose);
+    }
+  }
+}
+
+TEST(SparseSpmv, MultipliesRowsOfAnyLength) {
+  for_each_lopsided([](const sparse_shape& shape, blas::storage_op op) {
+    expect_spmv(shape, op, factor(shape.type, 0.5, -0.25), 0, 1);
+    expect_spmv(shape, op, 1, factor(shape.type, -2, 1), 2);
+  });
+}
+
 TEST(SparseSpmv, LooksAtNothingWhereAlphaIsZero) {
   for (const sparse_format format : sparse_formats) {
     for (const dtype type : sparse_types) {
@@ -151,6 +179,23 @@ TEST(SparseSpmm, TakesEveryLayout) {
       expect_spmm({format, type, dtype::i64, large.rows, large.columns, 0.05},
                   blas::storage_op::none, 1, 1, 19, layout::row, layout::column);
     }
+  }
+}
+
+TEST(SparseSpmm, MultipliesRowsOfAnyLength) {
+  for_each_lopsided([](const sparse_shape& shape, blas::storage_op op) {
+    for (const std::int64_t n : {2, 33}) {
+      expect_spmm(shape, op, factor(shape.type, 0.5, -0.25), 0, n, layout::row, layout::row);
+      expect_spmm(shape, op, 1, factor(shape.type, -2, 1), n, layout::row, layout::column);
+    }
+  });
+}
+
+TEST(SparseSpmm, MultipliesManyColumns) {
+  for (const dtype type : sparse_types) {
+    for (const std::int64_t n : {16, 32, 64, 70, 128, 131})
+      expect_spmm({sparse_format::csr, type, dtype::i32, 60, 300, 0.3, false},
+                  blas::storage_op::none, 1, factor(type, 0.5, 1), n, layout::row, layout::row);
   }
 }
 
@@ -230,13 +275,23 @@ TEST(SparseProducts, FailWhereAnElementHasNoPlace) {
                   .b = s.matrix_of(dtype::f32, a.a.columns, a.a.columns, layout::row).view,
                   .c = a.a}),
               which == 1);
-          if (s.on_gpu()) continue;
           for (const blas::storage_op op : storage_ops) {
             const bool turned = transposes(op);
+            if (s.on_gpu() && format != (turned ? sparse_format::csc : sparse_format::csr))
+              continue;
             expect_misplaced(s,
                              s.attempt(sparse::spmv{.a = a.a,
                                                     .x = (turned ? vector : other).view,
                                                     .y = (turned ? other : vector).view,
+                                                    .op_a = op}),
+                             which == 1);
+            const auto factor_of = [&](std::int64_t rows) {
+              return s.matrix_of(dtype::f32, rows, 7, layout::row).view;
+            };
+            expect_misplaced(s,
+                             s.attempt(sparse::spmm{.a = a.a,
+                                                    .b = factor_of(turned ? a.a.rows : a.a.columns),
+                                                    .c = factor_of(turned ? a.a.columns : a.a.rows),
                                                     .op_a = op}),
                              which == 1);
           }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 namespace troupe::conformance::named {
@@ -76,6 +77,17 @@ sums summed(const std::vector<operand>& operands, const std::string& result, con
   return made;
 }
 
+sums scaled(sums of, const scalar& alpha, const scalar& beta, const std::vector<number>& c) {
+  for (std::size_t i = 0; i < of.values.size(); ++i) {
+    of.values[i] *= as_number(alpha);
+    of.magnitudes[i] *= std::abs(as_number(alpha)) * 2;
+    if (beta.is_zero()) continue;
+    of.values[i] += as_number(beta) * c[i];
+    of.magnitudes[i] += std::abs(as_number(beta)) * 2 * std::abs(c[i]);
+  }
+  return of;
+}
+
 std::string joined(std::initializer_list<std::string_view> texts) {
   std::string all;
   for (const std::string_view one : texts)
@@ -124,6 +136,40 @@ extents random_strides(std::mt19937_64& random, const extents& size) {
     if (gaps) next += static_cast<std::int64_t>(random() % 3);
   }
   return strides;
+}
+
+std::string random_list(std::mt19937_64& random, const std::string& letters, int most) {
+  std::string made;
+  const auto count = static_cast<int>(random() % static_cast<unsigned>(most + 1));
+  while (static_cast<int>(made.size()) < count) {
+    const char mode = letters[random() % letters.size()];
+    const auto has = std::ranges::count(made, mode);
+    if (has == 0 || (has == 1 && random() % 5 == 0)) made += mode;
+  }
+  return made;
+}
+std::string random_result(std::mt19937_64& random, const std::string& all) {
+  const std::set<char> modes(all.begin(), all.end());
+  std::string made;
+  for (const char mode : modes) {
+    if (random() % 3 != 0 && made.size() < 8) made += mode;
+  }
+  std::ranges::shuffle(made, random);
+  return made;
+}
+sizes random_sizes(std::mt19937_64& random, const std::string& letters) {
+  sizes of;
+  constexpr std::int64_t drawn[] = {1, 1, 2, 3, 4, 5};
+  for (const char mode : letters)
+    of.of[mode] = random() % 60 == 0 ? 0 : drawn[random() % std::size(drawn)];
+  return of;
+}
+
+sizes narrowed(std::mt19937_64& random, sizes of, const std::string& others) {
+  for (const char mode : others) {
+    if (random() % 8 == 0) of.of[mode] = 1;
+  }
+  return of;
 }
 
 test_tensor& make(scene& s, dtype type, const std::string& modes, const sizes& of, bool packed) {

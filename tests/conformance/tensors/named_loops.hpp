@@ -33,6 +33,9 @@ struct sums {
 /// Σ of products, over all modes that the result lacks.
 [[nodiscard]] sums summed(const std::vector<operand>& operands, const std::string& result,
                           const extents& size);
+/// alpha · sums + beta · c, as what is expected.
+[[nodiscard]] sums scaled(sums of, const scalar& alpha, const scalar& beta,
+                          const std::vector<number>& c);
 /// Calls `element(result index, values of the operands)` for all indices of all modes.
 void for_each_index(const std::vector<operand>& operands, const std::string& result,
                     const extents& size,
@@ -53,6 +56,14 @@ struct sizes {
   [[nodiscard]] extents size(const std::string& modes) const;
 };
 [[nodiscard]] extents random_strides(std::mt19937_64& random, const extents& size);
+/// A list of up to `most` modes of `letters`, each at most twice.
+[[nodiscard]] std::string random_list(std::mt19937_64& random, const std::string& letters,
+                                      int most);
+/// Some of the modes of others, each once, in any order.
+[[nodiscard]] std::string random_result(std::mt19937_64& random, const std::string& all);
+[[nodiscard]] sizes random_sizes(std::mt19937_64& random, const std::string& letters);
+/// The same with extent 1 for some of the modes that others have, which repeats an operand.
+[[nodiscard]] sizes narrowed(std::mt19937_64& random, sizes of, const std::string& others);
 /// A tensor with these modes, in a random layout.
 [[nodiscard]] test_tensor& make(scene& s, dtype type, const std::string& modes, const sizes& of,
                                 bool packed = false);

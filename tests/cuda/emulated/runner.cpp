@@ -28,6 +28,7 @@ class emulated_runner final : public runner {
     const auto bytes = static_cast<std::size_t>(count * size_of(type));
     return any_tensor::unowned(memory_.take(bytes + 1), type, shape{count});
   }
+  bool is_emulation() const override { return true; }
   void release() override { memory_.give_back(); }
   void upload(const any_tensor& to, std::span<const std::byte> bytes) override {
     if (!bytes.empty()) std::memcpy(to.address(), bytes.data(), bytes.size());

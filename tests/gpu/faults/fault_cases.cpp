@@ -20,11 +20,16 @@
 #include <troupe/rng/continuous.hpp>
 #include <troupe/solver/qr.hpp>
 #include <troupe/solver/svd.hpp>
+#include <troupe/sparse/products.hpp>
+#include <troupe/sparse/sparse_products.hpp>
+#include <troupe/sparse/structured.hpp>
+#include <troupe/tensors/contract.hpp>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 namespace troupe::gpu_test {
@@ -182,6 +187,68 @@ constexpr library_request svd{
                                    .vectors = solver::singular_vectors::none});
     }};
 
+// Sparse products whose patterns are sound: by kernels of the project and by cuSPARSE, and one that
+// waits for its kernels. All elements are in the first row.
+sparse_matrix first_row_of(device& gpu, const any_tensor& indices, const any_tensor& values) {
+  std::vector<std::int32_t> begins(side + 1, static_cast<std::int32_t>(values.count()));
+  begins.front() = 0;
+  auto offsets = gpu.tensor<std::int32_t>({side + 1}).value();
+  gpu.copy(std::span<const std::int32_t>(begins), offsets).get();
+  return sparse_matrix::csr(side, offsets, indices, values);
+}
+constexpr library_request csr_spmv{
+    sparse::spmv::name, dtype::f32,
+    [](device& gpu, const library_actor& where, const any_tensor& operand) {
+      const auto indices = gpu.tensor<std::int32_t>({side}, initial::zero).value();
+      return where.ask(sparse::spmv{.a = first_row_of(gpu, indices, part_of(operand, 0, {side})),
+                                    .x = part_of(operand, side, {side}),
+                                    .y = part_of(operand, 2 * side, {side})});
+    }};
+constexpr library_request coo_spmv{
+    sparse::spmv::name, dtype::f32,
+    [](device& gpu, const library_actor& where, const any_tensor& operand) {
+      const auto places = gpu.tensor<std::int32_t>({side}, initial::zero).value();
+      // Not packed, so that cuSPARSE gets a copy: its first call clears y, and would refuse memory
+      // that is lost before any kernel runs.
+      const any_tensor y = part_of(operand, 2 * side, {2 * side})
+                               .as_strided({side}, std::array<std::int64_t, 1>{2})
+                               .value();
+      return where.ask(sparse::spmv{
+          .a = sparse_matrix::coo(side, side, places, places, part_of(operand, 0, {side})),
+          .x = part_of(operand, side, {side}),
+          .y = y});
+    }};
+constexpr library_request spgemm{
+    sparse::spgemm::name, dtype::i32,
+    [](device& gpu, const library_actor& where, const any_tensor& operand) {
+      const auto values = gpu.tensor<float>({side}, initial::zero).value();
+      const sparse_matrix a = first_row_of(gpu, part_of(operand, 0, {side}), values);
+      const auto made = gpu.tensor<float>({side}).value();
+      const sparse_matrix room = sparse_matrix::csr(side, part_of(operand, side, {side + 1}),
+                                                    part_of(operand, 3 * side, {side}), made);
+      return where.ask(sparse::spgemm{.a = a, .b = a, .c = room}).then([](std::int64_t) {});
+    }};
+constexpr library_request structured_matmul{
+    sparse::structured_matmul::name, dtype::f16,
+    [](device& gpu, const library_actor& where, const any_tensor& operand) {
+      const auto weights = gpu.allocate(dtype::f16, {side, side}, initial::zero).value();
+      const auto compressed =
+          gpu.tensor<std::uint8_t>({sparse::structured_bytes(side, side, 2)}).value();
+      gpu.ask(sparse::structured_compress{.x = weights, .compressed = compressed}).get();
+      return where.ask(sparse::structured_matmul{.a = part_of(operand, 0, {side, side}),
+                                                 .b = weights.transpose(),
+                                                 .compressed = compressed,
+                                                 .d = part_of(operand, square, {side, side})});
+    }};
+
+constexpr library_request contract{
+    tensors::contract::name, dtype::f32,
+    [](device&, const library_actor& where, const any_tensor& operand) {
+      const auto part = [&](std::int64_t i) { return part_of(operand, i * square, {side, side}); };
+      return where.ask(
+          tensors::contract{.modes = "ik,kj->ij", .a = part(0), .b = part(1), .d = part(2)});
+    }};
+
 // A function of one's own, compiled or interpreted.
 constexpr library_request map{
     elementwise::map::name, dtype::f32,
@@ -255,6 +322,11 @@ constexpr fault_case of_libraries[] = {
     {.name = "in_batch_norm", .way = way::library, .library = &batch_norm},
     {.name = "in_solver", .way = way::library, .library = &geqrf},
     {.name = "in_blocking_solver", .way = way::library, .library = &svd},
+    {.name = "in_sparse", .way = way::library, .library = &csr_spmv},
+    {.name = "in_cusparse", .way = way::library, .library = &coo_spmv},
+    {.name = "in_blocking_sparse", .way = way::library, .library = &spgemm},
+    {.name = "in_structured", .way = way::library, .library = &structured_matmul},
+    {.name = "in_tensors", .way = way::library, .library = &contract},
     {.name = "long_elementwise", .way = way::long_request, .library = &long_reduction},
 };
 

@@ -35,6 +35,14 @@ TEST(AttentionLimits, NameTheRuleAndTheValues) {
   f = good;
   f.type = f.result_type = dtype::e4m3;
   EXPECT_EQ(message(f), "");
+  f.lengths = true;
+  EXPECT_NE(message(f).find("lengths with pages alone"), std::string::npos);
+  f.paged = true;
+  EXPECT_EQ(message(f), "");
+  f.alibi = true;
+  f.right = 0;
+  EXPECT_NE(message(f).find("no bias, alibi or dropout; alibi is given"), std::string::npos);
+  f.alibi = false;
   f.sizes.d = 72;
   EXPECT_NE(message(f).find("d is 72, d_v is 64"), std::string::npos);
   f = good;

@@ -34,6 +34,7 @@ attention_forward kv_step::attend(std::int64_t layer, const any_tensor& q,
   made.v = pages_->values(layer);
   made.lengths_q = step_->lengths_q;
   made.lengths_kv = step_->lengths_kv;
+  made.all_attend = true;  // each to itself at least, and all sequences have as many
   made.table_k = made.table_v = step_->table;
   return made;
 }

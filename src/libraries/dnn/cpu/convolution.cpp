@@ -2,11 +2,9 @@
 
 #include "libraries/dnn/cpu/convolution/convolution_loops.hpp"
 #include "libraries/dnn/cpu/convolution/onednn.hpp"
+#include "libraries/dnn/cpu/onednn/plan.hpp"
 
 #include <troupe/plugin/static_registration.hpp>
-
-#include <cstdlib>
-#include <string_view>
 
 namespace troupe::cpu {
 namespace {
@@ -19,11 +17,7 @@ using by_loops = result<void> (*)(const dnn::convolution&, const epilogue&, lane
 /// By oneDNN where it has a kernel, unless TROUPE_DNN is `loops`: then all is by our own.
 result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
                  const epilogue& after, lane_context& lane) {
-  static const bool only_loops = [] {
-    const char* const value = std::getenv("TROUPE_DNN");
-    return value != nullptr && std::string_view(value) == "loops";
-  }();
-  if (!only_loops && !c.empty()) {
+  if (uses_onednn() && !c.empty()) {
     auto done = library(c, after, lane);
     if (!done) return std::move(done).error();
     if (*done) return {};
@@ -31,37 +25,16 @@ result<void> run(by_library library, by_loops loops, const dnn::convolution& c,
   return loops(c, after, lane);
 }
 
-template <class R>
-epilogue epilogue_of(const R& r) {
-  return {.alpha = r.alpha,
-          .beta = r.beta,
-          .z = r.z,
-          .bias = r.bias,
-          .activation = r.activation,
-          .upper = r.upper,
-          .slope = r.slope,
-          .elu_alpha = r.elu_alpha};
-}
-/// Of a gradient, which may be added to what is there.
-template <class R>
-epilogue gradient_epilogue(const R& r, const any_tensor& gradient) {
-  epilogue after;
-  after.alpha = r.alpha;
-  after.beta = r.beta;
-  if (!r.beta.is_zero()) after.z = gradient;
-  return after;
-}
-
 result<void> run_backward_data(const dnn::convolution_backward_data& r, lane_context& lane) {
   const dnn::convolution c = convolution_of(r);
   if (c.empty()) return {};
-  return run(onednn_backward_data, convolve_backward, c, gradient_epilogue(r, r.dx), lane);
+  return run(onednn_backward_data, convolve_backward, c, epilogue_of(r, r.dx), lane);
 }
 
 // Without images too: the sums are 0 then.
 result<void> run_backward_filter(const dnn::convolution_backward_filter& r, lane_context& lane) {
-  return run(onednn_backward_filter, correlate_filter, convolution_of(r),
-             gradient_epilogue(r, r.dw), lane);
+  return run(onednn_backward_filter, correlate_filter, convolution_of(r), epilogue_of(r, r.dw),
+             lane);
 }
 
 result<void> run_transposed(const dnn::convolution_transposed& r, lane_context& lane) {

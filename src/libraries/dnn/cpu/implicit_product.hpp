@@ -1,6 +1,7 @@
 #pragma once
 
 #include "libraries/dnn/requests/geometry.hpp"
+#include "libraries/dnn/shared/epilogue.hpp"
 
 #include <troupe/base/result.hpp>
 #include <troupe/plugin/executor.hpp>
@@ -49,18 +50,7 @@ class axes {
   std::size_t used_ = 0;
 };
 
-/// What follows the sums of a result: activation(alpha · sum + beta · z + bias). z lies as `z`
-/// says; bias has an element for each row of all groups.
-struct epilogue {
-  scalar alpha = 1;
-  scalar beta = 0;
-  any_tensor z{};
-  any_tensor bias{};
-  dnn::activation activation = dnn::activation::none;
-  double upper = 0;
-  double slope = 0;
-  double elu_alpha = 0;
-};
+using dnn::epilogue;
 
 struct implicit_product {
   const std::byte* a = nullptr;

@@ -2,7 +2,8 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 #include "libraries/dnn/cuda/attention/unattended.hpp"
-#include "libraries/dnn/cuda/convolution/after_sums.hpp"
+#include "libraries/dnn/cuda/plan/layout.hpp"
+#include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
 
@@ -17,13 +18,6 @@ namespace troupe::cuda {
 namespace {
 
 using number = attention_case::operand_number;
-
-std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : extents.extents())
-    count *= extent;
-  return count * size_of(type);
-}
 
 bool is_result(std::size_t operand, bool backward) noexcept {
   if (!backward) return operand == number::o_at || operand == number::statistics_at;
@@ -71,7 +65,7 @@ class attention_run {
       if (!part) return std::move(part).error();
       if (auto copied = enqueue_copied(*part, what_.operand(i), where_); !copied) return copied;
     }
-    return what_.has_lengths() ? store_unattended(addresses) : result<void>();
+    return what_.may_be_unattended() ? store_unattended(addresses) : result<void>();
   }
 
  private:
@@ -82,6 +76,11 @@ class attention_run {
       case number::lengths_q_at:
       case number::lengths_kv_at:
         return what_.has_lengths() ? what_.sizes().batch * size_of(dtype::i32) : 0;
+      case number::offsets_q_at:
+      case number::offsets_k_at:
+      case number::offsets_v_at:
+      case number::offsets_o_at:
+        return what_.makes_offsets(operand) ? (what_.sizes().batch + 1) * size_of(dtype::i64) : 0;
       case number::seed_at:
       case number::offset_at:
         return what_.drops() ? size_of(dtype::i64) : 0;
@@ -100,11 +99,24 @@ class attention_run {
     const auto repeat = [&](std::uint32_t word, std::int64_t count) {
       return check(enqueue_word(word, count, to, where_.stream()), "store_word");
     };
+    const auto multiples = [&](std::size_t rows) {
+      return check(enqueue_multiples(what_.sequence_stride(rows), what_.sizes().batch + 1, to,
+                                     where_.stream()),
+                   "store_multiples");
+    };
     switch (operand) {
       case number::lengths_q_at:
         return repeat(static_cast<std::uint32_t>(what_.sizes().s_q), what_.sizes().batch);
       case number::lengths_kv_at:
         return repeat(static_cast<std::uint32_t>(what_.sizes().s_kv), what_.sizes().batch);
+      case number::offsets_q_at:
+        return multiples(number::q_at);
+      case number::offsets_k_at:
+        return multiples(number::k_at);
+      case number::offsets_v_at:
+        return multiples(number::v_at);
+      case number::offsets_o_at:
+        return multiples(number::o_at);
       case number::seed_at:
         return two_words(what_.seed());
       case number::offset_at:
@@ -124,6 +136,12 @@ class attention_run {
 
   [[nodiscard]] result<void> stage(std::size_t operand) {
     const any_tensor& t = what_.operand(operand);
+    if (what_.fills_lengths(operand)) {
+      return check(
+          enqueue_at_least_one(reinterpret_cast<const std::int32_t*>(t.address()), t.stride(0),
+                               t.extent(0), base_ + offsets_[operand], where_.stream()),
+          "store_at_least_one");
+    }
     const shape extents = what_.staged_extents(operand);
     if (extents[t.rank() - 1] != t.extent(t.rank() - 1)) {
       const auto bytes = static_cast<std::size_t>(bytes_of(extents, t.type()));
@@ -144,24 +162,29 @@ class attention_run {
   // What is beyond a sequence's length, attends to nothing, or is attended by nothing: cuDNN leaves
   // there whatever its arithmetic gives.
   [[nodiscard]] result<void> store_unattended(std::span<std::byte* const> addresses) {
+    masked_results all;
+    const auto add = [&](std::size_t operand, std::uint32_t word) {
+      if (!what_.operand(operand).null()) all.of[all.count++] = masked(operand, word, addresses);
+    };
     if (what_.backward()) {
-      for (const std::size_t rows : {number::d_q_at, number::d_k_at, number::d_v_at}) {
-        if (auto done = store_unattended(rows, 0, addresses); !done) return done;
-      }
-      return {};
+      for (const std::size_t rows : {number::d_q_at, number::d_k_at, number::d_v_at})
+        add(rows, 0);
+    } else {
+      add(number::o_at, 0);
+      add(number::statistics_at,
+          std::bit_cast<std::uint32_t>(-std::numeric_limits<float>::infinity()));
     }
-    constexpr float nothing = -std::numeric_limits<float>::infinity();
-    auto done = store_unattended(number::o_at, 0, addresses);
-    return done ? store_unattended(number::statistics_at, std::bit_cast<std::uint32_t>(nothing),
-                                   addresses)
-                : std::move(done);
+    return check(enqueue_store_unattended(all, where_.stream()), "store_unattended");
   }
-  [[nodiscard]] result<void> store_unattended(std::size_t operand, std::uint32_t word,
-                                              std::span<std::byte* const> addresses) {
+  [[nodiscard]] masked_rows masked(std::size_t operand, std::uint32_t word,
+                                   std::span<std::byte* const> addresses) const {
     const any_tensor& t = what_.operand(operand);
-    if (t.null()) return {};
-    const auto lengths = [&](std::size_t at) {
-      return reinterpret_cast<const std::int32_t*>(addresses[at]);
+    // As the request gives them, where it does.
+    const auto lengths = [&](std::size_t at) -> sequence_lengths {
+      const any_tensor& given = what_.operand(at);
+      if (given.null()) return {.at = reinterpret_cast<const std::int32_t*>(addresses[at])};
+      return {.at = reinterpret_cast<const std::int32_t*>(given.address()),
+              .step = given.stride(0)};
     };
     const bool of_keys = operand == number::d_k_at || operand == number::d_v_at;
     masked_rows rows{.at = t.address(),
@@ -183,24 +206,11 @@ class attention_run {
     if (packed) {
       rows.extents[0] = what_.sizes().batch;
       rows.extents[2] = of_keys ? what_.sizes().s_kv : what_.sizes().s_q;
-      rows.offsets = reinterpret_cast<const std::int64_t*>(addresses[offsets_number(operand)]);
+      rows.offsets =
+          reinterpret_cast<const std::int64_t*>(addresses[attention_case::offsets_of(operand)]);
     }
-    return check(enqueue_store_unattended(rows, where_.stream()), "store_unattended");
+    return rows;
   }
-  // Of the offsets by which the sequences of an operand are found.
-  [[nodiscard]] static std::size_t offsets_number(std::size_t operand) noexcept {
-    switch (operand) {
-      case number::d_q_at:
-        return number::offsets_q_at;
-      case number::d_k_at:
-        return number::offsets_k_at;
-      case number::d_v_at:
-        return number::offsets_v_at;
-      default:
-        return number::offsets_o_at;
-    }
-  }
-
   const attention_case& what_;
   lane& where_;
   compiled_plan& plan_;

@@ -4,6 +4,8 @@
 #include "backend/cuda/context/pieces.hpp"
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
+#include "libraries/dnn/cuda/plan/layout.hpp"
+#include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
 
 #include <array>
@@ -12,13 +14,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-std::int64_t bytes_of(const shape& extents, dtype type) noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : extents.extents())
-    count *= extent;
-  return count * size_of(type);
-}
 
 /// A tensor in workspace, as the plan of a form has it.
 struct staged_tensor {
@@ -54,10 +49,10 @@ class convolution_run {
     if (!memory) return std::move(memory).error();
     std::byte* const base = memory->data();
 
-    float alpha = static_cast<float>(follows.alpha);
-    float beta = static_cast<float>(follows.beta);
-    double wide_alpha = follows.alpha;
-    double wide_beta = follows.beta;
+    float alpha = follows.alpha.as<float>();
+    float beta = follows.beta.as<float>();
+    double wide_alpha = follows.alpha.as<double>();
+    double wide_beta = follows.beta.as<double>();
     const bool wide = result_type() == dtype::f64;
     std::array<std::byte*, convolution_case::operand_count> operands{};
     operands[convolution_case::first_at] = what_.first().address();

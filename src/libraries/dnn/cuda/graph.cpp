@@ -1,9 +1,12 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
+#include "backend/cuda/context/turn_timer.hpp"
+#include "backend/lru_cache.hpp"
 #include "backend/operation_of.hpp"
 #include "libraries/dnn/cuda/convolution.hpp"
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 #include "libraries/dnn/cuda/graph/graph_case.hpp"
+#include "libraries/dnn/cuda/plan/staging.hpp"
 #include "libraries/dnn/cuda/planned.hpp"
 #include "libraries/dnn/shared/graph/known_graphs.hpp"
 
@@ -17,13 +20,11 @@ namespace {
 operation_of<blaslt::matmul> run_matmul;
 operation_of<blas::gemm> run_gemm;
 operation_of<blas::gemm_strided_batched> run_gemm_batch;
-operation_of<elementwise::map> run_map;
 operation_of<elementwise::rows> run_rows;
 const plugin_operations finds_pieces([](operation_table& table) {
   run_matmul.find_in(table);
   run_gemm.find_in(table);
   run_gemm_batch.find_in(table);
-  run_map.find_in(table);
   run_rows.find_in(table);
 });
 
@@ -32,7 +33,7 @@ result<void> run_piece(const blas::gemm& r, lane& where) { return run_gemm(r, wh
 result<void> run_piece(const blas::gemm_strided_batched& r, lane& where) {
   return run_gemm_batch(r, where);
 }
-result<void> run_piece(const elementwise::map& r, lane& where) { return run_map(r, where); }
+result<void> run_piece(const elementwise::map& r, lane& where) { return enqueue_map(r, where); }
 result<void> run_piece(const elementwise::rows& r, lane& where) { return run_rows(r, where); }
 result<void> run_piece(const dnn::convolution_forward& r, lane& where) {
   return run_convolution(r, where);
@@ -73,6 +74,18 @@ result<std::byte*> room_of(lane& where, std::int64_t bytes) {
   return static_cast<graph_room*>(attached.get())->take(static_cast<std::size_t>(bytes));
 }
 
+/// For each graph of a lane that has a plan: whether pieces, the first way, or the plan is faster.
+using known_turns = lru_cache<plan_words, turn_timer, plan_words_hash>;
+constexpr char turns_key = 0;
+
+turn_timer& turns_of(lane& where, const plan_words& key) {
+  std::shared_ptr<void>& attached = where.attachment(&turns_key);
+  if (!attached) attached = std::make_shared<known_turns>(plan_service::most_plans);
+  auto& known = *static_cast<known_turns*>(attached.get());
+  turn_timer* const found = known.find(key);
+  return found != nullptr ? *found : known.add(key, turn_timer());
+}
+
 /// A plan may be better than these pieces: one alone is as good as a plan. Plans have one product
 /// or convolution.
 bool wants_plan(const dnn::graph& r, const dnn::lowered_graph& pieces) noexcept {
@@ -88,8 +101,7 @@ dnn::graph_memory memory_before(const dnn::graph& r) noexcept {
   return memory;
 }
 
-// Where the graph's own plan is there, it is all that it needs. Else the pieces answer, and those
-// that are convolutions need plans.
+// Pieces that are convolutions need plans, too, but where the graph's own is all that is asked for.
 bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
   auto found = dnn::lowered(r, dnn::products::with_epilogues);
   if (!found) return true;
@@ -101,7 +113,7 @@ bool prepare(const dnn::graph& r, const std::shared_ptr<kept_blobs>& blobs) {
       what->write(key);
       if (r.engine == dnn::graph_engine::plan)
         return (*service)->prepare(key, blobs, [&] { return what->graphs(); });
-      if ((*service)->find_ready(key, blobs, [&] { return what->graphs(); })) return true;
+      (void)(*service)->find_ready(key, blobs, [&] { return what->graphs(); });
     }
     if (r.engine == dnn::graph_engine::plan) return true;
   }
@@ -145,6 +157,21 @@ result<dnn::graph_run> run_pieces(const dnn::graph& r, const dnn::lowered_graph&
   return dnn::graph_run{.pieces = std::ssize(what.pieces), .by = what.by};
 }
 
+result<dnn::graph_run> run_faster(const dnn::graph& r, const dnn::lowered_graph& pieces,
+                                  graph_case& what, compiled_plan& plan, turn_timer& turns,
+                                  lane& where) {
+  dnn::graph_run made;
+  const auto run = [&](turn_timer::way way) -> result<void> {
+    auto done =
+        way == turn_timer::way::first ? run_pieces(r, pieces, where) : run_plan(what, plan, where);
+    if (!done) return std::move(done).error();
+    made = *std::move(done);
+    return {};
+  };
+  if (auto done = turns.run(where.stream(), run); !done) return std::move(done).error();
+  return made;
+}
+
 result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
   auto found = dnn::lowered(r, dnn::products::with_epilogues);
   if (!found) return std::move(found).error();
@@ -171,7 +198,7 @@ result<dnn::graph_run> run_graph(const dnn::graph& r, lane& where) {
     }
     if (const auto plan =
             (*service)->find_ready(key, where.blobs(), [&] { return what->graphs(); }))
-      return run_plan(*what, *plan, where);
+      return run_faster(r, **found, *what, *plan, turns_of(where, key), where);
   }
   return run_pieces(r, **found, where);
 }

@@ -29,7 +29,8 @@ class pass {
  protected:
   /// The calls. \errors `invalid_argument` where the reserve is too small for them
   result<void> plan(const any_tensor& reserve) {
-    auto made = chain::make(r_.network, s_, type_, r_.lengths, time_first_, training_, where_);
+    auto made = chain::make(r_.network, s_, type_, r_.lengths, dnn::every_step(s_, r_.lengths),
+                            time_first_, training_, where_);
     if (!made) return std::move(made).error();
     calls_ = *std::move(made);
     const auto has = static_cast<std::size_t>(reserve.null() ? 0 : reserve.extent(0));
@@ -318,9 +319,12 @@ result<dnn::rnn_byte_counts> sizes(const dnn::rnn_sizes& r, lane_context& lane_o
   dnn::rnn_byte_counts counts{.weights = dnn::rnn_weight_count(r.network, r.input)};
   const dnn::rnn_shape s = dnn::shape_of(r);
   if (dnn::nothing_to_run(s, {})) return counts;
-  auto calls = chain::make(r.network, s, r.type, {}, true, true, static_cast<lane&>(lane_of));
-  if (!calls) return std::move(calls).error();
-  counts.reserve = static_cast<std::int64_t>(calls->reserve_bytes());
+  for (const bool whole : {true, false}) {
+    auto calls =
+        chain::make(r.network, s, r.type, {}, whole, true, true, static_cast<lane&>(lane_of));
+    if (!calls) return std::move(calls).error();
+    counts.reserve = std::max(counts.reserve, static_cast<std::int64_t>(calls->reserve_bytes()));
+  }
   return counts;
 }
 

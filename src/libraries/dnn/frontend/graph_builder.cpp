@@ -215,9 +215,7 @@ class translation {
     if (t.left >= 0) a.set_diagonal_band_left_bound(static_cast<int>(t.left) + 1);
   }
 
-  void add(const attention& t) {
-    if (t.backward) return add_backward(t);
-    if (t.fp8) return add_fp8(t);
+  fe::graph::SDPA_attributes forward_options(const attention& t) {
     fe::graph::SDPA_attributes a;
     a.set_name("attention").set_generate_stats(t.stats >= 0);
     mask(a, t);
@@ -229,6 +227,13 @@ class translation {
           .set_paged_attention_v_table(input(t.v_pages))
           .set_paged_attention_max_seq_len_kv(static_cast<int>(t.most_kv));
     }
+    return a;
+  }
+
+  void add(const attention& t) {
+    if (t.backward) return add_backward(t);
+    if (t.fp8) return add_fp8(t);
+    const fe::graph::SDPA_attributes a = forward_options(t);
     auto [o, stats] = graph_->sdpa(input(t.q), input(t.k), input(t.v), a);
     output(t.o, o);
     output(t.stats, stats);
@@ -256,12 +261,10 @@ class translation {
   }
 
   void add_fp8(const attention& t) {
-    fe::graph::SDPA_fp8_attributes a;
-    a.set_name("attention_fp8").set_generate_stats(t.stats >= 0);
-    mask(a, t);
-    auto [o, stats, amax_s, amax_o] = graph_->sdpa_fp8(
-        input(t.q), input(t.k), input(t.v), input(t.descale_q), input(t.descale_k),
-        input(t.descale_v), input(t.descale_s), input(t.scale_s), input(t.scale_o), a);
+    auto [o, stats, amax_s, amax_o] =
+        graph_->sdpa_fp8(input(t.q), input(t.k), input(t.v), input(t.descale_q), input(t.descale_k),
+                         input(t.descale_v), input(t.descale_s), input(t.scale_s), input(t.scale_o),
+                         forward_options(t));
     output(t.o, o);
     output(t.stats, stats);
     output(t.amax_s, amax_s);

@@ -26,6 +26,7 @@ struct attention_facts {
   std::int64_t right = -1;
   bool lengths = false;
   bool packed = false;
+  bool paged = false;
   bool bias = false;
   bool alibi = false;
   bool dropout = false;
@@ -48,6 +49,7 @@ template <attention_request R>
           .right = r.right,
           .lengths = !r.lengths_q.null() || !r.lengths_kv.null(),
           .packed = !r.offsets_q.null() || !r.offsets_k.null(),
+          .paged = has_pages(r),
           .bias = !r.bias.null(),
           .alibi = r.alibi,
           .dropout = r.dropout > 0,
@@ -68,6 +70,9 @@ inline std::string head_sizes(const attention_facts& f) {
 }
 inline std::string lengths(const attention_facts& f) {
   return fmt::format("s_q is {}, s_kv is {}", f.sizes.s_q, f.sizes.s_kv);
+}
+inline std::string added(const attention_facts& f) {
+  return fmt::format("{} is given", f.bias ? "bias" : f.alibi ? "alibi" : "dropout");
 }
 inline bool beyond(const attention_facts& f, std::int64_t most) noexcept {
   return f.sizes.d > most || f.sizes.d_v > most;
@@ -92,10 +97,7 @@ inline constexpr std::array attention_limits = {
                       return f.bottom_right() && (f.bias || f.alibi || f.dropout);
                     },
                     [](const attention_facts& f) {
-                      return fmt::format("right is {} and {} is given", f.right,
-                                         f.bias    ? "bias"
-                                         : f.alibi ? "alibi"
-                                                   : "dropout");
+                      return fmt::format("right is {} and {}", f.right, detail::added(f));
                     }},
     attention_limit{"a right bound from diagonal bottom_right needs s_q ≤ s_kv, or lengths",
                     [](const attention_facts& f) noexcept {
@@ -124,6 +126,15 @@ inline constexpr std::array attention_limits = {
           return fmt::format("o is {}, the compute capability {}.{}", to_string(f.result_type),
                              f.compute_capability / 10, f.compute_capability % 10);
         }},
+    attention_limit{"attention of e4m3 has no bias, alibi or dropout",
+                    [](const attention_facts& f) noexcept {
+                      return f.fp8() && (f.bias || f.alibi || f.dropout);
+                    },
+                    detail::added},
+    attention_limit{
+        "attention of e4m3 has lengths with pages alone",
+        [](const attention_facts& f) noexcept { return f.fp8() && f.lengths && !f.paged; },
+        detail::lengths},
     attention_limit{"attention of e4m3 has no packed sequences: with some, cuDNN faults",
                     [](const attention_facts& f) noexcept { return f.fp8() && f.packed; },
                     detail::lengths},

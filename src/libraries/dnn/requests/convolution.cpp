@@ -11,26 +11,45 @@ constexpr auto element = &combination::x;
 constexpr auto result_type = &combination::y;
 constexpr auto bias_type = &combination::bias;
 
+/// Of images [n, c, in], of a filter and of responses [n, k, out].
+struct convolution_extents {
+  extent n, c, k, of_group, in, filter, out;
+
+  template <class R>
+  convolution_extents(description<R>& d, const char* channels_of_group)
+      : n(d.size("n")),
+        c(d.size("c")),
+        k(d.size("k")),
+        of_group(d.size(channels_of_group)),
+        in(d.sizes("in", 1, most_space)),
+        filter(d.sizes("filter", 1, most_space)),
+        out(d.sizes("out", 1, most_space)) {}
+};
+
+/// How the filter goes over an image, and how sums of the type of `x` are computed.
 template <class R>
-void describe_geometry(description<R>& d) {
+void describe_sums(description<R>& d, any_tensor R::* x) {
   d.value("stride", &R::stride, "steps of the filter; 1 where empty");
   d.value("dilation", &R::dilation, "steps within the filter; 1 where empty");
   d.value("padding", &R::padding, "zeros before each dimension of space; 0 where empty");
   d.value("post_padding", &R::post_padding, "zeros after each; as padding where empty");
-}
-
-template <class R>
-void describe_arithmetic(description<R>& d, any_tensor R::* x) {
+  if constexpr (requires { &R::output_padding; })
+    d.value("output_padding", &R::output_padding, "added to the extents of y; 0 where empty");
+  d.value("groups", &R::groups, "of channels, convolved apart").at_least(1);
   d.value("math", &R::math, "arithmetic of products of f32").only_where(d.is(x, {dtype::f32}));
   d.value("deterministic", &R::deterministic, "the same bits on every run");
   d.value("tuning", &R::tuning, "how a GPU's engine is chosen");
 }
 
-/// What follows the sums in y.
+/// y, what follows the sums in it, and these.
 template <class R>
-void describe_epilogue(description<R>& d, extent n, extent k, extent out) {
-  d.reads("z", &R::z, {n, k, out}, "what is added").given_where(!d.zero(&R::beta));
-  d.reads("bias", &R::bias, {k}, "added along dimension 1").optional();
+void describe_result(description<R>& d, const convolution_extents& e) {
+  d.updates("y", &R::y, {e.n, e.k, e.out}, "result")
+      .updated_where(d.same_view(&R::z, &R::y))
+      .may_be(&R::z)
+      .ordered_as(&R::x);
+  d.reads("z", &R::z, {e.n, e.k, e.out}, "what is added").given_where(!d.zero(&R::beta));
+  d.reads("bias", &R::bias, {e.k}, "added along dimension 1").optional();
   d.value("alpha", &R::alpha, "factor of the convolution");
   d.value("beta", &R::beta, "factor of z");
   d.value("activation", &R::activation, "applied last");
@@ -44,6 +63,20 @@ void describe_epilogue(description<R>& d, extent n, extent k, extent out) {
       .finite()
       .only_where(d.is(&R::activation, {dnn::activation::elu}));
   d.factors({&R::alpha, &R::beta}, &R::y);
+  describe_sums(d, &R::x);
+  d.layouts(layout::dense, {&R::x, &R::w, &R::y, &R::z, &R::bias});
+}
+
+/// What decides about a gradient, which may be added to the old one.
+template <class R>
+void describe_gradient(description<R>& d, any_tensor R::* first, any_tensor R::* second,
+                       any_tensor R::* gradient, const char* factor_of_old) {
+  d.value("alpha", &R::alpha, "factor of the sums");
+  d.value("beta", &R::beta, factor_of_old);
+  describe_sums(d, first);
+  d.layouts(layout::dense, {first, second, gradient});
+  d.same_type({first, second, gradient}, {dtype::f64, dtype::f32, dtype::f16, dtype::bf16});
+  d.factors({&R::alpha, &R::beta}, gradient);
 }
 
 template <class R>
@@ -135,26 +168,16 @@ void derive_channels(const R& r, numbers& channels) {
 
 void convolution_forward::describe(description<convolution_forward>& d) {
   using r = convolution_forward;
-  const extent n = d.size("n"), c = d.size("c"), k = d.size("k"), of_group = d.size("c_of_group");
-  const extent in = d.sizes("in", 1, most_space), filter = d.sizes("filter", 1, most_space);
-  const extent out = d.sizes("out", 1, most_space);
+  const convolution_extents e(d, "c_of_group");
   d.about("Convolves images with a filter: y = activation(alpha · (x ∗ w) + beta · z + bias).",
           "cuDNN documentation, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR");
-  d.reads("x", &r::x, {n, c, in}, "images");
-  d.reads("w", &r::w, {k, of_group, filter}, "filter");
-  d.updates("y", &r::y, {n, k, out}, "result")
-      .updated_where(d.same_view(&r::z, &r::y))
-      .may_be(&r::z)
-      .ordered_as(&r::x);
-  describe_epilogue(d, n, k, out);
-  describe_geometry(d);
-  d.value("groups", &r::groups, "of channels, convolved apart").at_least(1);
-  describe_arithmetic(d, &r::x);
-  d.layouts(layout::dense, {&r::x, &r::w, &r::y, &r::z, &r::bias});
+  d.reads("x", &r::x, {e.n, e.c, e.in}, "images");
+  d.reads("w", &r::w, {e.k, e.of_group, e.filter}, "filter");
+  describe_result(d, e);
   d.types(
       {&r::x, &r::w, &r::y, &r::z, &r::bias},
       type_rows::of(combinations, element, &combination::w, result_type, result_type, bias_type));
-  d.derived(out, derive_response);
+  d.derived(e.out, derive_response);
   describe_rules(d);
   describe_space_rule(d);
   d.rule(types_rule, [](argument_checks& check, const r& request) {
@@ -167,85 +190,55 @@ void convolution_forward::describe(description<convolution_forward>& d) {
 
 void convolution_backward_data::describe(description<convolution_backward_data>& d) {
   using r = convolution_backward_data;
-  const extent n = d.size("n"), c = d.size("c"), k = d.size("k"), of_group = d.size("c_of_group");
-  const extent in = d.sizes("in", 1, most_space), filter = d.sizes("filter", 1, most_space);
-  const extent out = d.sizes("out", 1, most_space);
+  const convolution_extents e(d, "c_of_group");
   d.about("The gradient of a convolution by its images: dx = alpha · Σ dy · w + beta · dx.",
           "cuDNN documentation, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR");
-  d.reads("dy", &r::dy, {n, k, out}, "gradient of y");
-  d.reads("w", &r::w, {k, of_group, filter}, "filter");
-  d.updates("dx", &r::dx, {n, c, in}, "gradient of x")
+  d.reads("dy", &r::dy, {e.n, e.k, e.out}, "gradient of y");
+  d.reads("w", &r::w, {e.k, e.of_group, e.filter}, "filter");
+  d.updates("dx", &r::dx, {e.n, e.c, e.in}, "gradient of x")
       .old_content_unless(d.zero(&r::beta))
       .ordered_as(&r::dy);
-  d.value("alpha", &r::alpha, "factor of the sums");
-  d.value("beta", &r::beta, "factor of the old dx");
-  describe_geometry(d);
-  d.value("groups", &r::groups, "of channels, convolved apart").at_least(1);
-  describe_arithmetic(d, &r::dy);
-  d.layouts(layout::dense, {&r::dy, &r::w, &r::dx});
-  d.same_type({&r::dy, &r::w, &r::dx}, {dtype::f64, dtype::f32, dtype::f16, dtype::bf16});
-  d.factors({&r::alpha, &r::beta}, &r::dx);
-  d.derived(c, derive_channels<r>);
-  d.derived(in, derive_image);
+  describe_gradient(d, &r::dy, &r::w, &r::dx, "factor of the old dx");
+  d.derived(e.c, derive_channels<r>);
+  d.derived(e.in, derive_image);
   describe_rules(d);
   describe_space_rule(d);
 }
 
 void convolution_backward_filter::describe(description<convolution_backward_filter>& d) {
   using r = convolution_backward_filter;
-  const extent n = d.size("n"), c = d.size("c"), k = d.size("k"), of_group = d.size("c_of_group");
-  const extent in = d.sizes("in", 1, most_space), filter = d.sizes("filter", 1, most_space);
-  const extent out = d.sizes("out", 1, most_space);
+  const convolution_extents e(d, "c_of_group");
   d.about("The gradient of a convolution by its filter: dw = alpha · Σ dy · x + beta · dw.",
           "cuDNN documentation, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR");
-  d.reads("x", &r::x, {n, c, in}, "images");
-  d.reads("dy", &r::dy, {n, k, out}, "gradient of y");
-  d.updates("dw", &r::dw, {k, of_group, filter}, "gradient of w")
+  d.reads("x", &r::x, {e.n, e.c, e.in}, "images");
+  d.reads("dy", &r::dy, {e.n, e.k, e.out}, "gradient of y");
+  d.updates("dw", &r::dw, {e.k, e.of_group, e.filter}, "gradient of w")
       .old_content_unless(d.zero(&r::beta))
       .ordered_as(&r::x);
-  d.value("alpha", &r::alpha, "factor of the sums");
-  d.value("beta", &r::beta, "factor of the old dw");
-  describe_geometry(d);
-  d.value("groups", &r::groups, "of channels, convolved apart").at_least(1);
-  describe_arithmetic(d, &r::x);
-  d.layouts(layout::dense, {&r::x, &r::dy, &r::dw});
-  d.same_type({&r::x, &r::dy, &r::dw}, {dtype::f64, dtype::f32, dtype::f16, dtype::bf16});
-  d.factors({&r::alpha, &r::beta}, &r::dw);
-  d.derived(of_group, [](const r& request, numbers& channels) {
+  describe_gradient(d, &r::x, &r::dy, &r::dw, "factor of the old dw");
+  d.derived(e.of_group, [](const r& request, numbers& channels) {
     if (request.x.rank() >= 2 && request.groups >= 1)
       channels.push_back(request.x.extent(1) / request.groups);
   });
-  d.derived(filter, derive_filter);
+  d.derived(e.filter, derive_filter);
   describe_rules(d);
   describe_space_rule(d);
 }
 
 void convolution_transposed::describe(description<convolution_transposed>& d) {
   using r = convolution_transposed;
-  const extent n = d.size("n"), c = d.size("c"), k = d.size("k"), of_group = d.size("k_of_group");
-  const extent in = d.sizes("in", 1, most_space), filter = d.sizes("filter", 1, most_space);
-  const extent out = d.sizes("out", 1, most_space);
+  const convolution_extents e(d, "k_of_group");
   d.about(
-      "The transposed convolution, which makes images larger: y = activation(alpha · Σ x · w + "
-      "beta "
-      "· z + bias).",
+      "The transposed convolution, which makes images larger: "
+      "y = activation(alpha · Σ x · w + beta · z + bias).",
       "cuDNN documentation, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR");
-  d.reads("x", &r::x, {n, c, in}, "images");
-  d.reads("w", &r::w, {c, of_group, filter}, "filter");
-  d.updates("y", &r::y, {n, k, out}, "result")
-      .updated_where(d.same_view(&r::z, &r::y))
-      .may_be(&r::z)
-      .ordered_as(&r::x);
-  describe_epilogue(d, n, k, out);
-  describe_geometry(d);
-  d.value("output_padding", &r::output_padding, "added to the extents of y; 0 where empty");
-  d.value("groups", &r::groups, "of channels, convolved apart").at_least(1);
-  describe_arithmetic(d, &r::x);
-  d.layouts(layout::dense, {&r::x, &r::w, &r::y, &r::z, &r::bias});
+  d.reads("x", &r::x, {e.n, e.c, e.in}, "images");
+  d.reads("w", &r::w, {e.c, e.of_group, e.filter}, "filter");
+  describe_result(d, e);
   d.same_type({&r::x, &r::w, &r::y, &r::z, &r::bias},
               {dtype::f64, dtype::f32, dtype::f16, dtype::bf16});
-  d.derived(k, derive_channels<r>);
-  d.derived(out, derive_transposed);
+  d.derived(e.k, derive_channels<r>);
+  d.derived(e.out, derive_transposed);
   describe_rules(d);
   d.rule("output_padding has numbers from 0 to stride − 1, and y the extents that follow from x",
          [](argument_checks& check, const r& request) {

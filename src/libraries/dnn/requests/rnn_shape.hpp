@@ -96,6 +96,12 @@ struct rnn_shape {
   return s.rows() == 0 || (!lengths.empty() && *std::ranges::max_element(lengths) == 0);
 }
 
+/// Every sequence has every step.
+[[nodiscard]] inline bool every_step(const rnn_shape& s,
+                                     const std::vector<std::int64_t>& lengths) noexcept {
+  return std::ranges::all_of(lengths, [&](std::int64_t n) { return n == s.steps; });
+}
+
 /// Whether dropout applies to what this layer gives to the next one.
 [[nodiscard]] inline bool drops(const rnn_network& n) noexcept {
   return n.dropout > 0 && n.layers > 1;

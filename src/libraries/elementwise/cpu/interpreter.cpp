@@ -253,7 +253,9 @@ std::byte* interpreter::address(std::size_t operand, std::uint16_t part) const n
 template <class Run>
 void interpreter::for_runs(std::size_t operand, std::int64_t first, std::size_t n, Run run) const {
   const auto& row = over_.row;
-  if (row.empty()) return run(0, std::int64_t{0}, n);
+  // What a row has one of is its element 0, also where it has no elements: extents of 0 divide
+  // nothing.
+  if (row.empty() || (first == 0 && n == 1)) return run(0, std::int64_t{0}, n);
   std::array<std::int64_t, max_rank> at{};
   std::int64_t rest = first;
   std::int64_t offset = 0;
@@ -283,7 +285,7 @@ std::byte* interpreter::in_memory(std::size_t operand, std::int64_t first, std::
   if (!plain_[operand]) return nullptr;
   const auto& row = over_.row;
   // What is contiguous is one loop.
-  if (row.size() > 1 &&
+  if (row.size() > 1 && n > 1 &&
       first % row.back().extent + static_cast<std::int64_t>(n) > row.back().extent)
     return nullptr;
   std::byte* found = nullptr;

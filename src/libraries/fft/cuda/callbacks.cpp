@@ -1,10 +1,10 @@
 #include "libraries/fft/cuda/callbacks.hpp"
 
+#include "backend/cuda/context/turn_timer.hpp"
 #include "backend/lru_cache.hpp"
 #include "libraries/elementwise/cuda/compiled/compilation.hpp"
 #include "libraries/elementwise/cuda/key_words.hpp"
 #include "libraries/fft/cuda/callback_plan.hpp"
-#include "libraries/fft/cuda/turn_timer.hpp"
 
 #include <memory>
 #include <mutex>

@@ -31,7 +31,7 @@ void eigh::describe(description<eigh>& d) {
   using self = eigh;
   const extent batch = batch_of(d), n = d.size("n"), k = d.size("k");
   d.about("Finds eigenvalues and eigenvectors of symmetric or Hermitian matrices.",
-          "LAPACK xSYEVD, xSYEVR, xHEEVD, xHEEVR; cuSOLVER Xsyevd, Xsyevdx, syevj");
+          "LAPACK xSYEVD, xSYEVR, xHEEVD, xHEEVR; cuSOLVER Xsyevd, XsyevBatched, syevj");
   const condition part = !d.is(&self::range, {eigen_range::all});
   const condition values = d.is(&self::range, {eigen_range::values});
   d.reads("a", &self::a, {batch, n, n}, "symmetric or Hermitian matrices");

@@ -63,6 +63,13 @@ bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::
   const T* const first = p.in.first + column * p.in.column_stride;
   const std::int64_t stride = p.in.row_stride;
   const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
+    if constexpr (requires { rows.column_ahead(k); }) {
+      // An address, which may be none.
+      const std::uint64_t bytes =
+          rows.column_ahead(k) * static_cast<std::uint64_t>(stride) * sizeof(T);
+      __builtin_prefetch(
+          reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(first) + bytes));
+    }
     const work v = conjugated_if<Conjugated>(widened(values[k]));
     const T* const from = first + j * stride;
     for (std::size_t c = 0; c < N; ++c)

@@ -83,8 +83,10 @@ result<std::int64_t> multiply(const sparse::spgemm& r, lane_context& lane) {
   const auto width = static_cast<std::size_t>(columns_of(f));
   auto room = lane.workspace(width * (sizeof(std::int64_t) + sizeof(work)));
   if (!room) return std::move(room).error();
-  auto* const sums = reinterpret_cast<work*>(room->data());  // the wider type
-  row_columns columns({reinterpret_cast<std::int64_t*>(sums + width), width});
+  auto* const last_row =
+      reinterpret_cast<std::int64_t*>(room->data());  // the type of most alignment
+  auto* const sums = reinterpret_cast<work*>(last_row + width);
+  row_columns columns({last_row, width});
   const T* const left = f.left.values.template data<T>();
   const T* const right = f.right.values.template data<T>();
   T* const made = r.c.values.template data<T>();

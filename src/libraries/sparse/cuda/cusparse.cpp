@@ -76,6 +76,22 @@ result<void> describe(const sparse_matrix& a, sparse_descriptor& to, cudaStream_
                                a.indices.address(), a.values.address(), index, base, type),
         "cusparseCreateConstCoo", stream);
   }
+  if (a.format == sparse_format::bsr) {
+    const std::int64_t r = a.values.extent(1);
+    const std::int64_t c = a.values.extent(2);
+    return check(
+        cusparseCreateConstBsr(to.place(), a.rows / r, a.columns / c, a.values.extent(0), r, c,
+                               a.offsets.address(), a.indices.address(), a.values.address(), index,
+                               index, base, type, CUSPARSE_ORDER_ROW),
+        "cusparseCreateConstBsr", stream);
+  }
+  if (a.format == sparse_format::blocked_ell) {
+    return check(
+        cusparseCreateConstBlockedEll(to.place(), a.rows, a.columns, a.rows / a.indices.extent(0),
+                                      a.values.extent(1), a.indices.address(), a.values.address(),
+                                      index, base, type),
+        "cusparseCreateConstBlockedEll", stream);
+  }
   const bool by_columns = a.format == sparse_format::csc;
   return check(
       cusparseCreateConstCsr(to.place(), by_columns ? a.columns : a.rows,

@@ -41,11 +41,16 @@ class cusparse_descriptor {
  private:
   Descriptor made_ = nullptr;
 };
-using sparse_descriptor = cusparse_descriptor<cusparseConstSpMatDescr_t, &cusparseDestroySpMat>;
+struct sparse_descriptor : cusparse_descriptor<cusparseConstSpMatDescr_t, &cusparseDestroySpMat> {
+  /// For a matrix whose values the call may write.
+  [[nodiscard]] cusparseSpMatDescr_t updated() const noexcept {
+    return const_cast<cusparseSpMatDescr_t>(get());
+  }
+};
 using vector_descriptor = cusparse_descriptor<cusparseDnVecDescr_t, &cusparseDestroyDnVec>;
 using matrix_descriptor = cusparse_descriptor<cusparseDnMatDescr_t, &cusparseDestroyDnMat>;
 
-/// Describes a csr or coo matrix; a csc one as its transposed matrix in csr.
+/// Describes a csr, coo, bsr or blocked_ell matrix; a csc one as its transposed matrix in csr.
 [[nodiscard]] result<void> describe(const sparse_matrix& a, sparse_descriptor& to,
                                     cudaStream_t stream);
 

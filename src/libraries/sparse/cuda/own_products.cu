@@ -69,6 +69,7 @@ struct gathering {
   dense_operand<const D> in;
   dense_operand<D> out;
   device_update<D> finish;
+  unsigned long long* first_fault;
   bool conjugated;
 };
 
@@ -105,17 +106,14 @@ __global__ void gather_products(gathering<D> g) {
     const slot_range range = range_of(p, i / p.slice_rows);
     for (std::int64_t k = range.begin + i % p.slice_rows; k < range.end; k += p.slice_rows) {
       const std::int64_t j = p.indices[k];
-      if (is_inside(j, p.columns)) add(k, j);
+      if (is_inside(j, p.columns)) {
+        add(k, j);
+      } else if (j != -1) {
+        atomicMin(g.first_fault, static_cast<unsigned long long>(p.majors + 1 + k));
+      }
     }
   }
   g.finish(g.out(i, c), sum);
-}
-
-bool transposes(blas::storage_op op) noexcept {
-  return op == blas::storage_op::transpose || op == blas::storage_op::conjugate_transpose;
-}
-bool conjugates(blas::storage_op op) noexcept {
-  return op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose;
 }
 
 template <class D>
@@ -143,12 +141,14 @@ result<void> enqueue_scattering(const sparse_product& p, work_of<D>* sums, cudaS
 }
 
 template <class D>
-result<void> enqueue_gathering(const sparse_product& p, cudaStream_t stream) {
+result<void> enqueue_gathering(const sparse_product& p, unsigned long long* first_fault,
+                               cudaStream_t stream) {
   const gathering<D> g{.p = sparse::pattern_of(p.a),
                        .values = reinterpret_cast<const D*>(p.a.values.address()),
                        .in = dense_operand<const D>(p.in),
                        .out = dense_operand<D>(p.out),
                        .finish = update_of<D>(p.alpha, p.beta),
+                       .first_fault = first_fault,
                        .conjugated = conjugates(p.op)};
   return launch_over(g.out.rows * g.out.columns, gather_products<D>, stream, g);
 }
@@ -182,10 +182,15 @@ result<void> enqueue_own_product(const sparse_product& p, lane& where, late_fail
     auto* const fault = reinterpret_cast<unsigned long long*>(room->data() + fault_at);
     constexpr auto claim = sparse::pattern_claim::places;
     return in_order(
-        [&] { return enqueue_pattern_check(p.a, claim, fault, where.stream()); },
+        [&] {
+          // Indices of sliced_ell, of which there is one for each element, are checked on the way.
+          return gathers && p.a.format == sparse_format::sliced_ell
+                     ? enqueue_offsets_check(p.a, fault, where.stream())
+                     : enqueue_pattern_check(p.a, claim, fault, where.stream());
+        },
         [&] {
           auto* const sums = reinterpret_cast<work_of<D>*>(room->data() + sums_at);
-          return gathers ? enqueue_gathering<D>(p, where.stream())
+          return gathers ? enqueue_gathering<D>(p, fault, where.stream())
                          : enqueue_scattering<D>(p, sums, where.stream());
         },
         [&] { return enqueue_pattern_report(p.a, claim, fault, failure, where.stream()); });

@@ -9,6 +9,13 @@
 /// Products by kernels of our own, which take every format, type and operation.
 namespace troupe::cuda {
 
+[[nodiscard]] constexpr bool transposes(blas::storage_op op) noexcept {
+  return op == blas::storage_op::transpose || op == blas::storage_op::conjugate_transpose;
+}
+[[nodiscard]] constexpr bool conjugates(blas::storage_op op) noexcept {
+  return op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose;
+}
+
 /// out = alpha · op(a) · in + beta · out, of vectors or matrices.
 struct sparse_product {
   const sparse_matrix& a;
@@ -27,5 +34,11 @@ struct sparse_product {
 /// Enqueues the product, after the checks of the pattern. Nothing may be enqueued behind it.
 [[nodiscard]] result<void> enqueue_own_product(const sparse_product& p, lane& where,
                                                late_failure failure);
+
+/// Enqueues the product of rows that are stored one after another, those of csr that is not
+/// transposed or of csc that is: work is shared out by elements, and additions have a fixed order.
+/// Checks the pattern on its way. Nothing may be enqueued behind it.
+[[nodiscard]] result<void> enqueue_balanced_product(const sparse_product& p, lane& where,
+                                                    late_failure failure);
 
 }  // namespace troupe::cuda

@@ -18,6 +18,10 @@ inline constexpr std::int64_t no_fault = 0x7f7f7f7f7f7f7f7f;
                                                  sparse::pattern_claim claim,
                                                  unsigned long long* first_fault,
                                                  cudaStream_t stream);
+/// The same of offsets alone, where whoever reads the indices notes what is wrong with them.
+[[nodiscard]] result<void> enqueue_offsets_check(const sparse_matrix& a,
+                                                 unsigned long long* first_fault,
+                                                 cudaStream_t stream);
 /// Enqueues the failure for what they found; the last that an executor enqueues.
 [[nodiscard]] result<void> enqueue_pattern_report(const sparse_matrix& a,
                                                   sparse::pattern_claim claim,

@@ -1,51 +1,21 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
-#include "libraries/sparse/cuda/cusparse.hpp"
+#include "libraries/sparse/cuda/checked_pattern.hpp"
+#include "libraries/sparse/cuda/cusparse_operands.hpp"
 #include "libraries/sparse/cuda/own_products.hpp"
 
 #include <troupe/sparse/products.hpp>
 
-#include <algorithm>
-#include <array>
-#include <complex>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 namespace troupe::cuda {
 namespace {
 
-/// A factor in the host's memory, as cuSPARSE reads it in the type that it computes in.
-class host_factor {
- public:
-  host_factor(const scalar& value, dtype type) noexcept { take(value, type); }
-  [[nodiscard]] const void* address() const noexcept { return bytes_.data(); }
-
- private:
-  void take(const scalar& value, dtype type) noexcept {
-    switch (type) {
-      case dtype::f64:
-        return put(value.as<double>());
-      case dtype::c64:
-        return put(value.as<std::complex<float>>());
-      case dtype::c128:
-        return put(value.as<std::complex<double>>());
-      default:
-        return put(value.as<float>());
-    }
-  }
-  template <class T>
-  void put(T value) noexcept {
-    std::memcpy(bytes_.data(), &value, sizeof value);
-  }
-  alignas(16) std::array<std::byte, 16> bytes_{};
-};
-
 /// What cuSPARSE applies to the matrix that is described for `a`; nothing where it does not offer
 /// that. A csc matrix is described as its transposed one.
 std::optional<cusparseOperation_t> operation_of(const sparse_matrix& a, blas::storage_op op) {
-  if (a.format > sparse_format::coo) return std::nullopt;
   const bool by_columns = a.format == sparse_format::csc;
   const bool transposed = (op == blas::storage_op::transpose ||
                            op == blas::storage_op::conjugate_transpose) != by_columns;
@@ -53,6 +23,7 @@ std::optional<cusparseOperation_t> operation_of(const sparse_matrix& a, blas::st
       is_complex(a.values.type()) &&
       (op == blas::storage_op::conjugate || op == blas::storage_op::conjugate_transpose);
   if (!transposed && conjugated) return std::nullopt;
+  if (transposed && a.format > sparse_format::coo) return std::nullopt;
   if (!transposed) return CUSPARSE_OPERATION_NON_TRANSPOSE;
   return conjugated ? CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE : CUSPARSE_OPERATION_TRANSPOSE;
 }
@@ -73,7 +44,8 @@ struct packed_vector {
   }
 };
 
-result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where) {
+result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where,
+                      late_failure failure) {
   const cudaStream_t stream = where.stream();
   auto handle = cusparse_of(where);
   if (!handle) return std::move(handle).error();
@@ -83,8 +55,6 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   const cudaDataType compute = cusparse_compute_type(type);
   constexpr auto algorithm = CUSPARSE_SPMV_ALG_DEFAULT;
 
-  sparse_descriptor a;
-  if (auto done = describe(r.a, a, stream); !done) return done;
   const auto described = [&](const any_tensor& t, vector_descriptor& to) {
     return check(cusparseCreateDnVec(to.place(), t.extent(0), t.address(), cusparse_type(type)),
                  "cusparseCreateDnVec", stream);
@@ -92,8 +62,11 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   pieces parts;
   const packed_vector packed_x(r.x, parts);
   const packed_vector packed_y(r.y, parts);
+  const checked_pattern pattern(r.a, parts);
   std::size_t bytes = 0;
   {
+    sparse_descriptor a;
+    if (auto done = describe(r.a, a, stream); !done) return done;
     vector_descriptor x;
     vector_descriptor y;
     if (auto done = described(r.x, x); !done) return done;
@@ -106,6 +79,9 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
   const std::size_t buffer_at = parts.add(static_cast<std::int64_t>(bytes));
   auto room = where.workspace(parts.bytes());
   if (!room) return std::move(room).error();
+  if (auto done = pattern.enqueue(room->data(), stream); !done) return done;
+  sparse_descriptor a;
+  if (auto done = describe(pattern.in(room->data()), a, stream); !done) return done;
   const any_tensor from = packed_x.in(room->data());
   const any_tensor to = packed_y.in(room->data());
   if (packed_x.moved) {
@@ -122,21 +98,11 @@ result<void> multiply(const sparse::spmv& r, cusparseOperation_t op, lane& where
                                  y.get(), compute, algorithm, room->data() + buffer_at),
                     "cusparseSpMV", stream);
   if (done && packed_y.moved) done = enqueue_vector_copy(to, r.y, where);
-  return done;
+  return done ? pattern.report(room->data(), failure, stream) : std::move(done);
 }
 
-bool is_row_major(const any_tensor& t) noexcept {
-  return t.stride(1) == 1 || (t.extent(1) == 1 && t.stride(0) != 1);
-}
-/// The distance between rows, or between columns, which is never less than their length.
-std::int64_t leading(const any_tensor& t, bool row_major) noexcept {
-  const int across = row_major ? 0 : 1;
-  const std::int64_t along = t.extent(1 - across);
-  // A single row or column may have any stride.
-  return t.extent(across) > 1 ? t.stride(across) : std::max<std::int64_t>(along, 1);
-}
-
-result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where) {
+result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where,
+                      late_failure failure) {
   const cudaStream_t stream = where.stream();
   auto handle = cusparse_of(where);
   if (!handle) return std::move(handle).error();
@@ -147,47 +113,59 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
   constexpr auto algorithm = CUSPARSE_SPMM_ALG_DEFAULT;
   constexpr auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-  sparse_descriptor a;
-  if (auto done = describe(r.a, a, stream); !done) return done;
   // Both dense matrices are described in the order of c; b, if it has the other one, transposed.
   const bool rows_of_c = is_row_major(r.c);
-  const bool rows_of_b = is_row_major(r.b);
-  const bool turned = rows_of_b != rows_of_c;
+  const bool turned = is_row_major(r.b) != rows_of_c;
   const cusparseOrder_t order = rows_of_c ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
   matrix_descriptor b;
   matrix_descriptor c;
-  auto done =
-      check(cusparseCreateDnMat(b.place(), r.b.extent(turned ? 1 : 0), r.b.extent(turned ? 0 : 1),
-                                leading(r.b, rows_of_b), r.b.address(), cusparse_type(type), order),
-            "cusparseCreateDnMat", stream);
-  if (!done) return done;
-  done = check(cusparseCreateDnMat(c.place(), r.c.extent(0), r.c.extent(1), leading(r.c, rows_of_c),
-                                   r.c.address(), cusparse_type(type), order),
-               "cusparseCreateDnMat", stream);
-  if (!done) return done;
+  if (auto done = describe(r.b, turned, order, b, stream); !done) return done;
+  if (auto done = describe(r.c, false, order, c, stream); !done) return done;
   const cusparseOperation_t op_b = turned ? CUSPARSE_OPERATION_TRANSPOSE : plain;
   std::size_t bytes = 0;
-  done = check(cusparseSpMM_bufferSize(*handle, op, op_b, alpha.address(), a.get(), b.get(),
-                                       beta.address(), c.get(), compute, algorithm, &bytes),
-               "cusparseSpMM_bufferSize", stream);
-  if (!done) return done;
-  auto room = where.workspace(bytes);
+  {
+    sparse_descriptor a;
+    if (auto done = describe(r.a, a, stream); !done) return done;
+    auto sized = check(cusparseSpMM_bufferSize(*handle, op, op_b, alpha.address(), a.get(), b.get(),
+                                               beta.address(), c.get(), compute, algorithm, &bytes),
+                       "cusparseSpMM_bufferSize", stream);
+    if (!sized) return sized;
+  }
+  pieces parts;
+  const checked_pattern pattern(r.a, parts);
+  const std::size_t buffer_at = parts.add(static_cast<std::int64_t>(bytes));
+  auto room = where.workspace(parts.bytes());
   if (!room) return std::move(room).error();
-  return check(cusparseSpMM(*handle, op, op_b, alpha.address(), a.get(), b.get(), beta.address(),
-                            c.get(), compute, algorithm, room->data()),
-               "cusparseSpMM", stream);
+  if (auto done = pattern.enqueue(room->data(), stream); !done) return done;
+  sparse_descriptor a;
+  if (auto done = describe(pattern.in(room->data()), a, stream); !done) return done;
+  auto done =
+      check(cusparseSpMM(*handle, op, op_b, alpha.address(), a.get(), b.get(), beta.address(),
+                         c.get(), compute, algorithm, room->data() + buffer_at),
+            "cusparseSpMM", stream);
+  return done ? pattern.report(room->data(), failure, stream) : std::move(done);
 }
 
-bool is_aligned(const any_tensor& t) noexcept {
-  return reinterpret_cast<std::uintptr_t>(t.address()) % 16 == 0;
-}
-/// What cuSPARSE computes. It refuses more elements than the matrix has places, loads 16 bytes at
-/// once from wherever a tensor begins, and writes beside results of f16 and bf16 that are matrices.
+/// What cuSPARSE computes. It refuses more elements than the matrix has places, has blocked_ell of
+/// matrices alone, is slower than our own with sliced_ell, and with csr writes beside results of
+/// f16 and bf16 that are matrices.
 bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
   if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
-  if (out.rank() == 2 && size_of(out.type()) == 2) return false;
+  if (a.format == sparse_format::sliced_ell) return false;
+  if (a.format == sparse_format::bsr && !has_square_blocks(a)) return false;
+  if (a.format == sparse_format::blocked_ell && out.rank() == 1) return false;
+  if (a.format <= sparse_format::coo && out.rank() == 2 && size_of(out.type()) == 2) return false;
   return is_aligned(a.offsets) && is_aligned(a.row_indices) && is_aligned(a.indices) &&
          is_aligned(a.values) && is_aligned(in) && is_aligned(out);
+}
+
+/// Whether rows of the product are rows that are stored, one after another.
+bool has_stored_rows(const sparse_matrix& a, blas::storage_op op) noexcept {
+  return a.format == (transposes(op) ? sparse_format::csc : sparse_format::csr);
+}
+/// Whether a warp reads and writes neighbouring columns side by side.
+bool has_packed_rows(const any_tensor& t) noexcept {
+  return t.rank() == 1 || t.extent(1) == 1 || t.stride(1) == 1;
 }
 
 template <class R>
@@ -195,14 +173,18 @@ result<void> run_product(const R& r, const any_tensor& in, const any_tensor& out
                          late_failure failure) {
   if (out.empty()) return {};
   if (r.alpha.is_zero() || r.a.stored() == 0) return enqueue_scaling(out, r.beta, where);
+  const sparse_product product{
+      .a = r.a, .in = in, .out = out, .alpha = r.alpha, .beta = r.beta, .op = r.op_a};
+  const bool balances = has_stored_rows(r.a, r.op_a) && in.extent(0) > 0;
+  if (balances && has_packed_rows(in) && has_packed_rows(out))
+    return enqueue_balanced_product(product, where, failure);
   if (const auto op = operation_of(r.a, r.op_a); op && is_offered(r.a, in, out)) {
-    auto done = multiply(r, *op, where);
+    auto done = multiply(r, *op, where, failure);
     // Which types go with which formats and operations differs between versions of cuSPARSE.
     if (done || done.error().code != errc::unsupported) return done;
   }
-  return enqueue_own_product(
-      {.a = r.a, .in = in, .out = out, .alpha = r.alpha, .beta = r.beta, .op = r.op_a}, where,
-      failure);
+  return balances ? enqueue_balanced_product(product, where, failure)
+                  : enqueue_own_product(product, where, failure);
 }
 
 result<void> run_spmv(const sparse::spmv& r, lane& where, late_failure failure) {

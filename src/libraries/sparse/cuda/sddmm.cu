@@ -4,6 +4,7 @@
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/values.cuh"
 #include "libraries/sparse/cuda/pattern_check.hpp"
+#include "libraries/sparse/cuda/sampled_blocks.hpp"
 
 #include <troupe/sparse/products.hpp>
 
@@ -41,6 +42,10 @@ __global__ void sample(sampled_product<D> s) {
 }
 
 result<void> run_sddmm(const sparse::sddmm& r, lane& where, late_failure failure) {
+  if (offers_sampled_blocks(r)) {
+    auto done = enqueue_sampled_blocks(r, where, failure);
+    if (done || done.error().code != errc::unsupported) return done;
+  }
   return with_values(r.a.type(), [&]<class T, class D>(T, D) -> result<void> {
     auto room = where.workspace(sizeof(unsigned long long));
     if (!room) return std::move(room).error();

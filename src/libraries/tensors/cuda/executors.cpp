@@ -5,13 +5,17 @@
 #include "libraries/elementwise/cuda/elementwise.hpp"
 #include "libraries/elementwise/cuda/interpreter/interpreter.hpp"
 #include "libraries/memory/cuda/kernels.hpp"
+#include "libraries/tensors/cuda/cutensor/tensor_library.hpp"
 #include "libraries/tensors/cuda/part_lane.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace troupe::cuda {
 namespace {
@@ -29,12 +33,29 @@ constexpr tensors::machine gpu{.bytes_per_ns = 2000,
 // blocks a multiprocessor with 16 bytes each, and their values, at most 256 of eight bytes.
 constexpr std::size_t function_bytes_of_multiprocessor = std::size_t{4} * (16 * 16 + 256 * 8);
 
+/// A program, and the plans of its sums.
+struct planned_program {
+  tensors::program what;
+  std::vector<std::unique_ptr<tensor_plan>> plans;  ///< by step; none without a library
+  std::size_t library_bytes = 0;
+};
+
 /// What a lane keeps: programs are the same each time.
 struct lane_state {
   static constexpr std::size_t most_programs = 512;
-  std::unordered_map<std::string, tensors::program> programs;
+  std::unique_ptr<tensor_library> library;  ///< ends after its plans
+  tensors::machine with_library = gpu;
+  std::unordered_map<std::string, planned_program> programs;
 };
 constexpr char attachment_key = 0;
+
+/// TROUPE_TENSORS is `products` where nothing is cuTENSOR's, `cutensor` where all is that it takes.
+tensors::library_use use_of_library() {
+  const char* const value = std::getenv("TROUPE_TENSORS");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view word = value == nullptr ? "" : value;
+  if (word == "products") return tensors::library_use::never;
+  return word == "cutensor" ? tensors::library_use::always : tensors::library_use::where_faster;
+}
 
 // A worker need not be warm when it gets a request. The interpreter of this plugin, which is not
 // that of elementwise's, must be loaded first: only then may it share more than 48 KiB in a block,
@@ -43,7 +64,12 @@ result<lane_state*> state_of(lane& where) {
   std::shared_ptr<void>& place = where.attachment(&attachment_key);
   if (!place) {
     if (auto loaded = load_interpreter(); !loaded) return std::move(loaded).error();
-    place = std::make_shared<lane_state>();
+    auto made = std::make_shared<lane_state>();
+    made->with_library.library = use_of_library();
+    if (made->with_library.library != tensors::library_use::never) {
+      made->library = open_tensor_library();
+    }
+    place = std::move(made);
   }
   return static_cast<lane_state*>(place.get());
 }
@@ -51,7 +77,9 @@ result<lane_state*> state_of(lane& where) {
 /// The steps of a program on this backend.
 class tensor_steps {
  public:
-  tensor_steps(lane& where, blas::math_mode math) noexcept : where_(where), math_(math) {}
+  tensor_steps(lane& where, blas::math_mode math, const planned_program& program,
+               std::span<std::byte> library) noexcept
+      : where_(where), math_(math), program_(program), library_(library) {}
 
   [[nodiscard]] result<void> copy(const any_tensor& from, const any_tensor& to) {
     elementwise::strided_loops loops(from, to);
@@ -68,11 +96,61 @@ class tensor_steps {
                                       const scalar& alpha, const scalar& beta) {
     return cuda::multiply({a, b, d, alpha, beta, blas::op::none, blas::op::none, math_}, where_);
   }
+  [[nodiscard]] result<void> sum(std::size_t number, std::span<const any_tensor> inputs,
+                                 const any_tensor& d) {
+    const tensors::step& one = program_.what.steps[number];
+    return program_.plans[number]->run(inputs, d, one.alpha, one.beta, library_, where_.stream());
+  }
 
  private:
   lane& where_;
   blas::math_mode math_;
+  const planned_program& program_;
+  std::span<std::byte> library_;
 };
+
+/// Of parts of a lane's workspace.
+std::size_t aligned(std::size_t bytes) noexcept {
+  constexpr std::size_t unit = 256;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// Plans the sums of a program. False where there are none, or the library does not take them all.
+bool plan_sums(planned_program& to, std::span<const any_tensor* const> operands,
+               blas::math_mode math, tensor_library& library) {
+  to.plans.resize(to.what.steps.size());
+  bool any = false;
+  const auto placed = [&](std::size_t number) {
+    const tensors::place& p = to.what.places[number];
+    // Parts of the workspace are aligned as well as a null pointer is.
+    std::byte* const first = p.operand == tensors::place::in_workspace
+                                 ? nullptr
+                                 : operands[static_cast<std::size_t>(p.operand)]->address();
+    return any_tensor::unowned(first, p.layout.type(), shape(p.layout.extents()),
+                               p.layout.strides());
+  };
+  for (std::size_t i = 0; i < to.what.steps.size(); ++i) {
+    const tensors::step& one = to.what.steps[i];
+    if (one.what != tensors::step::kind::sum) continue;
+    named_sum s{.tensors = {}, .names = one.names, .math = math};
+    for (const std::size_t number : one.inputs)
+      s.tensors.push_back(placed(number));
+    s.tensors.push_back(placed(one.output));
+    to.plans[i] = library.plan(s);
+    if (to.plans[i] == nullptr) return false;
+    to.library_bytes = std::max(to.library_bytes, aligned(to.plans[i]->workspace_bytes()));
+    any = true;
+  }
+  return any;
+}
+
+/// Adds to a key what plans of the library depend on, too.
+void add_alignments(std::string& key, std::span<const any_tensor* const> operands,
+                    blas::math_mode math) {
+  key += static_cast<char>(math);
+  for (const any_tensor* const one : operands)
+    key += static_cast<char>(alignment_of(one->address()));
+}
 
 bool has_functions(const tensors::program& p) noexcept {
   return std::ranges::any_of(
@@ -81,19 +159,32 @@ bool has_functions(const tensors::program& p) noexcept {
 
 }  // namespace
 
+result<void> prepare_tensors(lane& where) {
+  if (auto state = state_of(where); !state) return std::move(state).error();
+  return {};
+}
+
 result<void> run_program(const void* request, std::string key, make_program make,
                          std::span<const any_tensor* const> operands, blas::math_mode math,
                          lane& where) {
   auto found = state_of(where);
   if (!found) return std::move(found).error();
   lane_state& state = **found;
+  if (state.library) add_alignments(key, operands, math);
   auto place = state.programs.find(key);
   if (place == state.programs.end()) {
     if (state.programs.size() == lane_state::most_programs) state.programs.clear();
-    place = state.programs.emplace(std::move(key), make(request, gpu)).first;
+    planned_program made;
+    if (state.library) made.what = make(request, state.with_library);
+    if (!state.library || !plan_sums(made, operands, math, *state.library)) {
+      made = {};
+      made.what = make(request, gpu);
+    }
+    place = state.programs.emplace(std::move(key), std::move(made)).first;
   }
-  const tensors::program& what = place->second;
-  const std::size_t own = what.workspace_bytes;
+  const planned_program& planned = place->second;
+  const tensors::program& what = planned.what;
+  const std::size_t own = what.workspace_bytes + planned.library_bytes;
   const std::size_t for_functions =
       has_functions(what)
           ? static_cast<std::size_t>(where.multiprocessors()) * function_bytes_of_multiprocessor
@@ -105,7 +196,8 @@ result<void> run_program(const void* request, std::string key, make_program make
     memory = *taken;
   }
   part_lane functions(where, memory.subspan(own));
-  tensor_steps steps(functions, math);
+  tensor_steps steps(functions, math, planned,
+                     memory.subspan(what.workspace_bytes, planned.library_bytes));
   return tensors::program_run(what, operands, memory.data(), steps)();
 }
 

@@ -8,6 +8,9 @@
 
 namespace troupe::cuda {
 
+/// Loads what a lane will need, cuTENSOR among it.
+[[nodiscard]] result<void> prepare_tensors(lane& where);
+
 /// The program of a request with this key, made by `make` where the lane has none.
 using make_program = tensors::program (*)(const void* request, const tensors::machine& m);
 /// Enqueues the program of a request.

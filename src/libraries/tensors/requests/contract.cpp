@@ -71,8 +71,10 @@ void einsum::describe(description<einsum>& d) {
         if (!check.good()) return;
         const auto path = contraction_path::of(found->modes, found->extents);
         check.rule(path.has_value(), errc::unsupported, [&] {
-          return fmt::format("modes \"{}\": every order makes a tensor of more than {} dimensions",
-                             r.modes, max_rank);
+          return fmt::format(
+              "modes \"{}\": every order makes a tensor of more than {} dimensions or {:.0f} "
+              "elements",
+              r.modes, max_rank, contraction_path::most_elements);
         });
       });
 }

@@ -16,7 +16,9 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 /// What a step costs, from the modes of what it takes and makes.
 double cost_of(const mode_extents& extents, mode_set left, mode_set right, mode_set made) noexcept {
-  if (std::popcount(made) > max_rank) return never;
+  if (std::popcount(made) > max_rank || extents.count(made) > contraction_path::most_elements) {
+    return never;
+  }
   return extents.count(left | right) +
          products_of_an_element *
              (extents.count(left) + extents.count(right) + extents.count(made));

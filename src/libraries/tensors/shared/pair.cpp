@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
 
 namespace troupe::tensors {
@@ -11,6 +12,8 @@ namespace {
 
 // More ways than these are not looked at.
 constexpr std::size_t most_free_dimensions = 5;
+// Up to here copies cost a GPU their launches, not their bytes.
+constexpr std::int64_t most_little_bytes = std::int64_t{1} << 20;
 
 template <class List>
 std::int64_t count_of(const List& l) noexcept {
@@ -297,9 +300,45 @@ void pair_planner::multiply(const way& w, const std::array<named_place, tensors>
   to_.program_.steps.push_back(std::move(made));
 }
 
+bool pair_planner::by_library(const way& w) const {
+  const library_use use = to_.machine_.library;
+  if (use == library_use::never) return false;
+  for (const tensor t : {a, b, d}) {
+    if (!(t == d && free_) && !to_.suits_library(given_[t])) return false;
+  }
+  return use == library_use::always || copies_little(w) || keeps_innermost(w);
+}
+
+bool pair_planner::copies_little(const way& w) const {
+  std::int64_t bytes = 0;
+  for (const tensor t : {a, b, d}) {
+    std::int64_t elements = 1;
+    for (const dimension& one : dimensions_)
+      elements *= one.is_of(t) ? one.extent : 1;
+    if (w.copied[t]) bytes += std::min(elements, most_little_bytes) * size_of(between_);
+  }
+  return bytes > 0 && bytes <= most_little_bytes;
+}
+
+bool pair_planner::keeps_innermost(const way& w) const {
+  if (w.batch.empty() || w.rows.empty() == w.columns.empty()) return false;
+  const tensor matrix = w.columns.empty() ? a : b;
+  const auto step = [&](const dimension& one) {
+    return one.is_of(matrix) ? one.strides[matrix] : max_elements;
+  };
+  return std::ranges::min_element(dimensions_, {}, step)->in != sums;
+}
+
 void pair_planner::write(const target& to) {
   const way w = cheapest();
   std::array<named_place, tensors> of = given_;
+  if (by_library(w)) {
+    if (to.c && !to.in_place) to_.move(*to.c, {.d = to.d});
+    to_.sum(std::span(of).first<2>(), to.d, to.alpha, to.c ? to.beta : scalar(0));
+    to_.release(of[a]);
+    to_.release(of[b]);
+    return;
+  }
   for (const tensor t : {a, b, d}) {
     if (w.copied[t]) of[t] = copied(w, t);
   }
@@ -317,12 +356,17 @@ void pair_planner::write(const target& to) {
 
 named_place pair_planner::write() {
   const way w = cheapest();
+  const bool named = by_library(w);
   std::array<named_place, tensors> of = given_;
   for (const tensor t : {a, b}) {
-    if (w.copied[t]) of[t] = copied(w, t);
+    if (!named && w.copied[t]) of[t] = copied(w, t);
   }
   of[d] = to_.temporary(between_, modes_of(packed_order(w, d)));
-  multiply(w, of, 1, 0);
+  if (named) {
+    to_.sum(std::span(of).first<2>(), of[d], 1, 0);
+  } else {
+    multiply(w, of, 1, 0);
+  }
   to_.release(of[a]);
   to_.release(of[b]);
   return of[d];

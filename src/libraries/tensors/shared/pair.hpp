@@ -65,6 +65,12 @@ class pair_planner {
   [[nodiscard]] named_place copied(const way& w, tensor t);
   void multiply(const way& w, const std::array<named_place, tensors>& of, const scalar& alpha,
                 const scalar& beta);
+  /// Whether a library of contractions does it instead of this way.
+  [[nodiscard]] bool by_library(const way& w) const;
+  /// It needs copies, and small ones.
+  [[nodiscard]] bool copies_little(const way& w) const;
+  /// It multiplies matrices by vectors, and the innermost mode of the matrices is not summed.
+  [[nodiscard]] bool keeps_innermost(const way& w) const;
   [[nodiscard]] std::vector<step::loop> loops(
       const list& batch, const std::array<std::vector<std::int64_t>, tensors>& strides) const;
 

@@ -135,7 +135,45 @@ void planner::rows(std::span<const named_place> inputs, const named_place& d,
   program_.steps.push_back(std::move(made));
 }
 
+// Repeated tensors step by 0, which libraries do not.
+bool planner::suits_library(const named_place& one) const {
+  const dtype type = this->type(one);
+  return between(type) == type &&
+         std::ranges::all_of(layout(one).strides(), [](std::int64_t s) { return s > 0; });
+}
+
+bool planner::by_library(const named_place& a, const target& to) const {
+  if (machine_.library == library_use::never || (to.c && !to.in_place) || a.modes.empty() ||
+      (a.set() | to.d.set()) != a.set() || !suits_library(a) || !suits_library(to.d)) {
+    return false;
+  }
+  if (machine_.library == library_use::always) return true;
+  // Ours is as fast along the innermost mode: where it is d's, too, or summed.
+  const mode_set innermost = set_of(by_stride(a).back());
+  return a.set() == to.d.set() ? innermost != set_of(by_stride(to.d).back())
+                               : (innermost & to.d.set()) != 0;
+}
+
+void planner::sum(std::span<const named_place> inputs, const named_place& d, const scalar& alpha,
+                  const scalar& beta) {
+  step made{.what = step::kind::sum, .output = d.number, .alpha = alpha, .beta = beta};
+  const auto add_names = [&](const named_place& one) {
+    auto& names = made.names.emplace_back();
+    for (const char mode : one.modes)
+      names.push_back(number_of(mode));
+  };
+  for (const named_place& one : inputs) {
+    made.inputs.push_back(one.number);
+    add_names(one);
+  }
+  add_names(d);
+  program_.steps.push_back(std::move(made));
+}
+
 void planner::move(const named_place& a, const target& to) {
+  if (!to.c && !to.in_place && a.set() == to.d.set() && by_library(a, to)) {
+    return sum({&a, 1}, to.d, to.alpha, 0);
+  }
   const bool same = a.set() == to.d.set() && type(a) == type(to.d);
   if (same && !to.c && is_one(to.alpha)) {
     program_.steps.push_back(
@@ -150,7 +188,7 @@ void planner::move(const named_place& a, const target& to) {
 void planner::scale(const target& to) {
   if (to.c) {
     if (to.in_place && is_one(to.beta)) return;
-    return move(*to.c, {.d = to.d, .alpha = to.beta});
+    return move(*to.c, {.d = to.d, .in_place = to.in_place, .alpha = to.beta});
   }
   map({}, to.d, elementwise::function::of(0, [&](auto) {
         std::vector<elementwise::result_value> zero;
@@ -165,6 +203,9 @@ void planner::scale(const target& to) {
 
 void planner::reduce(const named_place& a, reduction op, const target& to) {
   if (a.set() == to.d.set()) return move(a, to);
+  if (op == reduction::sum && by_library(a, to)) {
+    return sum({&a, 1}, to.d, to.alpha, to.c ? to.beta : scalar(0));
+  }
   std::vector<named_place> inputs = {a};
   if (to.c) inputs.push_back(*to.c);
   rows(inputs, to.d, scaled_reduction(op, complex(to.d), to.alpha, factor_of(to)));
@@ -175,7 +216,7 @@ named_place planner::without(named_place a, mode_set summed) {
   std::string kept = by_stride(a);
   std::erase_if(kept, [&](char mode) { return (summed & set_of(mode)) != 0; });
   named_place made = temporary(between(type(a)), kept);
-  rows({&a, 1}, made, scaled_sum(1, complex(a), 1, nullptr));
+  reduce(a, reduction::sum, {.d = made});
   release(a);
   return made;
 }

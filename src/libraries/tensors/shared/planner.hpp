@@ -16,6 +16,13 @@
 
 namespace troupe::tensors {
 
+/// What a library of contractions, sums and permutations does.
+enum class library_use : std::uint8_t {
+  never,
+  where_faster,
+  always,  ///< all that it takes
+};
+
 /// What a backend is good at: how a planner weighs copies against products that are split up. Rough
 /// figures do; only large differences decide.
 struct machine {
@@ -26,6 +33,7 @@ struct machine {
   std::int64_t tile;         ///< a product with fewer rows or columns wastes what it lacks
   bool widens;               ///< has no products of f16 and bf16: they are copied to f32 first
   bool dots;                 ///< a product of one row and one column is faster than a reduction
+  library_use library = library_use::never;
 };
 
 /// A tensor of a program, with a mode for each dimension: none twice, none with one index.
@@ -40,7 +48,7 @@ struct named_place {
 struct target {
   named_place d;
   std::optional<named_place> c{};  ///< there if beta is not zero
-  bool in_place = false;           ///< c and d are one view
+  bool in_place = false;           ///< c, or what is moved, and d are one view
   scalar alpha = 1;
   scalar beta = 0;
 };
@@ -69,6 +77,9 @@ class planner {
   void scale(const target& to);
   /// d = alpha · op(a) + beta · c, over the modes that d lacks.
   void reduce(const named_place& a, reduction op, const target& to);
+  /// By a library: d = alpha · Σ Π inputs + beta · d, over the modes that d lacks.
+  void sum(std::span<const named_place> inputs, const named_place& d, const scalar& alpha,
+           const scalar& beta);
   /// d = alpha · Σ a · b + beta · c.
   void contract(named_place a, named_place b, const target& to);
   /// The same into a new temporary with these modes, in the order that suits the product.
@@ -102,6 +113,10 @@ class planner {
   [[nodiscard]] std::size_t allocate(std::size_t bytes);
   /// Modes in the order of memory, the largest stride first.
   [[nodiscard]] std::string by_stride(const named_place& one) const;
+  /// Whether a library takes it.
+  [[nodiscard]] bool suits_library(const named_place& one) const;
+  /// Whether a library permutes or sums a.
+  [[nodiscard]] bool by_library(const named_place& a, const target& to) const;
   /// Sums what neither another tensor nor the result has.
   [[nodiscard]] named_place without(named_place a, mode_set summed);
 

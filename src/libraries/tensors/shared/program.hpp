@@ -29,6 +29,7 @@ struct step {
     map,      ///< elementwise::map
     rows,     ///< elementwise::rows
     product,  ///< output = alpha · a · b + beta · output, in the last two of three dimensions
+    sum,      ///< output = alpha · Σ Π inputs + beta · output, by a library that takes names
   };
   /// A product is done again and again, `count` times, each with the tensors that many elements
   /// further on.
@@ -43,6 +44,7 @@ struct step {
   elementwise::function function{};
   std::vector<std::int64_t> axes{};
   std::vector<loop> loops{};
+  std::vector<std::vector<std::int32_t>> names{};  ///< of a sum: for each input, and the output
   scalar alpha = 1;
   scalar beta = 0;
 };
@@ -56,7 +58,8 @@ struct program {
 };
 
 /// Runs a program on a backend, which has `copy(from, to)`, `run(elementwise::map)`,
-/// `run(elementwise::rows)` and `multiply(a, b, d, alpha, beta)`.
+/// `run(elementwise::rows)` and `multiply(a, b, d, alpha, beta)`; where programs are made for a
+/// library also `sum(number of the step, inputs, output)`.
 template <class Backend>
 class program_run {
  public:
@@ -69,6 +72,7 @@ class program_run {
       auto done = one.what == step::kind::copy
                       ? backend_.copy(view(one.inputs[0]), view(one.output))
                   : one.what == step::kind::product ? multiply(one, 0, {})
+                  : one.what == step::kind::sum     ? sum(one)
                   : one.what == step::kind::map     ? map(one)
                                                     : rows(one);
       if (!done) return done;
@@ -107,6 +111,14 @@ class program_run {
                                           .outputs = {view(one.output)},
                                           .what = one.function,
                                           .axes = one.axes});
+  }
+  [[nodiscard]] result<void> sum(const step& one) {
+    if constexpr (requires { &Backend::sum; }) {
+      const auto number = static_cast<std::size_t>(&one - program_.steps.data());
+      return backend_.sum(number, views(one.inputs), view(one.output));
+    } else {
+      return error{.code = errc::unsupported, .message = "there is no library of sums"};
+    }
   }
   [[nodiscard]] result<void> multiply(const step& one, std::size_t depth, offsets at) {
     if (depth == one.loops.size()) {

@@ -44,7 +44,8 @@ std::string attention_case::text() const {
     << (diagonal == dnn::diagonal::bottom_right ? " bottom_right" : "") << " left " << left
     << " right " << right;
   if (bias) t << " bias " << (*bias)[0] << (*bias)[1] << (f32_bias ? " f32" : "");
-  t << (alibi ? " alibi" : "") << " dropout " << dropout << " scale " << scale;
+  t << (alibi ? " alibi" : "") << " dropout " << dropout << " scale " << scale
+    << (promises ? " promises" : "");
   return t.str();
 }
 
@@ -81,7 +82,10 @@ attention_case attention_case::random(dtype type, std::mt19937_64& from) {
   c.f32_bias = type == dtype::e4m3 || below(2) == 0;
   c.alibi = below(4) == 0;
   c.dropout = below(4) == 0 ? 0.25 : 0;
+  // To look at a mask takes a request for each d_v keys.
+  if (c.dropout > 0) c.d_v = std::max<std::int64_t>(c.d_v, 16);
   c.scale = below(2) == 0 ? 0.5 : 0;
+  c.promises = below(2) == 0;
   return c;
 }
 
@@ -91,7 +95,7 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
   // cuDNN does not know packed sequences without a token.
   const bool packs = c.keys == storage::packed || c.queries == storage::packed;
   const auto drawn = [&](std::int64_t most) {
-    const std::int64_t least = packs && s.is_on_gpu() ? std::min<std::int64_t>(1, most) : 0;
+    const std::int64_t least = packs && s.on_gpu() ? std::min<std::int64_t>(1, most) : 0;
     std::vector<std::int64_t> all(static_cast<std::size_t>(c.b), most);
     for (std::size_t n = 0; c.lengths && n < all.size(); ++n) {
       const auto kind = random() % 4;
@@ -312,6 +316,7 @@ dnn::attention_forward attention_stage::forward() const {
           .right = c_.right,
           .lengths_q = view_of(lengths_q_),
           .lengths_kv = view_of(lengths_kv_),
+          .all_attend = c_.promises && all_attend(),
           .bias = view_of(bias),
           .alibi = c_.alibi,
           .dropout = c_.dropout,
@@ -325,6 +330,50 @@ dnn::attention_forward attention_stage::forward() const {
           .longest_kv = offsets_k_ == nullptr ? 0 : c_.s_kv,
           .table_k = view_of(table_),
           .table_v = view_of(table_)};
+}
+
+bool attention_stage::all_attend() const {
+  for (std::int64_t b = 0; b < c_.b; ++b) {
+    for (std::int64_t i = 0; i < c_.s_q; ++i) {
+      bool attends = false;
+      for (std::int64_t j = 0; j < problem_.k.size[2] && !attends; ++j)
+        attends = problem_.attends(b, i, j);
+      if (!attends) return false;
+    }
+  }
+  return true;
+}
+
+void attention_stage::look_at_dropout() {
+  if (c_.dropout == 0 || !s_.on_gpu()) return;
+  s_.keep_layouts();  // so that one plan computes all of it
+  const std::vector<number> given = v->values;
+  const std::int64_t s_kv = problem_.k.size[2];
+  const std::int64_t width = c_.d_v;
+  block kept({c_.b, c_.h, c_.s_q, s_kv});
+  for (std::int64_t first = 0; first < s_kv; first += width) {
+    block values(problem_.v.size);
+    const std::int64_t keys = std::min(width, s_kv - first);
+    for (std::int64_t b = 0; b < c_.b; ++b) {
+      for (std::int64_t head = 0; head < c_.h_v; ++head) {
+        for (std::int64_t x = 0; x < keys; ++x)
+          values(b, head, first + x, x) = 1;
+      }
+    }
+    store(*v, values, true);
+    if (!s_.attempt(forward())) return;  // the test's own request fails likewise
+    const block seen = now(*o, false);
+    for (std::int64_t b = 0; b < c_.b; ++b) {
+      for (std::int64_t head = 0; head < c_.h; ++head) {
+        for (std::int64_t i = 0; i < c_.s_q; ++i) {
+          for (std::int64_t x = 0; x < keys; ++x)
+            kept(b, head, i, first + x) = seen(b, head, i, x) != 0 ? 1 / (1 - c_.dropout) : 0;
+        }
+      }
+    }
+  }
+  s_.fill(*v, given);
+  problem_.seen_kept = kept;
 }
 
 void attention_stage::add_gradients(const attention_reference::answer& of_forward) {

@@ -34,6 +34,7 @@ struct attention_case {
   bool alibi = false;
   double dropout = 0;
   double scale = 0;
+  bool promises = false;  ///< `all_attend`, where that is so
 
   [[nodiscard]] std::string text() const;
   /// Any case, of small sizes.
@@ -51,6 +52,9 @@ class attention_stage {
   void fill_content(const any_tensor& view, const std::vector<number>& values);
   [[nodiscard]] dnn::attention_backward backward() const;
   [[nodiscard]] attention_reference::problem& problem() { return problem_; }
+  /// On a GPU dropout has a mask of cuDNN's: looks what it keeps, by values that are 1 for one key
+  /// each and 0 for all others. From then on the problem has that mask.
+  void look_at_dropout();
   /// What lies there now, as whole sequences; rows that belong to none are 0.
   [[nodiscard]] attention_reference::block now(const test_tensor& t, bool of_keys);
   [[nodiscard]] attention_reference::block plain_now(const test_tensor& t);
@@ -70,6 +74,7 @@ class attention_stage {
   test_tensor* offsets_of(const test_tensor& t, bool of_keys);
   /// Stores whole sequences; NaN goes where none is.
   void store(test_tensor& t, const attention_reference::block& all, bool of_keys);
+  [[nodiscard]] bool all_attend() const;
   [[nodiscard]] attention_reference::block random_block(std::array<std::int64_t, 4> size,
                                                         dtype type);
   template <class Use>

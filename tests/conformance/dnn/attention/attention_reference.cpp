@@ -58,6 +58,7 @@ bool problem::attends(std::int64_t b, std::int64_t i, std::int64_t j) const {
 
 double problem::kept(std::int64_t b, std::int64_t head, std::int64_t i, std::int64_t j) const {
   if (dropout == 0) return 1;
+  if (!seen_kept.values.empty()) return seen_kept(b, head, i, j);
   const std::int64_t place = ((b * heads() + head) * q.size[2] + i) * k.size[2] + j;
   const std::uint32_t word = philox_word(seed, static_cast<std::uint64_t>(offset + place));
   return static_cast<double>(word) >= dropout * 4294967296.0 ? 1 / (1 - dropout) : 0;

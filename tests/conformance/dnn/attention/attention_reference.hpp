@@ -48,6 +48,7 @@ struct problem {
   double dropout = 0;
   std::uint64_t seed = 0;
   std::int64_t offset = 0;
+  block seen_kept;  ///< what `kept` gives, where it was looked at instead; else empty
   // Of e4m3.
   bool fp8 = false;
   double descale_scores = 1, scale_s = 1, descale_values = 1;

@@ -1,6 +1,7 @@
 // Random graphs beside the reference. TROUPE_RANDOM_GRAPHS says how many.
 #include "graph_reference.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 

@@ -1,13 +1,11 @@
 #include "libraries/dnn/cpu/convolution/onednn_plan.hpp"
 
-#include "backend/lru_cache.hpp"
 #include "libraries/memory/shared/share_out.hpp"
 
 #include <omp.h>
 
 #include <bit>
 #include <limits>
-#include <mutex>
 #include <string_view>
 
 namespace troupe::cpu {
@@ -16,8 +14,6 @@ namespace {
 using dims = dnnl::memory::dims;
 using desc = dnnl::memory::desc;
 using dnn::dimension_order;
-
-constexpr std::size_t alignment = 64;
 
 dnnl::memory::data_type type_of(dtype type) {
   return type == dtype::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
@@ -113,12 +109,6 @@ bool is_fast(const Description& pd) {
          std::string_view(pd.impl_info_str()).find("ref") == std::string_view::npos;
 }
 
-dnnl::primitive_attr with_own_scratchpad() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
-}
-
 class planning {
  public:
   planning(const dnn::convolution& c, const epilogue& after)
@@ -140,7 +130,7 @@ class planning {
     if (rounds_twice(after_.activation, c_.response.view.type())) return std::nullopt;
     const bool scales = after_.alpha.as<float>() != 1;
     if (scales && !after_.bias.null()) return std::nullopt;
-    dnnl::primitive_attr attributes = with_own_scratchpad();
+    dnnl::primitive_attr attributes = onednn_plan::with_own_scratchpad();
     dnnl::post_ops ops;
     if (scales)
       ops.append_eltwise(1.F, dnnl::algorithm::eltwise_linear, after_.alpha.as<float>(), 0.F);
@@ -184,8 +174,8 @@ class planning {
     const dnnl::convolution_backward_data::desc what(
         dnnl::algorithm::convolution_direct, sums_desc(image_, combines), filter_.any(),
         response_.any(), g_.stride, g_.dilation, g_.padding, g_.post_padding);
-    const dnnl::convolution_backward_data::primitive_desc pd(what, with_own_scratchpad(),
-                                                             onednn_plan::engine(), hint, true);
+    const dnnl::convolution_backward_data::primitive_desc pd(
+        what, onednn_plan::with_own_scratchpad(), onednn_plan::engine(), hint, true);
     if (!is_fast(pd)) return std::nullopt;
     const auto w = plan_.moved(filter_place, pd.weights_desc());
     const auto dy = plan_.moved(response_place, pd.diff_dst_desc());
@@ -207,8 +197,8 @@ class planning {
     const dnnl::convolution_backward_weights::desc what(
         dnnl::algorithm::convolution_direct, image_.any(), sums_desc(filter_, combines),
         response_.any(), g_.stride, g_.dilation, g_.padding, g_.post_padding);
-    const dnnl::convolution_backward_weights::primitive_desc pd(what, with_own_scratchpad(),
-                                                                onednn_plan::engine(), hint, true);
+    const dnnl::convolution_backward_weights::primitive_desc pd(
+        what, onednn_plan::with_own_scratchpad(), onednn_plan::engine(), hint, true);
     if (!is_fast(pd)) return std::nullopt;
     const auto x = plan_.moved(image_place, pd.src_desc());
     const auto dy = plan_.moved(response_place, pd.diff_dst_desc());
@@ -338,16 +328,9 @@ plan_key key_of(direction way, const dnn::convolution& c, const epilogue& after)
   return key;
 }
 
-/// For all lanes. Plans that oneDNN does not have are kept as well.
-struct kept_plans {
-  static constexpr std::size_t most = 256;
-
-  std::mutex lock;
-  lru_cache<plan_key, std::shared_ptr<const onednn_plan>, plan_key::hash> plans{most};
-};
-kept_plans& the_plans() {
+onednn_plans<plan_key>& the_plans() {
   // Never destroyed: a lane's thread may still hold a plan when the program's statics end.
-  static kept_plans& one = *new kept_plans;
+  static onednn_plans<plan_key>& one = *new onednn_plans<plan_key>;
   return one;
 }
 
@@ -402,77 +385,9 @@ std::shared_ptr<const onednn_plan> make_plan(direction way, const dnn::convoluti
 
 }  // namespace
 
-const dnnl::engine& onednn_plan::engine() {
-  static const dnnl::engine& one = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return one;
-}
-
-onednn_plan::place onednn_plan::room(const dnnl::memory::desc& what) {
-  descs_.push_back(what);
-  offsets_.push_back(bytes_);
-  bytes_ += (what.get_size() + alignment - 1) / alignment * alignment;
-  return descs_.size() - 1;
-}
-
-onednn_plan::place onednn_plan::moved(place operand, const dnnl::memory::desc& wanted) {
-  if (descs_[operand] == wanted) return operand;
-  const place made = room(wanted);
-  add_move(operand, made);
-  return made;
-}
-
-void onednn_plan::add(dnnl::primitive what, std::vector<std::pair<int, place>> arguments) {
-  steps_.push_back({std::move(what), std::move(arguments)});
-}
-
-void onednn_plan::add_move(place from, place to, float alpha, float beta) {
-  dnnl::primitive_attr attributes;
-  if (alpha != 1) attributes.set_output_scales(0, {alpha});
-  if (beta != 0) {
-    dnnl::post_ops ops;
-    ops.append_sum(beta);
-    attributes.set_post_ops(ops);
-  }
-  const dnnl::reorder::primitive_desc pd(engine(), descs_[from], engine(), descs_[to], attributes);
-  add(dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-}
-
-result<void> onednn_plan::run(const std::array<std::byte*, operands>& addresses,
-                              lane_context& lane) const {
-  std::byte* first = nullptr;
-  if (bytes_ > 0) {
-    auto memory = lane.workspace(bytes_);
-    if (!memory) return std::move(memory).error();
-    first = memory->data();
-  }
-  omp_set_num_threads(threads_);  // of what this thread starts
-  try {
-    dnnl::stream stream(engine());
-    for (const step& one : steps_) {
-      std::unordered_map<int, dnnl::memory> arguments;
-      for (const auto& [argument, p] : one.arguments) {
-        std::byte* const at = p < operands ? addresses[p] : first + offsets_[p];
-        arguments.emplace(argument, dnnl::memory(descs_[p], engine(), at));
-      }
-      one.what.execute(stream, arguments);
-    }
-    stream.wait();
-  } catch (const dnnl::error& failed) {
-    return error{
-        .code = failed.status == dnnl_out_of_memory ? errc::out_of_memory : errc::library_error,
-        .message = failed.message,
-        .library = "onednn",
-        .call = "primitive::execute"};
-  }
-  return {};
-}
-
 std::shared_ptr<const onednn_plan> onednn_plan_for(direction way, const dnn::convolution& c,
                                                    const epilogue& after) {
-  const plan_key key = key_of(way, c, after);
-  const std::lock_guard hold(the_plans().lock);
-  if (const auto* found = the_plans().plans.find(key)) return *found;
-  return the_plans().plans.add(key, make_plan(way, c, after));
+  return the_plans().find(key_of(way, c, after), [&] { return make_plan(way, c, after); });
 }
 
 }  // namespace troupe::cpu

@@ -1,56 +1,12 @@
 #pragma once
 
 #include "libraries/dnn/cpu/implicit_product.hpp"
+#include "libraries/dnn/cpu/onednn/plan.hpp"
 
-#include <dnnl.hpp>
-
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
 
 namespace troupe::cpu {
-
-/// What oneDNN runs one after another for a request, whatever the addresses.
-class onednn_plan {
- public:
-  /// The memory of an operand, by its number; of what lies in workspace, one is counted on.
-  using place = std::size_t;
-  static constexpr std::size_t operands = 5;
-
-  [[nodiscard]] static const dnnl::engine& engine();
-
-  /// Memory in workspace.
-  place room(const dnnl::memory::desc& what);
-  void describe(place operand, const dnnl::memory::desc& what) { descs_[operand] = what; }
-  [[nodiscard]] const dnnl::memory::desc& desc(place p) const { return descs_[p]; }
-  /// Where `operand` is as `wanted`: there, or in workspace once it has been moved.
-  place moved(place operand, const dnnl::memory::desc& wanted);
-  void add(dnnl::primitive what, std::vector<std::pair<int, place>> arguments);
-  /// to = alpha · from + beta · to, in any layouts and types.
-  void add_move(place from, place to, float alpha = 1, float beta = 0);
-
-  /// How many it runs on, which are those that it was made for.
-  void set_threads(int threads) noexcept { threads_ = threads; }
-
-  /// \errors `out_of_memory` for the lane's workspace; `library_error`
-  result<void> run(const std::array<std::byte*, operands>& addresses, lane_context& lane) const;
-
- private:
-  struct step {
-    dnnl::primitive what;
-    std::vector<std::pair<int, place>> arguments;
-  };
-
-  std::vector<dnnl::memory::desc> descs_{operands};
-  std::vector<std::size_t> offsets_ = std::vector<std::size_t>(operands);
-  std::size_t bytes_ = 0;
-  std::vector<step> steps_;
-  int threads_ = 1;
-};
 
 /// An activation that is not in plans but done to their results: oneDNN makes 0 of NaN in relu, and
 /// loses the digits of elu and softplus where they are small.

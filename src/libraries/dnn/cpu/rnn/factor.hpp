@@ -22,12 +22,21 @@ class factor {
   /// From numbers whose neighbours lie `depth_step` and `column_step` apart.
   void pack(const R* from, std::int64_t depth_step, std::int64_t column_step, R* to) noexcept {
     at_ = to;
-    for (std::int64_t first = 0; first < columns_; first += with_->panel) {
-      const std::int64_t n = std::min(with_->panel, columns_ - first);
-      for (std::int64_t k = 0; k < depth_; ++k, to += with_->panel) {
-        for (std::int64_t j = 0; j < n; ++j)
-          to[j] = from[k * depth_step + (first + j) * column_step];
-        std::fill(to + n, to + with_->panel, R{0});
+    // As many steps of the depth as a line of the cache has, where neighbours lie along it: one by
+    // one, rows whose distance is a power of two would drive each other out.
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(R));
+    const std::int64_t panel = with_->panel;
+    for (std::int64_t first = 0; first < columns_; first += panel) {
+      const std::int64_t n = std::min(panel, columns_ - first);
+      for (std::int64_t begin = 0; begin < depth_; begin += line) {
+        const std::int64_t steps = std::min(line, depth_ - begin);
+        const R* const here = from + begin * depth_step + first * column_step;
+        if (n < panel) std::fill_n(to, steps * panel, R{0});
+        for (std::int64_t j = 0; j < n; ++j) {
+          for (std::int64_t k = 0; k < steps; ++k)
+            to[k * panel + j] = here[k * depth_step + j * column_step];
+        }
+        to += steps * panel;
       }
     }
   }

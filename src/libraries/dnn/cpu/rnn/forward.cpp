@@ -1,4 +1,5 @@
 #include "libraries/dnn/cpu/rnn/network.hpp"
+#include "libraries/dnn/cpu/rnn/onednn.hpp"
 #include "libraries/dnn/cpu/rnn/passes.hpp"
 #include "libraries/dnn/cpu/rnn/reserve.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 template <class T>
 class forward_pass {
   using R = real_of<T>;
+  static constexpr std::int64_t most_biases = 4;  // for each unit
 
  public:
   forward_pass(const dnn::rnn_forward& r, lane_context& lane)
@@ -28,6 +30,7 @@ class forward_pass {
     for (std::int64_t k = 0; k < s_.directions; ++k)
       directions_[static_cast<std::size_t>(k)].add_to(room_, s_);
     by_x_ = room_.add(net_.largest_input_factor(s_.gates() * s_.hidden));
+    bias_ = room_.add(most_biases * s_.hidden);
     // Without a reserve, layers take turns with two sets of records.
     const std::int64_t records = kept_ ? 0 : room_.add(4 * layout_.count());
     if (auto taken = room_.take(lane_); !taken) return taken;
@@ -39,7 +42,7 @@ class forward_pass {
     for (std::int64_t layer = 0; layer < s_.layers; ++layer) {
       if (layer > 0)
         net_.join(layer - 1, records_of(layer - 1), kept_.has_value(), room_.at(input));
-      run_layer(layer, room_.at(input));
+      if (auto done = run_layer(layer, room_.at(input)); !done) return done;
     }
     const auto top = records_of(s_.layers - 1);
     for (std::int64_t k = 0; k < s_.directions; ++k)
@@ -82,13 +85,15 @@ class forward_pass {
     }
   };
 
-  void begin(std::int64_t state, direction& d) {
+  void load_states(std::int64_t state, direction& d) {
     d.first_h = room_.at(d.pieces[0]);
     d.first_c = room_.at(d.pieces[1]);
     const std::int64_t of_h = s_.batch * s_.output;
     load_packed<T>(r_.h_0, state * of_h, of_h, d.first_h);
     const std::int64_t of_c = s_.batch * s_.hidden;
     if (d.to.c != nullptr) load_packed<T>(r_.c_0, state * of_c, of_c, d.first_c);
+  }
+  void pack(std::int64_t state, direction& d) {
     const weight_places& at = net_.places(state);
     const R* const w_h = weights_ + at.w_h;
     d.by_h.pack(w_h, 1, s_.output, room_.at(d.pieces[2]));
@@ -97,18 +102,16 @@ class forward_pass {
     if (s_.projects) d.by_p.pack(weights_ + at.w_p, 1, s_.hidden, room_.at(d.pieces[4]));
   }
 
-  void run_layer(std::int64_t layer, const R* input) {
+  result<void> run_layer(std::int64_t layer, R* input) {
     const auto records = records_of(layer);
     for (std::int64_t k = 0; k < s_.directions; ++k) {
       direction& d = directions_[static_cast<std::size_t>(k)];
       d.to = records[static_cast<std::size_t>(k)];
-      const std::int64_t state = layer * s_.directions + k;
-      begin(state, d);
-      sum_inputs(layer, state, input, d);
+      load_states(layer * s_.directions + k, d);
     }
-    net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
-      run_sequences(k, directions_[static_cast<std::size_t>(k)], first, last);
-    });
+    auto by_library = run_by_library(layer, input);
+    if (!by_library) return std::move(by_library).error();
+    if (!*by_library) run_by_loops(layer, input);
     for (std::int64_t k = 0; k < s_.directions; ++k) {
       const state_records<R>& to = records[static_cast<std::size_t>(k)];
       const std::int64_t state = layer * s_.directions + k;
@@ -119,6 +122,74 @@ class forward_pass {
       store_packed<T>(to.c + last * s_.hidden, s_.batch * s_.hidden, r_.c_n,
                       state * s_.batch * s_.hidden);
     }
+    return {};
+  }
+
+  /// False where oneDNN does not have it, or is slower. It keeps nothing for backward.
+  result<bool> run_by_library(std::int64_t layer, R* input) {
+    if (!std::is_same_v<R, float> || kept_ || !dnn::every_step(s_, r_.lengths) || !onednn_suits(s_))
+      return false;
+    std::array<std::shared_ptr<const onednn_plan>, 2> plans;
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      auto& plan = plans[static_cast<std::size_t>(k)];
+      plan = onednn_layer(s_, layer, k == 1);
+      if (plan == nullptr) return false;
+    }
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      const direction& d = directions_[static_cast<std::size_t>(k)];
+      const weight_places& at = net_.places(layer * s_.directions + k);
+      order_weights(layer, at);
+      const std::int64_t last = net_.step(k, s_.steps - 1) * s_.batch * s_.hidden;
+      const auto bytes = [](R* numbers) { return reinterpret_cast<std::byte*>(numbers); };
+      onednn_plan::addresses memory{};
+      memory[input_place] = bytes(input);
+      memory[input_weights_place] = bytes(weights_ + at.w_x);
+      memory[hidden_weights_place] = bytes(weights_ + at.w_h);
+      memory[bias_place] = bytes(room_.at(bias_));
+      memory[first_h_place] = bytes(d.first_h);
+      memory[first_c_place] = bytes(d.first_c);
+      memory[result_place] = bytes(d.to.h);
+      memory[last_c_place] = d.to.c == nullptr ? nullptr : bytes(d.to.c + last);
+      auto done = plans[static_cast<std::size_t>(k)]->run(memory, lane_);
+      if (!done) return std::move(done).error();
+    }
+    return true;
+  }
+
+  /// As oneDNN wants them, of one layer and direction: gates of gru in the order z, r, n, in place,
+  /// and the sums of biases that are added to one sum.
+  void order_weights(std::int64_t layer, const weight_places& at) {
+    const std::int64_t hidden = s_.hidden;
+    R* const bias = room_.at(bias_);
+    const R* const b_x = weights_ + at.b_x;
+    const R* const b_h = weights_ + at.b_h;
+    if (s_.cell != dnn::rnn_cell::gru) {
+      for (std::int64_t i = 0; i < s_.gates() * hidden; ++i)
+        bias[i] = b_x[i] + b_h[i];
+      return;
+    }
+    for (const auto& [first, depth] :
+         {std::pair(at.w_x, s_.input_of(layer)), std::pair(at.w_h, hidden)})
+      std::swap_ranges(weights_ + first, weights_ + first + hidden * depth,
+                       weights_ + first + hidden * depth);
+    for (std::int64_t i = 0; i < hidden; ++i) {
+      bias[i] = b_x[hidden + i] + b_h[hidden + i];
+      bias[hidden + i] = b_x[i] + b_h[i];
+      bias[2 * hidden + i] = b_x[2 * hidden + i];
+      bias[3 * hidden + i] = b_h[2 * hidden + i];
+    }
+  }
+
+  void run_by_loops(std::int64_t layer, const R* input) {
+    for (std::int64_t k = 0; k < s_.directions; ++k) {
+      direction& d = directions_[static_cast<std::size_t>(k)];
+      const std::int64_t state = layer * s_.directions + k;
+      pack(state, d);
+      sum_inputs(layer, state, input, d);
+    }
+    net_.share_sequences([&](std::int64_t k, std::int64_t first, std::int64_t last) {
+      run_sequences(k, directions_[static_cast<std::size_t>(k)], first, last);
+    });
   }
 
   // What the sums of all steps have of the input.
@@ -219,6 +290,7 @@ class forward_pass {
   std::optional<reserve_records<R>> kept_;
   std::array<direction, 2> directions_{};
   std::int64_t by_x_ = 0;
+  std::int64_t bias_ = 0;
   R* records_ = nullptr;
   R* weights_ = nullptr;
 };

@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 
+#include "libraries/dnn/cuda/plan/layout.hpp"
 #include "libraries/dnn/requests/attention_limits.hpp"
 
 #include <algorithm>
@@ -12,13 +13,11 @@ namespace {
 using graphs::place;
 
 constexpr std::int64_t row_unit = 8;  // elements that cuDNN wants rows to be multiples of
-constexpr std::int64_t address_unit = 16;
 
 bool is_aligned(const any_tensor& t) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  if (address % address_unit != 0 || t.stride(t.rank() - 1) != 1) return false;
+  if (alignment_of(t) != well_aligned || t.stride(t.rank() - 1) != 1) return false;
   for (int d = 0; d + 1 < t.rank(); ++d) {
-    if (t.extent(d) > 1 && t.stride(d) * size_of(t.type()) % address_unit != 0) return false;
+    if (t.extent(d) > 1 && t.stride(d) * size_of(t.type()) % well_aligned != 0) return false;
   }
   return true;
 }
@@ -29,31 +28,30 @@ bool is_of_scores(std::size_t number) noexcept {
   return number == statistics_at || number == bias_at || number == d_bias_at;
 }
 
-std::int64_t alignment_of(const any_tensor& t) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  return static_cast<std::int64_t>(
-      std::min<std::uintptr_t>(address & (~address + 1), address_unit));
-}
-
-void write_tensor(plan_words& key, const any_tensor& t) {
-  key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()));
-  if (t.null()) return;
-  key.insert(key.end(), t.extents().begin(), t.extents().end());
-  key.insert(key.end(), t.strides().begin(), t.strides().end());
+std::size_t twin_of(std::size_t number) noexcept {
+  using enum attention_case::operand_number;
+  switch (number) {
+    case q_at:
+      return d_q_at;
+    case k_at:
+      return d_k_at;
+    case v_at:
+      return d_v_at;
+    case o_at:
+      return d_o_at;
+    case d_q_at:
+      return q_at;
+    case d_k_at:
+      return k_at;
+    case d_v_at:
+      return v_at;
+    default:
+      return o_at;
+  }
 }
 
 std::int64_t rounded_up(std::int64_t extent) noexcept {
   return (extent + row_unit - 1) / row_unit * row_unit;
-}
-
-std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> extents) {
-  std::vector<std::int64_t> strides(extents.size());
-  std::int64_t step = 1;
-  for (std::size_t d = extents.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= extents[d];
-  }
-  return strides;
 }
 
 }  // namespace
@@ -89,7 +87,7 @@ void attention_case::take(const R& r) {
   empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 || !within_limits_;
 }
 
-attention_case::attention_case(const dnn::attention_forward& r) {
+attention_case::attention_case(const dnn::attention_forward& r) : all_attend_(r.all_attend) {
   take(r);
   operands_[table_k_at] = r.table_k;
   operands_[table_v_at] = r.table_v;
@@ -113,15 +111,69 @@ attention_case::attention_case(const dnn::attention_backward& r)
   operands_[d_bias_at] = r.d_bias;
 }
 
-bool attention_case::is_staged(std::size_t number) const noexcept {
+// True where cuDNN can take it as it is.
+bool attention_case::lies_well(std::size_t number) const noexcept {
   const any_tensor& t = operands_[number];
-  if (t.null() || number == amax_s_at || number == amax_o_at) return false;
+  if (t.null() || number == amax_s_at || number == amax_o_at) return true;
   // Of packed queries cuDNN wrote them as if their batches had no gaps.
-  if (number == statistics_at) return !t.packed() || patches_statistics();
-  if (number >= lengths_q_at && number <= table_v_at) return !t.packed();
-  if (number == bias_at || number == d_bias_at) return t.stride(3) != 1 && t.extent(3) != 1;
-  if (!has_rows(number)) return false;
-  return t.extent(t.rank() - 1) % row_unit != 0 || !is_aligned(t);
+  if (number == statistics_at) return t.packed() && !patches_statistics();
+  if (fills_lengths(number)) return false;
+  if (number >= lengths_q_at && number <= table_v_at) return t.packed();
+  if (number == bias_at || number == d_bias_at) {
+    // Of one score for each head cuDNN read as if heads had no gaps.
+    if (t.extent(2) == 1 && t.extent(3) == 1) return t.packed();
+    return t.stride(3) == 1 || t.extent(3) == 1;
+  }
+  if (!has_rows(number)) return true;
+  return t.extent(t.rank() - 1) % row_unit == 0 && is_aligned(t);
+}
+
+bool attention_case::is_staged(std::size_t number) const noexcept {
+  if (!lies_well(number)) return true;
+  if (!backward_ || !has_rows(number) || !makes_offsets(offsets_of(number))) return false;
+  // An operand and its gradient are found by the same offsets.
+  const std::size_t other = twin_of(number);
+  return !lies_well(other) || operands_[number].stride(0) != operands_[other].stride(0);
+}
+
+std::size_t attention_case::offsets_of(std::size_t number) noexcept {
+  switch (number) {
+    case q_at:
+    case d_q_at:
+      return offsets_q_at;
+    case k_at:
+    case d_k_at:
+      return offsets_k_at;
+    case v_at:
+    case d_v_at:
+      return offsets_v_at;
+    default:
+      return offsets_o_at;
+  }
+}
+
+// Sequences with lengths are told to cuDNN as packed ones, whether they are or not: with 9.14 what
+// lies beyond the lengths of others came into results. Pages are not affected.
+bool attention_case::makes_offsets(std::size_t number) const noexcept {
+  const bool packed_q = !operands_[offsets_q_at].null();
+  const bool packed_k = !operands_[offsets_k_at].null();
+  const bool paged = !operands_[table_k_at].null();
+  if (!has_lengths() || (paged && !packed_q)) return false;
+  if (number == offsets_q_at || number == offsets_o_at) return !packed_q;
+  if (number == offsets_k_at || number == offsets_v_at) return !packed_k && !paged;
+  return false;
+}
+
+// Of a token that a sequence does not have all but the gradient of bias is stored again afterwards.
+bool attention_case::fills_lengths(std::size_t number) const noexcept {
+  if (!operands_[d_bias_at].null()) return false;
+  return (number == lengths_q_at && makes_offsets(offsets_q_at)) ||
+         (number == lengths_kv_at && makes_offsets(offsets_k_at));
+}
+
+std::int64_t attention_case::sequence_stride(std::size_t number) const {
+  return is_staged(number) ? packed_strides(staged_extents(number).extents())[0]
+                           : operands_[number].stride(0);
 }
 
 // A query that attends to nothing has the statistic −∞, which the difference to a masked score
@@ -139,13 +191,13 @@ shape attention_case::staged_extents(std::size_t number) const {
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 4;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
-    write_tensor(key, operands_[number]);
+    write_layout(key, operands_[number]);
     if (has_rows(number)) key.push_back(is_staged(number));
     if (is_of_scores(number))
-      key.push_back(is_staged(number) ? address_unit : alignment_of(operands_[number]));
+      key.push_back(is_staged(number) ? well_aligned : alignment_of(operands_[number]));
   }
   for (const std::int64_t size : {sizes_.batch, sizes_.s_q, sizes_.s_kv, left_, right_})
     key.push_back(size);
@@ -188,7 +240,7 @@ graphs::tensor attention_case::tensor_of(std::size_t number) const {
     default:
       break;
   }
-  if (is_of_scores(number)) made.alignment = is_staged(number) ? address_unit : alignment_of(t);
+  if (is_of_scores(number)) made.alignment = is_staged(number) ? well_aligned : alignment_of(t);
   return made;
 }
 
@@ -217,19 +269,21 @@ std::vector<graphs::description> attention_case::graphs() const {
                 .strides = {1, 1, 1, 1},
                 .alignment = size_of(type)});
   };
-  const place offsets_q = add(offsets_q_at);
-  const place offsets_k = add(offsets_k_at);
-  const place offsets_v = add(offsets_v_at);
-  const place offsets_o = add(offsets_o_at);
-  const auto ragged = [&](std::size_t number, place offsets) {
+  std::array<place, operand_count> offsets{};
+  for (const std::size_t number : {offsets_q_at, offsets_k_at, offsets_v_at, offsets_o_at}) {
+    offsets[number] =
+        makes_offsets(number) ? one(number, dtype::i64, sizes_.batch + 1) : add(number);
+  }
+  const auto rows = [&](std::size_t number) {
     const place at = add(number);
-    if (at >= 0) made.tensors[static_cast<std::size_t>(at)].ragged_offset = offsets;
+    if (at >= 0)
+      made.tensors[static_cast<std::size_t>(at)].ragged_offset = offsets[offsets_of(number)];
     return at;
   };
-  a.q = ragged(q_at, offsets_q);
-  a.k = ragged(k_at, offsets_k);
-  a.v = ragged(v_at, offsets_v);
-  a.o = ragged(o_at, offsets_o);
+  a.q = rows(q_at);
+  a.k = rows(k_at);
+  a.v = rows(v_at);
+  a.o = rows(o_at);
   a.stats = add(statistics_at);
   a.bias = add(bias_at);
   a.k_pages = add(table_k_at);
@@ -244,10 +298,10 @@ std::vector<graphs::description> attention_case::graphs() const {
     a.offset = one(offset_at, dtype::i64);
   }
   if (backward_) {
-    a.d_o = ragged(d_o_at, offsets_o);
-    a.dq = ragged(d_q_at, offsets_q);
-    a.dk = ragged(d_k_at, offsets_k);
-    a.dv = ragged(d_v_at, offsets_v);
+    a.d_o = rows(d_o_at);
+    a.dq = rows(d_q_at);
+    a.dk = rows(d_k_at);
+    a.dv = rows(d_v_at);
     a.dbias = add(d_bias_at);
   }
   if (a.fp8) {

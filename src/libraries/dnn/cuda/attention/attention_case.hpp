@@ -67,6 +67,8 @@ class attention_case {
   [[nodiscard]] bool has_lengths() const noexcept {
     return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
   }
+  /// True where a query or a key may have nothing to attend to, or to be attended by.
+  [[nodiscard]] bool may_be_unattended() const noexcept { return has_lengths() && !all_attend_; }
   /// The bounds of the keys that a query attends to; −1 for none.
   [[nodiscard]] std::int64_t left() const noexcept { return left_; }
   [[nodiscard]] std::int64_t right() const noexcept { return right_; }
@@ -86,6 +88,14 @@ class attention_case {
   /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
   /// elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
+  /// Of the offsets by which the sequences of an operand with rows are found.
+  [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
+  /// True for offsets that the request does not give, but cuDNN is: see the definition.
+  [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
+  /// True for lengths of which cuDNN is told no 0, which it does not know of packed sequences.
+  [[nodiscard]] bool fills_lengths(std::size_t number) const noexcept;
+  /// From a sequence of an operand with rows to the next one, in elements, as a plan has it.
+  [[nodiscard]] std::int64_t sequence_stride(std::size_t number) const;
   /// True where the statistics that backward reads are staged with 0 in the place of −∞.
   [[nodiscard]] bool patches_statistics() const noexcept;
   /// The extents of a staged operand.
@@ -95,6 +105,7 @@ class attention_case {
   template <class R>
   void take(const R& r);
 
+  [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
   std::array<any_tensor, operand_count> operands_{};
@@ -107,6 +118,7 @@ class attention_case {
   std::int64_t left_ = -1;
   std::int64_t right_ = -1;
   bool alibi_ = false;
+  bool all_attend_ = false;
   bool backward_ = false;
   bool deterministic_ = false;
   bool empty_ = false;

@@ -15,7 +15,10 @@ __device__ bool has_other(const masked_rows& rows, std::int64_t i, std::int64_t 
 }
 
 // A warp for each row.
-__global__ void store_unattended(masked_rows rows) {
+__global__ void store_unattended(const __grid_constant__ masked_results all) {
+  // Launched before what stores these results has ended: none of it may be overtaken.
+  cudaGridDependencySynchronize();
+  const masked_rows& rows = all.of[blockIdx.y];
   const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
   for (std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < count;
@@ -23,8 +26,10 @@ __global__ void store_unattended(masked_rows rows) {
     const std::int64_t i = row % rows.extents[2];
     const std::int64_t head = row / rows.extents[2] % rows.extents[1];
     const std::int64_t batch = row / rows.extents[2] / rows.extents[1];
-    const std::int64_t own = rows.lengths[batch];
-    if (i < own ? has_other(rows, i, own, rows.others[batch]) : rows.offsets != nullptr) continue;
+    const std::int64_t own = rows.lengths.at[batch * rows.lengths.step];
+    if (i < own ? has_other(rows, i, own, rows.others.at[batch * rows.others.step])
+                : rows.offsets != nullptr)
+      continue;
     const std::int64_t begin =
         (rows.offsets != nullptr ? rows.offsets[batch] : batch * rows.strides[0]) +
         head * rows.strides[1] + i * rows.strides[2];
@@ -43,15 +48,27 @@ __global__ void store_unattended(masked_rows rows) {
 
 }  // namespace
 
-cudaError_t enqueue_store_unattended(const masked_rows& rows, cudaStream_t stream) {
-  const std::int64_t count = rows.extents[0] * rows.extents[1] * rows.extents[2];
-  if (count == 0 || rows.extents[3] == 0) return cudaSuccess;
+cudaError_t enqueue_store_unattended(const masked_results& all, cudaStream_t stream) {
+  std::int64_t most = 0;
+  for (unsigned i = 0; i < all.count; ++i) {
+    const auto& extents = all.of[i].extents;
+    if (extents[3] != 0) most = std::max(most, extents[0] * extents[1] * extents[2]);
+  }
+  if (most == 0) return cudaSuccess;
   constexpr unsigned rows_per_block = 8;
   constexpr std::int64_t most_blocks = 4096;
   const auto blocks =
-      static_cast<unsigned>(std::min((count + rows_per_block - 1) / rows_per_block, most_blocks));
-  store_unattended<<<blocks, dim3(32, rows_per_block), 0, stream>>>(rows);
-  return cudaGetLastError();
+      static_cast<unsigned>(std::min((most + rows_per_block - 1) / rows_per_block, most_blocks));
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t shape{};
+  shape.gridDim = dim3(blocks, all.count);
+  shape.blockDim = dim3(32, rows_per_block);
+  shape.stream = stream;
+  shape.attrs = &early;
+  shape.numAttrs = 1;
+  return cudaLaunchKernelEx(&shape, store_unattended, all);
 }
 
 }  // namespace troupe::cuda

@@ -1,10 +1,7 @@
 #include "libraries/dnn/cuda/convolution/after_sums.hpp"
 
 #include "backend/lru_cache.hpp"
-#include "backend/operation_of.hpp"
-
-#include <troupe/elementwise/map.hpp>
-#include <troupe/plugin/static_registration.hpp>
+#include "libraries/dnn/cuda/plan/staging.hpp"
 
 #include <bit>
 #include <span>
@@ -13,10 +10,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-// What runs functions. Set once, while the plugin is loaded.
-operation_of<elementwise::map> run_map;
-const plugin_operations finds_map([](operation_table& table) { run_map.find_in(table); });
 
 using elementwise::value;
 using function_key = number_key<9>;
@@ -63,9 +56,9 @@ elementwise::function function_of(const epilogue& what, dtype sums, dtype to) {
       const value whole(4294967296.0);
       return in[0] - whole * floor((in[0] + value(2147483648.0)) * value(1 / 4294967296.0));
     }
-    value x = what.scales() ? in[0] * value(what.alpha) : in[0];
+    value x = what.scales() ? in[0] * value(what.alpha.as<double>()) : in[0];
     std::size_t next = 1;
-    if (what.adds()) x = x + in[next++] * value(what.beta);
+    if (what.adds()) x = x + in[next++] * value(what.beta.as<double>());
     if (!what.bias.null()) x = x + in[next++];
     x = activated(what, x);
     constexpr double least = -128;
@@ -83,7 +76,8 @@ const elementwise::function& kept_function(const epilogue& what, dtype sums, dty
   key.add(static_cast<std::int64_t>(what.activation));
   key.add(std::int64_t{what.adds()} | std::int64_t{!what.bias.null()} << 1 |
           static_cast<std::int64_t>(sums) << 8 | static_cast<std::int64_t>(to) << 16);
-  for (const double number : {what.alpha, what.beta, what.upper, what.slope, what.elu_alpha}) {
+  for (const double number :
+       {what.alpha.as<double>(), what.beta.as<double>(), what.upper, what.slope, what.elu_alpha}) {
     key.add(std::bit_cast<std::int64_t>(number));
   }
   if (const auto* const found = kept.find(key)) return *found;
@@ -108,19 +102,7 @@ result<void> enqueue_after(const epilogue& what, const any_tensor& sums, const a
     if (!view) return std::move(view).error();
     request.inputs.push_back(*std::move(view));
   }
-  return run_map(request, where);
-}
-
-result<void> enqueue_copied(const any_tensor& from, const any_tensor& to, lane& where) {
-  static const elementwise::function same =
-      elementwise::function::of(1, [](std::span<const value> in) { return in[0]; });
-  return run_map({.inputs = {from}, .outputs = {to}, .what = same}, where);
-}
-
-result<void> enqueue_finite(const any_tensor& from, const any_tensor& to, lane& where) {
-  static const elementwise::function finite = elementwise::function::of(
-      1, [](std::span<const value> in) { return select(is_infinite(in[0]), value(0.0), in[0]); });
-  return run_map({.inputs = {from}, .outputs = {to}, .what = finite}, where);
+  return enqueue_map(request, where);
 }
 
 }  // namespace troupe::cuda

@@ -8,12 +8,5 @@ namespace troupe::cuda {
 /// to = what follows the sums, in one pass of its own. `sums` may be the same view as `to`.
 [[nodiscard]] result<void> enqueue_after(const epilogue& what, const any_tensor& sums,
                                          const any_tensor& to, lane& where);
-/// to = from, with conversion, any strides.
-[[nodiscard]] result<void> enqueue_copied(const any_tensor& from, const any_tensor& to,
-                                          lane& where);
-
-/// to = from, with 0 in the place of infinities.
-[[nodiscard]] result<void> enqueue_finite(const any_tensor& from, const any_tensor& to,
-                                          lane& where);
 
 }  // namespace troupe::cuda

@@ -1,5 +1,7 @@
 #include "libraries/dnn/cuda/convolution/convolution_case.hpp"
 
+#include "libraries/dnn/cuda/plan/layout.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -8,43 +10,6 @@ namespace troupe::cuda {
 namespace {
 
 using graphs::place;
-
-template <class R>
-epilogue epilogue_of(const R& r) {
-  return {.alpha = r.alpha.template as<double>(),
-          .beta = r.beta.template as<double>(),
-          .z = r.z,
-          .bias = r.bias,
-          .activation = r.activation,
-          .upper = r.upper,
-          .slope = r.slope,
-          .elu_alpha = r.elu_alpha};
-}
-template <class R>
-epilogue update_of(const R& r, const any_tensor& result) {
-  epilogue made{.alpha = r.alpha.template as<double>(), .beta = r.beta.template as<double>()};
-  if (made.adds()) made.z = result;
-  return made;
-}
-
-constexpr std::int64_t well_aligned = 16;  // bytes
-
-std::int64_t alignment_of(const any_tensor& t) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address());
-  constexpr auto most = static_cast<std::uintptr_t>(well_aligned);
-  return static_cast<std::int64_t>(std::min(most, address & (~address + 1)) |
-                                   (address == 0 ? most : 0));
-}
-
-std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> extents) {
-  std::vector<std::int64_t> strides(extents.size());
-  std::int64_t step = 1;
-  for (std::size_t d = extents.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= extents[d];
-  }
-  return strides;
-}
 
 std::vector<std::int64_t> channels_last_strides(std::span<const std::int64_t> extents) {
   std::vector<std::int64_t> strides(extents.size());
@@ -68,13 +33,6 @@ void add_dimension(std::vector<std::int64_t>& extents, std::vector<std::int64_t>
 
 std::int64_t bits_of(double number) noexcept { return std::bit_cast<std::int64_t>(number); }
 
-void write_tensor(plan_words& key, const any_tensor& t) {
-  key.push_back(t.null() ? -1 : static_cast<std::int64_t>(t.type()) | alignment_of(t) << 8);
-  if (t.null()) return;
-  key.insert(key.end(), t.extents().begin(), t.extents().end());
-  key.insert(key.end(), t.strides().begin(), t.strides().end());
-}
-
 }  // namespace
 
 std::vector<std::int64_t> convolution_case::staged_strides(std::span<const std::int64_t> extents,
@@ -93,14 +51,14 @@ convolution_case::convolution_case(const dnn::convolution_forward& r)
 convolution_case::convolution_case(const dnn::convolution_backward_data& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_data),
-      follows_(update_of(r, r.dx)),
+      follows_(epilogue_of(r, r.dx)),
       full_precision_(r.math == dnn::math_mode::strict && r.dx.type() == dtype::f32),
       deterministic_(r.deterministic),
       timed_(r.tuning == dnn::tuning::timed) {}
 convolution_case::convolution_case(const dnn::convolution_backward_filter& r)
     : geometry_(dnn::convolution_of(r)),
       kind_(kind::backward_filter),
-      follows_(update_of(r, r.dw)),
+      follows_(epilogue_of(r, r.dw)),
       full_precision_(r.math == dnn::math_mode::strict && r.dw.type() == dtype::f32),
       deterministic_(r.deterministic),
       timed_(r.tuning == dnn::tuning::timed) {}
@@ -132,17 +90,19 @@ const any_tensor& convolution_case::result() const noexcept {
 
 void convolution_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 9;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | static_cast<std::int64_t>(kind_));
-  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias})
-    write_tensor(key, *t);
+  for (const any_tensor* const t : {&first(), &second(), &result(), &follows_.z, &follows_.bias}) {
+    write_layout(key, *t);
+    key.push_back(alignment_of(*t));
+  }
   for (const auto* const list :
        {&geometry_.stride, &geometry_.dilation, &geometry_.padding, &geometry_.post_padding})
     key.insert(key.end(), list->begin(), list->end());
   key.push_back(std::int64_t{follows_.scales()} | std::int64_t{follows_.adds()} << 1 |
                 std::int64_t{full_precision_} << 2 | std::int64_t{deterministic_} << 3 |
                 std::int64_t{follows_.adds() && follows_.z.same_view(result())} << 4 |
-                std::int64_t{timed_} << 5 | std::int64_t{follows_.beta != 1} << 6 |
+                std::int64_t{timed_} << 5 | std::int64_t{follows_.beta.as<double>() != 1} << 6 |
                 static_cast<std::int64_t>(follows_.activation) << 8);
   key.push_back(follows_.activation == dnn::activation::clipped_relu ? bits_of(follows_.upper) : 0);
   key.push_back(follows_.activation == dnn::activation::leaky_relu ? bits_of(follows_.slope) : 0);
@@ -176,12 +136,15 @@ bool convolution_case::pads_well() const noexcept {
   return true;
 }
 
-// True where cuDNN may do what follows the sums. Its engines for that faulted in f32, and were
-// wrong for channels that do not fill 16 bytes (9.14). In place it is not known whether cuDNN reads
+// True where cuDNN may do what follows the sums. With 9.14 its engines for that faulted in f32, and
+// in f16 and bf16 for clipped_relu behind alpha and z; they were wrong for channels that do not
+// fill 16 bytes. In place it is not known whether cuDNN reads
 // an element before it writes others.
 bool convolution_case::fuses_well() const noexcept {
   if (follows_.nothing() || kind_ != kind::forward || size_of(first().type()) > 2) return false;
   if (follows_.adds() && follows_.z.same_view(result())) return false;
+  const bool scaled = follows_.adds() || follows_.scales();
+  if (scaled && follows_.activation == dnn::activation::clipped_relu) return false;
   const std::int64_t unit = well_aligned / size_of(first().type());
   return second().extent(1) == first().extent(1) && first().extent(1) % unit == 0 &&
          second().extent(0) % unit == 0;
@@ -322,7 +285,7 @@ graphs::description convolution_case::graph(const convolution_form& form) const 
   if (follows_.scales()) apply({.what = step::multiply, .second = number(alpha_at)});
   if (follows_.adds()) {
     place z = add(tensor_of(follows_.z, z_at + 1, form));
-    if (follows_.beta != 1) {
+    if (follows_.beta.as<double>() != 1) {
       const place scaled = add(between);
       made.nodes.emplace_back(graphs::pointwise{
           .what = step::multiply, .first = z, .second = number(beta_at), .result = scaled});

@@ -3,6 +3,7 @@
 #include "libraries/dnn/cuda/plan/graph_description.hpp"
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
 #include "libraries/dnn/requests/geometry.hpp"
+#include "libraries/dnn/shared/epilogue.hpp"
 
 #include <troupe/dnn/convolution.hpp>
 
@@ -12,23 +13,7 @@
 
 namespace troupe::cuda {
 
-/// What is done with a convolution's sums before they are stored.
-struct epilogue {
-  double alpha = 1;
-  double beta = 0;
-  any_tensor z{};     ///< null without beta
-  any_tensor bias{};  ///< may be null
-  dnn::activation activation = dnn::activation::none;
-  double upper = 0;
-  double slope = 0;
-  double elu_alpha = 0;
-
-  [[nodiscard]] bool scales() const noexcept { return alpha != 1; }
-  [[nodiscard]] bool adds() const noexcept { return beta != 0; }
-  [[nodiscard]] bool nothing() const noexcept {
-    return !scales() && !adds() && bias.null() && activation == dnn::activation::none;
-  }
-};
+using dnn::epilogue;
 
 /// How a request is carried out.
 struct convolution_form {

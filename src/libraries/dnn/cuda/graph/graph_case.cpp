@@ -1,5 +1,6 @@
 #include "libraries/dnn/cuda/graph/graph_case.hpp"
 
+#include "libraries/dnn/cuda/plan/layout.hpp"
 #include "libraries/dnn/shared/graph/known_graphs.hpp"
 
 #include <algorithm>
@@ -78,13 +79,6 @@ std::optional<mode> mode_of(const entry& one) noexcept {
     default:
       return std::nullopt;
   }
-}
-
-// cuDNN has engines for addresses at multiples of 16 bytes, and slower ones for others.
-std::int64_t alignment_of(const any_tensor& t) noexcept {
-  constexpr std::uintptr_t most = 16;
-  const auto address = reinterpret_cast<std::uintptr_t>(t.address()) | most;
-  return static_cast<std::int64_t>(address & (~address + 1));
 }
 
 /// Extents and strides of that rank, with extents of 1 before the tensor's own. Strides of extents
@@ -198,10 +192,9 @@ bool graph_case::convolution_suits(const entry& one) const {
 
 // With cuDNN 9.14 results were NaN where rows begin at other addresses than multiples of 16 bytes.
 bool graph_case::lies_well(const any_tensor& t) const {
-  constexpr std::int64_t unit = 16;
-  if (alignment_of(t) != unit) return false;
+  if (alignment_of(t) != well_aligned) return false;
   for (int d = 0; d < t.rank(); ++d) {
-    if (t.extent(d) > 1 && t.stride(d) != 1 && t.stride(d) * size_of(t.type()) % unit != 0)
+    if (t.extent(d) > 1 && t.stride(d) != 1 && t.stride(d) * size_of(t.type()) % well_aligned != 0)
       return false;
   }
   int longer = 0;
@@ -290,7 +283,7 @@ std::vector<graphs::description> graph_case::graphs() const {
     graphs::tensor between = tensor_of(r_.outputs[0], 0);
     between.operand = 0;
     between.type = dtype::f32;
-    between.alignment = 16;
+    between.alignment = well_aligned;
     return places[n] = add(std::move(between));
   };
   for (std::size_t n = heavy_; n < entries_.size(); ++n) {

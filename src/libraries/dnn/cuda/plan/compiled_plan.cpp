@@ -1,18 +1,37 @@
 #include "libraries/dnn/cuda/plan/compiled_plan.hpp"
 
 #include "backend/cuda/context/failure.hpp"
+#include "libraries/dnn/cuda/plan/owned.hpp"
 #include "libraries/dnn/cuda/plan/words.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <limits>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 namespace troupe::cuda {
 namespace {
 
 constexpr std::size_t most_bindings = 64;
+
+// Stands for operands of a run that is only recorded. The host reads numbers there, and the device
+// could. Never freed, as nothing of the context is. Null where there is no memory.
+std::byte* stand_in() noexcept {
+  static std::byte* const page = [] {
+    constexpr std::size_t bytes = 4096;
+    void* made = nullptr;
+    if (cudaHostAlloc(&made, bytes, cudaHostAllocPortable) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return static_cast<std::byte*>(nullptr);
+    }
+    std::memset(made, 0, bytes);
+    return static_cast<std::byte*>(made);
+  }();
+  return page;
+}
 
 }  // namespace
 
@@ -52,6 +71,28 @@ result<std::unique_ptr<compiled_plan>> compiled_plan::load(cudnnHandle_t library
 
 result<void> compiled_plan::run(cudnnHandle_t library, std::span<std::byte* const> operands,
                                 std::byte* workspace, cudaStream_t stream) {
+  if (auto done = preset(workspace, stream); !done) return done;
+  return execute(library, operands, workspace, stream);
+}
+
+result<void> compiled_plan::preset(std::byte* workspace, cudaStream_t stream) {
+  for (const plan_image::preset& one : image_.presets) {
+    std::byte* const to = workspace + one.at;
+    auto done =
+        one.values.empty()
+            ? check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(one.bytes), stream),
+                    "cudaMemsetAsync")
+            : check(enqueue_words({reinterpret_cast<const std::uint32_t*>(one.values.data()),
+                                   one.values.size()},
+                                  to, stream),
+                    "store_words");
+    if (!done) return done;
+  }
+  return {};
+}
+
+result<void> compiled_plan::execute(cudnnHandle_t library, std::span<std::byte* const> operands,
+                                    std::byte* workspace, cudaStream_t stream) {
   std::array<std::int64_t, most_bindings> uids{};
   std::array<void*, most_bindings> addresses{};
   std::size_t count = 0;
@@ -76,18 +117,6 @@ result<void> compiled_plan::run(cudnnHandle_t library, std::span<std::byte* cons
     uids[count] = one.uid;
     addresses[count++] = at;
   }
-  for (const plan_image::preset& one : image_.presets) {
-    std::byte* const to = workspace + one.at;
-    auto done =
-        one.values.empty()
-            ? check(cudaMemsetAsync(to, 0, static_cast<std::size_t>(one.bytes), stream),
-                    "cudaMemsetAsync")
-            : check(enqueue_words({reinterpret_cast<const std::uint32_t*>(one.values.data()),
-                                   one.values.size()},
-                                  to, stream),
-                    "store_words");
-    if (!done) return done;
-  }
   std::byte* const rest =
       workspace == nullptr ? nullptr : workspace + image_.frontend_workspace_bytes;
   auto pack = cudnn_descriptor::make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -111,6 +140,31 @@ result<void> compiled_plan::run(cudnnHandle_t library, std::span<std::byte* cons
   const std::lock_guard lock(mutex_);
   return check(cudnnBackendExecute(library, native_.get(), pack->get()), "cudnnBackendExecute",
                stream);
+}
+
+void compiled_plan::load_code(cudnnHandle_t library) {
+  cudaStream_t native_stream = nullptr;
+  if (stand_in() == nullptr ||
+      cudaStreamCreateWithFlags(&native_stream, cudaStreamNonBlocking) != cudaSuccess) {
+    return;
+  }
+  const owned<cudaStream_t> stream(native_stream);
+  std::int64_t count = 0;
+  for (const plan_image::binding& one : image_.bindings)
+    count = std::max(count, one.operand);
+  const std::vector<std::byte*> operands(static_cast<std::size_t>(count), stand_in());
+  cudaGraph_t recorded = nullptr;
+  bool good = cudnnSetStream(library, native_stream) == CUDNN_STATUS_SUCCESS;
+  if (good && cudaStreamBeginCapture(native_stream, cudaStreamCaptureModeRelaxed) == cudaSuccess) {
+    good = execute(library, operands, stand_in(), native_stream).has_value();
+    good = cudaStreamEndCapture(native_stream, &recorded) == cudaSuccess && good;
+  }
+  const owned<cudaGraph_t> graph(recorded);
+  cudaGraphExec_t ready = nullptr;
+  if (good && recorded != nullptr) (void)cudaGraphInstantiate(&ready, recorded, 0);
+  const owned<cudaGraphExec_t> whole(ready);
+  (void)cudnnSetStream(library, nullptr);
+  (void)cudaGetLastError();  // of no request
 }
 
 }  // namespace troupe::cuda

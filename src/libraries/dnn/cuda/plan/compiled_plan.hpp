@@ -30,9 +30,17 @@ class compiled_plan {
   [[nodiscard]] result<void> run(cudnnHandle_t library, std::span<std::byte* const> operands,
                                  std::byte* workspace, cudaStream_t stream);
 
+  /// Has the driver load its kernels, which otherwise the first run does: by a run that is recorded
+  /// and never launched. Changes the stream of `library`. What fails here is for a run to say.
+  void load_code(cudnnHandle_t library);
+
  private:
   compiled_plan(cudnn_descriptor native, plan_image image, std::size_t workspace_bytes) noexcept
       : native_(std::move(native)), image_(std::move(image)), workspace_bytes_(workspace_bytes) {}
+
+  [[nodiscard]] result<void> preset(std::byte* workspace, cudaStream_t stream);
+  [[nodiscard]] result<void> execute(cudnnHandle_t library, std::span<std::byte* const> operands,
+                                     std::byte* workspace, cudaStream_t stream);
 
   cudnn_descriptor native_;
   plan_image image_;

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/context/failure.hpp"
 #include "backend/cuda/context/pieces.hpp"
+#include "libraries/dnn/cuda/plan/owned.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -11,15 +12,6 @@ namespace troupe::cuda {
 namespace {
 
 constexpr int rounds = 5;
-
-struct stream_end {
-  void operator()(cudaStream_t one) const noexcept { (void)cudaStreamDestroy(one); }
-};
-struct event_end {
-  void operator()(cudaEvent_t one) const noexcept { (void)cudaEventDestroy(one); }
-};
-using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, stream_end>;
-using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, event_end>;
 
 std::int64_t bytes_of(const graphs::tensor& t) noexcept {
   std::int64_t last = 0;
@@ -85,7 +77,7 @@ class timing {
     for (const auto& [index, offset] : places)
       made->operands_[index] = made->memory_.at(offset);
     made->workspace_ = made->memory_.at(workspace_at);
-    for (owned_event* const one : {&made->before_, &made->after_}) {
+    for (owned<cudaEvent_t>* const one : {&made->before_, &made->after_}) {
       cudaEvent_t event = nullptr;
       if (auto got = check(cudaEventCreate(&event), "cudaEventCreate"); !got)
         return std::move(got).error();
@@ -128,10 +120,10 @@ class timing {
       : library_(library), stream_(stream), memory_(stream) {}
 
   cudnnHandle_t library_;
-  owned_stream stream_;
+  owned<cudaStream_t> stream_;
   scratch memory_;
-  owned_event before_;
-  owned_event after_;
+  owned<cudaEvent_t> before_;
+  owned<cudaEvent_t> after_;
   std::vector<std::byte*> operands_;
   std::byte* workspace_ = nullptr;
   float one_ = 1;

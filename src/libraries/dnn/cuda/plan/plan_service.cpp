@@ -311,6 +311,7 @@ std::shared_ptr<compiled_plan> plan_service::restore(cudnnHandle_t library,
 result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library, const job& j) {
   if (j.graphs.empty()) {
     if (auto plan = restore(library, j.image)) {
+      plan->load_code(library);
       const std::lock_guard lock(mutex_);
       ++counts_.ahead;
       return plan;

@@ -9,8 +9,8 @@
 namespace troupe::cuda::rnn {
 
 result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape& s, dtype type,
-                          const std::vector<std::int64_t>& lengths, bool lies_time_first,
-                          bool training, lane& where) {
+                          const std::vector<std::int64_t>& lengths, bool whole,
+                          bool lies_time_first, bool training, lane& where) {
   auto from = stacks::of(where);
   if (!from) return std::move(from).error();
   chain made;
@@ -19,6 +19,7 @@ result<chain> chain::make(const dnn::rnn_network& network, const dnn::rnn_shape&
   made.s_ = s;
   made.type_ = type;
   made.training_ = training;
+  made.whole_ = whole;
   made.sequences_ = {.steps = s.steps, .batch = s.batch, .time_first = lies_time_first};
   made.sequences_.lengths.assign(static_cast<std::size_t>(s.batch), static_cast<int>(s.steps));
   std::ranges::transform(lengths, made.sequences_.lengths.begin(),
@@ -38,9 +39,6 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   dnn::rnn_network of_layers = network_;
   of_layers.layers = count;
   const std::int64_t width = s_.input_of(first_layer);
-  auto layers = from.find({.network = of_layers, .input = width, .type = type_});
-  if (!layers) return std::move(layers).error();
-  l.layers = *layers;
   const auto take = [](auto& to, auto made) -> result<void> {
     if (!made) return std::move(made).error();
     to = *std::move(made);
@@ -55,12 +53,14 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   if (auto done = take(l.c, describe_states(type_, states, s_.batch, s_.hidden)); !done) {
     return done;
   }
-  if (auto got = check(cudnnGetRNNTempSpaceSizes(library_, l.layers->native.get(), mode(),
-                                                 l.x.get(), &l.workspace_bytes, &l.reserve_bytes),
-                       "cudnnGetRNNTempSpaceSizes");
-      !got) {
-    return got;
+  stack_key key{.network = of_layers, .input = width, .type = type_};
+  key.algorithm = preferred_algorithm(key, s_.batch, whole_);
+  auto taken = take_stack(l, key, from);
+  if (!taken && key.algorithm != CUDNN_RNN_ALGO_STANDARD) {
+    key.algorithm = CUDNN_RNN_ALGO_STANDARD;
+    taken = take_stack(l, key, from);
   }
+  if (!taken) return taken;
   l.reserve_at = reserve_.add(static_cast<std::int64_t>(l.reserve_bytes));
   if (first_layer + count < s_.layers) {
     l.y_at = reserve_.add(static_cast<std::int64_t>(joint_));
@@ -71,6 +71,16 @@ result<void> chain::add(std::int64_t first_layer, std::int64_t count, stacks& fr
   weight_bytes_ = std::max(weight_bytes_, l.layers->weight_bytes);
   links_.push_back(std::move(l));
   return {};
+}
+
+// Whether cuDNN has an algorithm for these sizes is said here only.
+result<void> chain::take_stack(link& l, const stack_key& key, stacks& from) const {
+  auto layers = from.find(key);
+  if (!layers) return std::move(layers).error();
+  l.layers = *layers;
+  return check(cudnnGetRNNTempSpaceSizes(library_, l.layers->native.get(), mode(), l.x.get(),
+                                         &l.workspace_bytes, &l.reserve_bytes),
+               "cudnnGetRNNTempSpaceSizes");
 }
 
 std::vector<weight_run> chain::runs_of(const link& l) const {

@@ -39,9 +39,11 @@ struct link {
 /// dropped between them, one for each.
 class chain {
  public:
+  /// `whole`: every sequence has every step, for which there is another algorithm.
   [[nodiscard]] static result<chain> make(const dnn::rnn_network& network, const dnn::rnn_shape& s,
                                           dtype type, const std::vector<std::int64_t>& lengths,
-                                          bool lies_time_first, bool training, lane& where);
+                                          bool whole, bool lies_time_first, bool training,
+                                          lane& where);
 
   [[nodiscard]] cudnnHandle_t library() const noexcept { return library_; }
   [[nodiscard]] const std::vector<link>& links() const noexcept { return links_; }
@@ -73,6 +75,7 @@ class chain {
 
  private:
   [[nodiscard]] result<void> add(std::int64_t first_layer, std::int64_t count, stacks& from);
+  [[nodiscard]] result<void> take_stack(link& l, const stack_key& key, stacks& from) const;
   [[nodiscard]] std::vector<weight_run> runs_of(const link& l) const;
 
   cudnnHandle_t library_ = nullptr;
@@ -80,6 +83,7 @@ class chain {
   dnn::rnn_shape s_{};
   dtype type_{};
   bool training_ = false;
+  bool whole_ = true;
   sequences sequences_{};
   std::vector<link> links_;
   pieces reserve_;

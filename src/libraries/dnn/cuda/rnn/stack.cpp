@@ -56,7 +56,18 @@ bool stack_key::operator==(const stack_key& other) const noexcept {
   const dnn::rnn_network& b = other.network;
   return a.cell == b.cell && a.hidden == b.hidden && a.layers == b.layers &&
          a.bidirectional == b.bidirectional && a.projection == b.projection && a.math == b.math &&
-         input == other.input && type == other.type;
+         input == other.input && type == other.type && algorithm == other.algorithm;
+}
+
+// Up to the sizes for which cuDNN 9 has it in training; measured up to so many sequences. bf16 has
+// no kernels of its own for it. PERSIST_STATIC would be faster still for few sequences in f16.
+cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch, bool whole) noexcept {
+  constexpr std::int64_t most_sequences = 128;
+  const std::int64_t most_hidden = dnn::gates_of(of.network.cell) == 1 ? 256 : 128;
+  const bool small = of.network.hidden <= most_hidden && batch <= most_sequences;
+  const bool offered =
+      (of.type == dtype::f32 || of.type == dtype::f16) && of.network.projection == 0 && whole;
+  return small && offered ? CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H : CUDNN_RNN_ALGO_STANDARD;
 }
 
 result<stacks*> stacks::of(lane& where) {
@@ -92,7 +103,7 @@ result<stack> stacks::make(const stack_key& key) const {
   const auto computed_in = key.type == dtype::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   if (auto set = check(
           cudnnSetRNNDescriptor_v8(
-              native, CUDNN_RNN_ALGO_STANDARD, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
+              native, key.algorithm, mode_of(n.cell), CUDNN_RNN_DOUBLE_BIAS,
               n.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
               data_type_of(key.type), computed_in, math_of(key.type, n.math),
               static_cast<std::int32_t>(key.input), static_cast<std::int32_t>(n.hidden),

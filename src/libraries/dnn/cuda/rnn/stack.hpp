@@ -25,9 +25,15 @@ struct stack_key {
   dnn::rnn_network network{};  ///< of these layers alone, without dropout
   std::int64_t input = 0;
   dtype type{};
+  cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
 
   [[nodiscard]] bool operator==(const stack_key& other) const noexcept;
 };
+
+/// The algorithm that is the faster one for layers without dropout, inference and training alike.
+/// `whole`: every sequence has every step. cuDNN may not have it.
+[[nodiscard]] cudnnRNNAlgo_t preferred_algorithm(const stack_key& of, std::int64_t batch,
+                                                 bool whole) noexcept;
 
 /// The stacks of a lane, the last ones used.
 class stacks {

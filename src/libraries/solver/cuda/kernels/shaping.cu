@@ -135,6 +135,68 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
+__device__ float largest_part(float v) { return fabsf(v); }
+__device__ double largest_part(double v) { return fabs(v); }
+template <class R>
+__device__ R largest_part(complex_value<R> v) {
+  return fmax(largest_part(v.re), largest_part(v.im));
+}
+__device__ void multiply(float& v, float by) { v *= by; }
+__device__ void multiply(double& v, double by) { v *= by; }
+template <class R>
+__device__ void multiply(complex_value<R>& v, R by) {
+  v.re *= by;
+  v.im *= by;
+}
+
+/// Half the exponents, less the digits that a sum of squares needs. Source: LAPACK xGESVD.
+template <class R>
+constexpr int largest_exponent = sizeof(R) == sizeof(double) ? 459 : 40;
+/// One whose inverse is no subnormal number either.
+template <class R>
+constexpr int largest_scale = sizeof(R) == sizeof(double) ? 1022 : 126;
+
+// A block for each matrix, in turn.
+template <class D, class R>
+__global__ void __launch_bounds__(threads_per_block) find_scales(matrix_list<D> m, R* scales) {
+  __shared__ R largest[threads_per_block];
+  for (std::int64_t b = blockIdx.x; b < m.count; b += gridDim.x) {
+    R mine = 0;
+    for (std::int64_t flat = threadIdx.x; flat < m.rows * m.columns; flat += threads_per_block)
+      mine = fmax(mine, largest_part(m.at({b, flat % m.rows, flat / m.rows})));
+    largest[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = threads_per_block / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half)
+        largest[threadIdx.x] = fmax(largest[threadIdx.x], largest[threadIdx.x + half]);
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+      const int exponent = largest[0] > 0 ? ilogb(largest[0]) : 0;
+      const bool is_far = abs(exponent) > largest_exponent<R>;
+      const int by = max(-largest_scale<R>, min(-exponent, largest_scale<R>));
+      scales[b] = is_far ? ldexp(R{1}, by) : R{1};
+    }
+    __syncthreads();
+  }
+}
+
+template <class D, class R>
+__global__ void __launch_bounds__(threads_per_block)
+    multiply_by_scales(matrix_list<D> m, const R* scales) {
+  for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
+    const auto i = m.index_of(flat);
+    if (scales[i.matrix] != 1) multiply(m.at(i), scales[i.matrix]);
+  }
+}
+
+template <class R>
+__global__ void __launch_bounds__(threads_per_block)
+    divide_each(R* numbers, std::int64_t each, std::int64_t count, const R* scales) {
+  for (std::int64_t flat = first_step(); flat < each * count; flat += step_width())
+    numbers[flat] /= scales[flat / each];
+}
+
 /// Calls `f` with the list in its type, where there is anything to do.
 template <class F>
 result<void> on_list(const matrices& m, F f) {
@@ -202,6 +264,29 @@ result<void> set_aside_not_finite(const matrices& m, part looked_at, std::uint32
         launch(where, "flag_not_finite", flag_not_finite<D>, blocks, list, looked_at, flags);
     return done ? launch(where, "zero_flagged", zero_flagged<D>, blocks, list, flags)
                 : std::move(done);
+  });
+}
+
+result<void> scale_into_range(const matrices& m, std::byte* scales, lane& where) {
+  if (m.elements() == 0) return {};
+  return for_classic_type(m.type, [&]<class T>(T) {
+    auto* const its = reinterpret_cast<real_t<T>*>(scales);
+    auto done = launch(where, "find_scales", find_scales<device_t<T>, real_t<T>>,
+                       blocks_for(where, m.count * threads_per_block), list_of<T>(m), its);
+    return done ? launch(where, "multiply_by_scales", multiply_by_scales<device_t<T>, real_t<T>>,
+                         blocks_for(where, m.elements()), list_of<T>(m),
+                         static_cast<const real_t<T>*>(its))
+                : std::move(done);
+  });
+}
+
+result<void> divide_by_scales(const matrices& m, std::byte* numbers, std::int64_t each,
+                              const std::byte* scales, lane& where) {
+  if (each * m.count == 0) return {};
+  return for_classic_type(m.type, [&]<class T>(T) {
+    return launch(where, "divide_each", divide_each<real_t<T>>, blocks_for(where, each * m.count),
+                  reinterpret_cast<real_t<T>*>(numbers), each, m.count,
+                  reinterpret_cast<const real_t<T>*>(scales));
   });
 }
 

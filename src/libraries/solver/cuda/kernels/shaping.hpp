@@ -43,6 +43,14 @@ enum class part : std::uint8_t { all, upper, lower };
 [[nodiscard]] result<void> set_aside_not_finite(const matrices& m, part looked_at,
                                                 std::uint32_t* flags, lane& where);
 
+/// Multiplies each matrix whose elements are so small or so large that squares of them would be out
+/// of range by a power of 2, which is written to scales[b], of the real type; for others that is 1.
+[[nodiscard]] result<void> scale_into_range(const matrices& m, std::byte* scales, lane& where);
+/// Divides `each` real numbers of each matrix of `m` by its scale.
+[[nodiscard]] result<void> divide_by_scales(const matrices& m, std::byte* numbers,
+                                            std::int64_t each, const std::byte* scales,
+                                            lane& where);
+
 [[nodiscard]] result<void> clear(void* at, std::int64_t bytes, lane& where);
 
 }  // namespace troupe::cuda

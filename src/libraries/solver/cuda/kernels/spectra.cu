@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(threads_per_block)
       if (taken[j] != 0) continue;
       const R re = other[j].re - w[i].re;
       const R im = -other[j].im - w[i].im;
-      const R distance = re * re + im * im;
+      const R distance = hypot(re, im);  // squares of small and large ones are out of range
       if (place < 0 || distance < best) {
         best = distance;
         place = static_cast<std::int32_t>(j);

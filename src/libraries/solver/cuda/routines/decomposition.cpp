@@ -54,6 +54,7 @@ result<decomposition> decomposition::make(const cusolver_lane& solver, const wan
   const std::int64_t kept = made.writes_vectors() ? 1 : 0;
   made.first_at_ = room.add(kept * bytes_of(made.first_));
   made.second_at_ = room.add(kept * bytes_of(made.second_));
+  made.scales_at_ = room.add(count * size_of(real_of(type)));
   if (made.method_ == method::qr) made.turned_at_ = room.add(kept * bytes_of(made.turned_));
   auto bytes = made.bytes(like);
   if (!bytes) return std::move(bytes).error();
@@ -64,6 +65,7 @@ result<decomposition> decomposition::make(const cusolver_lane& solver, const wan
 void decomposition::place_in(std::byte* base) noexcept {
   a_.first = base + a_at_;
   s_ = base + s_at_;
+  scales_ = base + scales_at_;
   first_.first = base + first_at_;
   second_.first = base + second_at_;
   turned_.first = base + turned_at_;
@@ -74,7 +76,10 @@ result<void> decomposition::load(const any_tensor& a, std::uint32_t* flags, lane
   if (wide_) {
     if (auto done = conjugate(a_, where); !done) return done;
   }
-  return set_aside_not_finite(a_, part::all, flags, where);
+  auto set_aside = set_aside_not_finite(a_, part::all, flags, where);
+  // Of small and large numbers Xgesvd (cuSOLVER 12.0) loses digits.
+  return set_aside && method_ == method::qr ? scale_into_range(a_, scales_, where)
+                                            : std::move(set_aside);
 }
 
 result<routine_bytes> decomposition::bytes(const void* like) const {
@@ -158,7 +163,9 @@ result<void> decomposition::run_all(const workroom& room, std::int32_t* info) co
 result<void> decomposition::run(const workroom& room, std::int32_t* info, lane& where) const {
   if (method_ == method::jacobi_at_once) return run_all(room, info);
   auto done = for_each_matrix(a_.count, [&](std::int64_t b) { return run_one(room, b, info); });
-  if (!done || method_ != method::qr || !has_vectors()) return done;
+  if (!done || method_ != method::qr) return done;
+  if (auto scaled = divide_by_scales(a_, s_, values_, scales_, where); !scaled) return scaled;
+  if (!has_vectors()) return {};
   if (auto conjugated = conjugate(turned_, where); !conjugated) return conjugated;
   const any_tensor like =
       any_tensor::unowned(nullptr, a_.type, {a_.count, turned_.rows, turned_.columns});

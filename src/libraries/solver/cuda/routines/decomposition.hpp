@@ -70,11 +70,13 @@ class decomposition {
   matrices second_;  // of the tall matrix; xGESVD writes its adjoint, which is turned afterwards
   matrices turned_;
   std::byte* s_ = nullptr;
+  std::byte* scales_ = nullptr;
   std::size_t a_at_ = 0;
   std::size_t first_at_ = 0;
   std::size_t second_at_ = 0;
   std::size_t turned_at_ = 0;
   std::size_t s_at_ = 0;
+  std::size_t scales_at_ = 0;
 };
 
 }  // namespace troupe::cuda

@@ -54,20 +54,46 @@ template <class R>
 __device__ inline complex_value<R> from_lane(complex_value<R> v, int lane) {
   return {__shfl_sync(~0u, v.re, lane), __shfl_sync(~0u, v.im, lane)};
 }
-/// The sum over a warp, in lane 0.
-__device__ inline float warp_sum(float v) {
-  for (int step = 16; step > 0; step /= 2)
-    v += __shfl_down_sync(~0u, v, step);
-  return v;
+__device__ inline float from_lane_below(float v, int step) {
+  return __shfl_up_sync(~0u, v, static_cast<unsigned>(step));
 }
-__device__ inline double warp_sum(double v) {
-  for (int step = 16; step > 0; step /= 2)
-    v += __shfl_down_sync(~0u, v, step);
-  return v;
+__device__ inline double from_lane_below(double v, int step) {
+  return __shfl_up_sync(~0u, v, static_cast<unsigned>(step));
 }
 template <class R>
-__device__ inline complex_value<R> warp_sum(complex_value<R> v) {
-  return {warp_sum(v.re), warp_sum(v.im)};
+__device__ inline complex_value<R> from_lane_below(complex_value<R> v, int step) {
+  return {from_lane_below(v.re, step), from_lane_below(v.im, step)};
+}
+__device__ inline float from_lane_above(float v, int step) {
+  return __shfl_down_sync(~0u, v, static_cast<unsigned>(step));
+}
+__device__ inline double from_lane_above(double v, int step) {
+  return __shfl_down_sync(~0u, v, static_cast<unsigned>(step));
+}
+template <class R>
+__device__ inline complex_value<R> from_lane_above(complex_value<R> v, int step) {
+  return {from_lane_above(v.re, step), from_lane_above(v.im, step)};
+}
+/// The sum over a warp, in lane 0.
+template <class W>
+__device__ inline W warp_sum(W v) {
+  for (int step = 16; step > 0; step /= 2)
+    v = v + from_lane_above(v, step);
+  return v;
+}
+
+/// An element that is read once: it need not stay in the caches.
+template <class D>
+__device__ inline D streamed(const D* from) {
+  if constexpr (sizeof(D) <= 8 && requires { __ldcs(from); }) {
+    return __ldcs(from);
+  } else if constexpr (sizeof(D) == 8) {
+    const float2 v = __ldcs(reinterpret_cast<const float2*>(from));
+    return {v.x, v.y};
+  } else {
+    const double2 v = __ldcs(reinterpret_cast<const double2*>(from));
+    return {v.x, v.y};
+  }
 }
 
 __device__ inline void add_atomically(float* to, float v) { atomicAdd(to, v); }

@@ -1,0 +1,77 @@
+#include "libraries/sparse/cuda/checked_pattern.hpp"
+#include "libraries/sparse/cuda/in_order.hpp"
+#include "libraries/sparse/cuda/kernels/grid.cuh"
+#include "libraries/sparse/cuda/pattern_check.hpp"
+
+#include <algorithm>
+
+namespace troupe::cuda {
+namespace {
+
+constexpr auto claim = sparse::pattern_claim::places;
+
+/// Copies a pattern; where a fault is noted, one of as many blocks that are all in the first row.
+template <class I>
+__global__ void copy_pattern(const sparse::pattern from, const unsigned long long* first_fault,
+                             I* offsets, I* indices) {
+  const std::int64_t i = thread_number();
+  const bool faulty = *first_fault != static_cast<unsigned long long>(no_fault);
+  if (offsets != nullptr && i <= from.majors) {
+    const std::int64_t harmless = i == 0 ? 0 : from.slots;
+    offsets[i] = static_cast<I>(faulty ? harmless : from.offsets[i]);
+  }
+  if (i < from.slots) {
+    const std::int64_t harmless = from.has_padding() ? -1 : 0;
+    indices[i] = static_cast<I>(faulty ? harmless : from.indices[i]);
+  }
+}
+
+std::int64_t bytes_of(const any_tensor& t) {
+  return t.null() ? 0 : t.count() * static_cast<std::int64_t>(size_of(t.type()));
+}
+
+}  // namespace
+
+checked_pattern::checked_pattern(const sparse_matrix& of, pieces& parts) : of_(of) {
+  if (!copies()) return;
+  fault_at_ = parts.add(sizeof(unsigned long long));
+  offsets_at_ = parts.add(bytes_of(of.offsets));
+  indices_at_ = parts.add(bytes_of(of.indices));
+}
+
+unsigned long long* checked_pattern::fault_in(std::byte* room) const noexcept {
+  return reinterpret_cast<unsigned long long*>(room + fault_at_);
+}
+
+sparse_matrix checked_pattern::in(std::byte* room) const {
+  sparse_matrix made = of_;
+  if (!copies()) return made;
+  const auto copy_at = [&](std::size_t at, const any_tensor& t) {
+    return any_tensor::unowned(room + at, t.type(), shape(t.extents()));
+  };
+  if (!of_.offsets.null()) made.offsets = copy_at(offsets_at_, of_.offsets);
+  made.indices = copy_at(indices_at_, of_.indices);
+  return made;
+}
+
+result<void> checked_pattern::enqueue(std::byte* room, cudaStream_t stream) const {
+  if (!copies()) return {};
+  const sparse::pattern from = sparse::pattern_of(of_);
+  const auto copy = [&]<class I>(I) {
+    return launch_over(std::max(from.slots, from.majors + 1), copy_pattern<I>, stream, from,
+                       fault_in(room),
+                       of_.offsets.null() ? nullptr : reinterpret_cast<I*>(room + offsets_at_),
+                       reinterpret_cast<I*>(room + indices_at_));
+  };
+  return in_order(
+      [&] { return enqueue_pattern_check(of_, claim, fault_in(room), stream); },
+      [&] { return of_.index_type() == dtype::i64 ? copy(std::int64_t{}) : copy(std::int32_t{}); });
+}
+
+result<void> checked_pattern::report(std::byte* room, late_failure failure,
+                                     cudaStream_t stream) const {
+  if (!copies()) return {};
+  return enqueue_pattern_report(of_, claim, fault_in(room), failure, stream);
+}
+
+}  // namespace troupe::cuda
