@@ -1,7 +1,6 @@
 #include "backend/cuda/context/executor.hpp"
 #include "backend/cuda/context/pieces.hpp"
-#include "libraries/dnn/cuda/images/channel_numbers.cuh"
-#include "libraries/dnn/cuda/images/whole_channels.cuh"
+#include "libraries/dnn/cuda/images/channel_sums.cuh"
 
 #include <troupe/dnn/batch_norm.hpp>
 
@@ -11,6 +10,54 @@
 namespace troupe::cuda {
 namespace {
 
+/// A tensor [c] of any of the types; null where it is not given.
+struct channel_numbers {
+  std::byte* at = nullptr;
+  std::int64_t step = 0;
+  dtype type = dtype::f32;
+
+  channel_numbers() = default;
+  explicit channel_numbers(const any_tensor& t) : type(t.type()) {
+    if (t.null()) return;
+    at = t.address();
+    step = t.stride(0);
+  }
+  template <class Real>
+  [[nodiscard]] __device__ Real get(std::int64_t c, Real otherwise) const {
+    if (at == nullptr) return otherwise;
+    const std::int64_t i = c * step;
+    switch (type) {
+      case dtype::f64:
+        return static_cast<Real>(reinterpret_cast<const double*>(at)[i]);
+      case dtype::f16:
+        return real_of(reinterpret_cast<const f16*>(at)[i]);
+      case dtype::bf16:
+        return real_of(reinterpret_cast<const bf16*>(at)[i]);
+      default:
+        return reinterpret_cast<const float*>(at)[i];
+    }
+  }
+  template <class Real>
+  __device__ void set(std::int64_t c, Real value) const {
+    if (at == nullptr) return;
+    const std::int64_t i = c * step;
+    switch (type) {
+      case dtype::f64:
+        reinterpret_cast<double*>(at)[i] = value;
+        break;
+      case dtype::f16:
+        reinterpret_cast<f16*>(at)[i] = rounded<f16>(static_cast<float>(value));
+        break;
+      case dtype::bf16:
+        reinterpret_cast<bf16*>(at)[i] = rounded<bf16>(static_cast<float>(value));
+        break;
+      default:
+        reinterpret_cast<float*>(at)[i] = static_cast<float>(value);
+        break;
+    }
+  }
+};
+
 /// Numbers of each channel, one array after the other, that are applied to its elements.
 template <class Real>
 struct applied {
@@ -19,6 +66,11 @@ struct applied {
   [[nodiscard]] __device__ Real& of(int array, std::int64_t c) const {
     return first[array * channels + c];
   }
+};
+
+struct training_numbers {
+  channel_numbers weight, bias, mean, rstd, running_mean, running_variance;
+  double momentum, eps;
 };
 
 /// The channel of a warp.
@@ -40,10 +92,19 @@ __global__ void __launch_bounds__(image_threads)
     r.rstd.set(c, std::numeric_limits<Real>::quiet_NaN());
     return;
   }
-  const applied_numbers<Real> numbers = finished(r, c, all, true);
-  to.of(0, c) = numbers.mean;
-  to.of(1, c) = numbers.first;
-  to.of(2, c) = numbers.second;
+  const Real variance = all.second / all.count;
+  const Real rstd = 1 / std::sqrt(variance + static_cast<Real>(r.eps));
+  r.mean.set(c, all.first);
+  r.rstd.set(c, rstd);
+  const auto part = static_cast<Real>(r.momentum);
+  const auto update = [&](const channel_numbers& t, Real now) {
+    if (t.at != nullptr) t.set(c, (1 - part) * t.get<Real>(c, 0) + part * now);
+  };
+  update(r.running_mean, all.first);
+  update(r.running_variance, all.count > 1 ? variance * (all.count / (all.count - 1)) : variance);
+  to.of(0, c) = all.first;
+  to.of(1, c) = rstd * r.weight.get<Real>(c, 1);
+  to.of(2, c) = r.bias.get<Real>(c, 0);
 }
 
 template <class Real>
@@ -63,6 +124,10 @@ __global__ void __launch_bounds__(image_threads) take_mean(channel_numbers mean,
   if (c < to.channels) to.of(0, c) = mean.get<Real>(c, 0);
 }
 
+struct gradient_numbers {
+  channel_numbers rstd, weight, dweight, dbias;
+};
+
 // A warp for each channel.
 template <class Real>
 __global__ void __launch_bounds__(image_threads)
@@ -72,10 +137,12 @@ __global__ void __launch_bounds__(image_threads)
   if (c >= to.channels) return;
   const auto all = sums_of_channel<products, Real>(sums, c, parts);
   if (threadIdx.x % 32 != 0) return;
-  const applied_numbers<Real> numbers = finished(r, c, all, elements, true);
-  to.of(1, c) = numbers.first;
-  to.of(2, c) = numbers.second;
-  to.of(3, c) = numbers.scale;
+  const Real rstd = r.rstd.get<Real>(c, 0);
+  r.dweight.set(c, elements == 0 ? Real{0} : all.second * rstd);  // rstd of nothing is NaN
+  r.dbias.set(c, all.first);
+  to.of(1, c) = all.first / elements;
+  to.of(2, c) = all.second / elements * rstd * rstd;
+  to.of(3, c) = rstd * r.weight.get<Real>(c, 1);
 }
 
 struct apply_operands {
@@ -178,11 +245,8 @@ class normalizer {
                          all([](const image_view& v) { return lines_align(v, most, sizeof(T)); });
     unit_ = vectors_ ? most : 1;
     const std::int64_t side_by_side = (inside_ ? of_.c : of_.space[2]) / unit_;
-    // Of short lines a warp takes several; 8 threads are still side by side in memory.
-    while (across_ < 32 && across_ < side_by_side &&
-           (inside_ || across_ < 8 || across_ * vectors_each < side_by_side)) {
+    while (across_ < 32 && across_ < side_by_side)
       across_ *= 2;
-    }
     image_extents one = of_;
     one.c = 1;
     one_channel_ = image_places(one, false, 1, inside_ ? 1 : unit_ * across_ * vectors_each);
@@ -212,7 +276,14 @@ class normalizer {
 
   template <template <class> class Sums>
   result<void> sum(const real* mean) {
-    const sum_operands p = sums_of_all(mean);
+    sum_operands p{.x = x_,
+                   .dy = dy_,
+                   .channels = of_.c,
+                   .columns = of_.space[2],
+                   .parts = parts_,
+                   .each = one_channel_,
+                   .sums = sums_,
+                   .mean = mean};
     const std::int64_t blocks = strips_ * parts_;
     if (inside_) {
       return launch(vectors_ ? sum_rows<Sums, T, most> : sum_rows<Sums, T, 1>, blocks,
@@ -220,29 +291,6 @@ class normalizer {
     }
     return launch(vectors_ ? sum_lines<Sums, T, most> : sum_lines<Sums, T, 1>, blocks,
                   image_threads, where_.stream(), p, across_);
-  }
-
-  /// Whether channels are taken in one go, and if so, in how many parts.
-  [[nodiscard]] bool in_one_go() {
-    const cluster_shape shape(elements() * static_cast<std::int64_t>(sizeof(T)) *
-                              (dy_.given() ? 2 : 1));
-    // So that no multiprocessor is left without work.
-    constexpr std::int64_t least_blocks = 128;
-    if (inside_ || elements() == 0 || shape.blocks == 0 || !has_clusters() ||
-        of_.c * shape.blocks < least_blocks) {
-      return false;
-    }
-    parts_ = shape.blocks;
-    shared_bytes_ = shape.shared_bytes;
-    return true;
-  }
-  template <class Numbers>
-  result<void> normalize_whole(const Numbers& numbers) {
-    return launch_clusters(
-        vectors_ ? normalize_channels<T, most, Numbers> : normalize_channels<T, 1, Numbers>,
-        of_.c * parts_, image_threads, static_cast<unsigned>(parts_), shared_bytes_,
-        where_.stream(), sums_of_all(nullptr), across_, numbers, to_,
-        static_cast<real>(elements()));
   }
 
   template <bool Gradient>
@@ -262,25 +310,6 @@ class normalizer {
   }
 
  private:
-  [[nodiscard]] static bool has_clusters() noexcept {
-    int device = 0;
-    int major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess &&
-           major >= 9;
-  }
-  [[nodiscard]] sum_operands sums_of_all(const real* mean) const noexcept {
-    return {.x = x_,
-            .dy = dy_,
-            .channels = of_.c,
-            .columns = of_.space[2],
-            .parts = parts_,
-            .each = one_channel_,
-            .sums = sums_,
-            .mean = mean};
-  }
-
   lane& where_;
   image_extents of_;
   image_view x_, dy_, to_;
@@ -291,7 +320,6 @@ class normalizer {
   image_places one_channel_;
   std::int64_t strips_ = 1;
   std::int64_t parts_ = 1;
-  std::size_t shared_bytes_ = 0;  ///< of blocks that take channels in one go
   applied<real> numbers_;
   void* sums_ = nullptr;
 };
@@ -301,8 +329,8 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, {}, r.y, where);
-    const bool whole = norm.in_one_go();
     if (auto reserved = norm.reserve(3); !reserved) return reserved;
+    if (auto done = norm.template sum<moments>(nullptr); !done) return done;
     const training_numbers numbers{.weight = channel_numbers(r.weight),
                                    .bias = channel_numbers(r.bias),
                                    .mean = channel_numbers(r.mean),
@@ -311,8 +339,6 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
                                    .running_variance = channel_numbers(r.running_variance),
                                    .momentum = r.momentum,
                                    .eps = r.eps};
-    if (whole) return norm.normalize_whole(numbers);
-    if (auto done = norm.template sum<moments>(nullptr); !done) return done;
     if (auto done = launch(finish_moments<real>, blocks_for(r.x.extent(1) * 32), image_threads,
                            where.stream(), numbers, norm.sums(), norm.parts(), norm.numbers());
         !done || norm.elements() == 0) {
@@ -344,20 +370,17 @@ result<void> differentiate(const dnn::batch_norm_backward& r, lane& where) {
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
     using real = image_real<T>;
     normalizer<T> norm(r.x, r.dy, r.dx, where);
-    const bool whole = norm.in_one_go();
     if (auto reserved = norm.reserve(4); !reserved) return reserved;
-    const gradient_numbers numbers{.mean = channel_numbers(r.mean),
-                                   .rstd = channel_numbers(r.rstd),
-                                   .weight = channel_numbers(r.weight),
-                                   .dweight = channel_numbers(r.dweight),
-                                   .dbias = channel_numbers(r.dbias)};
-    if (whole) return norm.normalize_whole(numbers);
     if (auto done = launch(take_mean<real>, blocks_for(r.x.extent(1)), image_threads,
                            where.stream(), channel_numbers(r.mean), norm.numbers());
         !done) {
       return done;
     }
     if (auto done = norm.template sum<products>(norm.numbers().first); !done) return done;
+    const gradient_numbers numbers{.rstd = channel_numbers(r.rstd),
+                                   .weight = channel_numbers(r.weight),
+                                   .dweight = channel_numbers(r.dweight),
+                                   .dbias = channel_numbers(r.dbias)};
     if (auto done = launch(finish_products<real>, blocks_for(r.x.extent(1) * 32), image_threads,
                            where.stream(), numbers, norm.sums(), norm.parts(),
                            static_cast<real>(norm.elements()), norm.numbers());

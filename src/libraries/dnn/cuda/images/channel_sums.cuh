@@ -151,16 +151,17 @@ __device__ __forceinline__ std::int64_t part_begin(std::int64_t all, std::int64_
   return all / parts * part + (part < rest ? part : rest);
 }
 
-/// A block's part of the sums of a channel, whose threads take pieces of lines, `across` threads
-/// each; what its first thread gets counts.
+// Blocks of one channel each, whose threads take pieces of lines, `across` threads each.
 template <template <class> class Sums, class T, int V>
-__device__ __forceinline__ Sums<image_real<T>> sums_of_part(const sum_operands& p, std::int64_t c,
-                                                            std::int64_t part, int across,
-                                                            image_real<T> mean) {
+__global__ void __launch_bounds__(image_threads)
+    sum_lines(const __grid_constant__ sum_operands p, int across) {
   using real = image_real<T>;
+  const std::int64_t c = blockIdx.x % p.channels;
+  const std::int64_t part = blockIdx.x / p.channels;
   const std::int64_t begin = part_begin(p.each.count, p.parts, part);
   const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
   const int lane = static_cast<int>(threadIdx.x) % across;
+  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
   sums_in_parts<Sums, real> mine;
   int times = 0;
   for (std::int64_t i = begin + static_cast<int>(threadIdx.x) / across; i < end;
@@ -190,18 +191,7 @@ __device__ __forceinline__ Sums<image_real<T>> sums_of_part(const sum_operands& 
     if (++times % times_of_part == 0) mine.end_part();
   }
   mine.end_part();
-  return sums_of_block<Sums, real>(mine.all());
-}
-
-// Blocks of one channel each.
-template <template <class> class Sums, class T, int V>
-__global__ void __launch_bounds__(image_threads)
-    sum_lines(const __grid_constant__ sum_operands p, int across) {
-  using real = image_real<T>;
-  const std::int64_t c = blockIdx.x % p.channels;
-  const std::int64_t part = blockIdx.x / p.channels;
-  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
-  const Sums<real> all = sums_of_part<Sums, T, V>(p, c, part, across, mean);
+  const Sums<real> all = sums_of_block<Sums, real>(mine.all());
   if (threadIdx.x == 0) static_cast<Sums<real>*>(p.sums)[c * p.parts + part] = all;
 }
 
