@@ -961,6 +961,7 @@ class Dnn(Library):
         lengths_q: Tensor | None = ...,
         lengths_kv: Tensor | None = ...,
         bias: Tensor | None = ...,
+        all_attend: bool = ...,
         alibi: bool = ...,
         dropout: float = ...,
         seed: int = ...,
