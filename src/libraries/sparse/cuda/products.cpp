@@ -147,7 +147,7 @@ result<void> multiply(const sparse::spmm& r, cusparseOperation_t op, lane& where
 }
 
 /// What cuSPARSE computes. It refuses more elements than the matrix has places, gave NaN and sums
-/// of tf32 for blocked_ell (cuSPARSE of CUDA 13.0, H100), is slower than our own with sliced_ell,
+/// of tf32 for blocked_ell (cuSPARSE of CUDA 13.0, H100), does not check columns of sliced_ell,
 /// and with csr writes beside results of f16 and bf16 that are matrices.
 bool is_offered(const sparse_matrix& a, const any_tensor& in, const any_tensor& out) noexcept {
   if (a.columns == 0 || (a.stored() - 1) / a.columns >= a.rows) return false;
