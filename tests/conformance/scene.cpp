@@ -226,7 +226,7 @@ matrix scene::now(const test_tensor& t, std::int64_t batch) {
 
 void scene::expect_near(dtype type, number actual, number expected, double bound,
                         std::int64_t terms, dtype compute, const std::string& where) {
-  // Any term may be too small for the type that it is computed in.
+  // Each term may underflow in the type that it is computed in.
   const double limit = 4 * static_cast<double>(terms + 8) * epsilon(compute) * std::abs(bound) +
                        epsilon(type) * std::abs(expected) + smallest(type) +
                        static_cast<double>(terms) * smallest(compute);

@@ -16,8 +16,8 @@ namespace troupe::tensors {
 /// and is otherwise not read.
 ///
 /// Types: one of f32 f64 f16 bf16 c64 c128 for all tensors. f16 and bf16 are computed in f32.
-/// Values are accumulated in an order that is fixed by shapes, types and strides, and where cuTENSOR
-/// sums, by the alignment of a and d.
+/// Values are accumulated in an order that is fixed by shapes, types and strides, and where
+/// cuTENSOR sums, by the alignment of a and d.
 /// \errors as `contract`; `type_mismatch` for an operation that complex numbers lack
 struct TROUPE_EXPORT reduce {
   static constexpr std::string_view name = "tensors.reduce";

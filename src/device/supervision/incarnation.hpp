@@ -133,7 +133,9 @@ class incarnation {
     return plan_.config->forked_by ? "the fork server, or a worker of it," : plan_.executable;
   }
   [[nodiscard]] std::string_view doubts() const noexcept {
-    return configured_ || plan_.config->forked_by ? "" : "; is it a worker, or does it call troupe::worker_entry first?";
+    return configured_ || plan_.config->forked_by
+               ? ""
+               : "; is it a worker, or does it call troupe::worker_entry first?";
   }
   /// A ready worker that has not answered, or not read, for as long as this says something; a
   /// worker that is starting has its own time limit.

@@ -253,8 +253,8 @@ std::byte* interpreter::address(std::size_t operand, std::uint16_t part) const n
 template <class Run>
 void interpreter::for_runs(std::size_t operand, std::int64_t first, std::size_t n, Run run) const {
   const auto& row = over_.row;
-  // What a row has one of is its element 0, also where it has no elements: extents of 0 divide
-  // nothing.
+  // A value of the whole row lies at offset 0. The row may be empty, and its extents of 0 must not
+  // divide.
   if (row.empty() || (first == 0 && n == 1)) return run(0, std::int64_t{0}, n);
   std::array<std::int64_t, max_rank> at{};
   std::int64_t rest = first;

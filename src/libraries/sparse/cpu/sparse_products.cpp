@@ -83,8 +83,8 @@ result<std::int64_t> multiply(const sparse::spgemm& r, lane_context& lane) {
   const auto width = static_cast<std::size_t>(columns_of(f));
   auto room = lane.workspace(width * (sizeof(std::int64_t) + sizeof(work)));
   if (!room) return std::move(room).error();
-  auto* const last_row =
-      reinterpret_cast<std::int64_t*>(room->data());  // the type of most alignment
+  // First the numbers of rows: they need as much alignment as any type of the sums.
+  auto* const last_row = reinterpret_cast<std::int64_t*>(room->data());
   auto* const sums = reinterpret_cast<work*>(last_row + width);
   row_columns columns({last_row, width});
   const T* const left = f.left.values.template data<T>();
