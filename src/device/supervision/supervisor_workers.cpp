@@ -50,6 +50,8 @@ void supervisor::activate_next() {
   succession_.put_on_trial(replay);
   generation_.fetch_add(1, std::memory_order_release);
   pid_.store(active_->pid(), std::memory_order_release);
+  // Before the first answer can come: who has one finds the device ready.
+  state_.store(device_state::ready, std::memory_order_release);
   parts_.requests.activate(active_->number(), entries, completions.walked_ticket(),
                            !settlement_.holds_back());
   completions.leave_role();
