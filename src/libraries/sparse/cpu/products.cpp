@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <type_traits>
 #include <vector>
 
 namespace troupe::cpu {
@@ -55,13 +56,14 @@ std::vector<std::int64_t> stretches(const Rows& rows, std::int64_t tasks) {
 }
 
 /// `N` columns of row i of the result, which lie side by side in the factor if there are several.
-template <std::size_t N, bool Conjugated, class T, class Rows>
-bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::int64_t column) {
+/// Rows of the factor are `stride` elements apart.
+template <std::size_t N, bool Conjugated, class T, class Rows, class Stride>
+bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::int64_t column,
+                    Stride stride) {
   using work = working_type<T>;
   work sums[N] = {};
   const T* const values = p.values;
   const T* const first = p.in.first + column * p.in.column_stride;
-  const std::int64_t stride = p.in.row_stride;
   const bool good = rows.for_each(i, [&](std::int64_t k, std::int64_t j) {
     if constexpr (requires { rows.column_ahead(k); }) {
       // An address, which may be none.
@@ -85,16 +87,17 @@ bool gather_columns(const product<T>& p, const Rows& rows, std::int64_t i, std::
 template <bool Conjugated, class T, class Rows>
 bool gather_row(const product<T>& p, const Rows& rows, std::int64_t i) {
   const std::int64_t n = p.out.columns;
+  const std::int64_t stride = p.in.row_stride;
   std::int64_t column = 0;
   bool good = true;
   if (p.in.column_stride == 1) {
     for (; good && n - column >= 16; column += 16)
-      good = gather_columns<16, Conjugated>(p, rows, i, column);
+      good = gather_columns<16, Conjugated>(p, rows, i, column, stride);
     for (; good && n - column >= 4; column += 4)
-      good = gather_columns<4, Conjugated>(p, rows, i, column);
+      good = gather_columns<4, Conjugated>(p, rows, i, column, stride);
   }
   for (; good && column < n; ++column)
-    good = gather_columns<1, Conjugated>(p, rows, i, column);
+    good = gather_columns<1, Conjugated>(p, rows, i, column, stride);
   return good;
 }
 
@@ -104,14 +107,23 @@ bool gather(const product<T>& p, const Rows& rows, std::int64_t threads) {
   std::atomic<bool> good{true};
   const std::int64_t tasks = threads == 1 ? 1 : 4 * threads;
   const std::vector<std::int64_t> begins = stretches(rows, tasks);
-  share_out(threads, tasks, [&](std::int64_t, std::int64_t t) {
-    const auto task = static_cast<std::size_t>(t);
-    for (std::int64_t i = begins[task]; i < begins[task + 1]; ++i) {
-      if (gather_row<Conjugated>(p, rows, i)) continue;
-      good.store(false, std::memory_order_relaxed);
-      return;
-    }
-  });
+  const auto all = [&](auto row) {
+    share_out(threads, tasks, [&](std::int64_t, std::int64_t t) {
+      const auto task = static_cast<std::size_t>(t);
+      for (std::int64_t i = begins[task]; i < begins[task + 1]; ++i) {
+        if (row(i)) continue;
+        good.store(false, std::memory_order_relaxed);
+        return;
+      }
+    });
+  };
+  // Rows are short: what is decided for each of them counts.
+  if (p.out.columns == 1 && p.in.row_stride == 1) {
+    constexpr std::integral_constant<std::int64_t, 1> stride;
+    all([&](std::int64_t i) { return gather_columns<1, Conjugated>(p, rows, i, 0, stride); });
+  } else {
+    all([&](std::int64_t i) { return gather_row<Conjugated>(p, rows, i); });
+  }
   return good.load(std::memory_order_relaxed);
 }
 

@@ -5,6 +5,7 @@
 #include "libraries/blas/cpu/scaling.hpp"
 #include "libraries/elementwise/cpu/elementwise.hpp"
 #include "libraries/memory/cpu/copy.hpp"
+#include "libraries/tensors/cpu/known_programs.hpp"
 #include "libraries/tensors/shared/programs.hpp"
 
 #include <troupe/plugin/executor.hpp>
@@ -75,7 +76,9 @@ class tensor_steps {
 template <class R>
 [[nodiscard]] result<void> run_tensors(const R& r, lane_context& lane) {
   if (r.d.empty()) return {};
-  const tensors::program what = tensors::program_of(r, tensor_machine);
+  const auto planned = programs_of_worker().of(
+      tensors::key_of(r), [&] { return tensors::program_of(r, tensor_machine); });
+  const tensors::program& what = *planned;
   std::byte* workspace = nullptr;
   if (what.workspace_bytes > 0) {
     auto memory = lane.workspace(what.workspace_bytes);
