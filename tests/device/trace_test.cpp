@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -135,6 +137,29 @@ TEST_P(Trace, OfWhatIsRefusedOrFailsSaysSo) {
   EXPECT_TRUE(gpu.tell(memory::fill{.to = a, .value = 1}));
   EXPECT_TRUE(gpu.drain(10s));
   EXPECT_EQ(heard->of("memory.fill").at(0).calls, "beBE");
+}
+
+TEST_P(Trace, IsToldOfAllThatEndedWhenTheDeviceIsDrained) {
+  // Slow at telling, when the request is counted as ended.
+  class slow_witness final : public request_tracer {
+   public:
+    void before_completion(const traced_request&) noexcept override {
+      std::this_thread::sleep_for(20ms);
+    }
+    void after_completion(const traced_request&, const request_times&,
+                          const error*) noexcept override {
+      ++told;
+    }
+    std::atomic<int> told{0};
+  };
+  const auto heard = std::make_shared<slow_witness>();
+  device gpu = traced(heard);
+  auto t = gpu.tensor<float>({4}).value();
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_TRUE(gpu.tell(memory::fill{.to = t, .value = i}));
+    ASSERT_TRUE(gpu.drain(10s));
+    EXPECT_EQ(heard->told, i);
+  }
 }
 
 TEST_P(Trace, FileHasASliceForEachRequestAndATrackForEachLane) {

@@ -124,6 +124,13 @@ void reactor::catch_up() {
   if (!has_it) leave_role();
 }
 
+// Who counts answers has the role until they are given.
+void reactor::settle_answers() noexcept {
+  if (has_role()) return;
+  take_role();
+  leave_role();
+}
+
 void reactor::leave_role() noexcept {
   detail::deferred_continuations& mine = detail::deferred_continuations::mine();
   do {

@@ -92,6 +92,9 @@ class reactor final : public completion_driver {
   void try_poll();
   /// Takes up all that was sent before the call, with the role or without.
   void catch_up();
+  /// Returns when the answers that were counted before the call have been given. One may be counted
+  /// a moment earlier, so that who has it finds it counted.
+  void settle_answers() noexcept;
   /// How long a thread that waits for the worker spins before it sleeps.
   [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
 

@@ -34,6 +34,7 @@ void supervisor::give_up(error why, bool by_request) {
     health_.standby_pid.reset();
   }
   // First refuse, then end the workers, so that their marks are final, then fail what is left.
+  pid_.store(-1, std::memory_order_release);
   state_.store(device_state::stopped, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see `fail_latecomers`
   parts_.device_memory.close();
@@ -52,7 +53,6 @@ void supervisor::give_up(error why, bool by_request) {
   memory_.fail_protects(reason);
   active_.reset();
   succession_.end();
-  pid_.store(-1, std::memory_order_release);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
 }

@@ -70,6 +70,8 @@ void supervisor::lose_active(sign_of_loss sign) {
 
   clear_mapped_culprit(parts_.completions, sign.what);
   if (sign.what.by_run_limit) sign.why.message += active_->ask_where_it_is();
+  // Before the state, and before what was lost is answered: nobody is to take it for a worker.
+  pid_.store(-1, std::memory_order_release);
   state_.store(device_state::recovering, std::memory_order_release);
   if (settlement_.worker() != nullptr) reap_lost();
   // What has completed since is answered: whether anything has since the last loss counts.
@@ -98,7 +100,6 @@ void supervisor::lose_active(sign_of_loss sign) {
   const bool explained = left.explained;
   note_outcome(std::move(left));
   if (sign.ended) reap_lost();  // it has been reaped, and nothing will tell of its end again
-  pid_.store(-1, std::memory_order_release);
   // Until it is reaped it may turn out to be explained; see `note_outcome`.
   if (!succession_.note_loss(sign.at, explained)) return give_up(std::move(sign.why));
   const clock::time_point now = current_time();
@@ -124,17 +125,17 @@ void supervisor::explain_end(const incarnation& worker, const os::exit_report& r
 }
 
 void supervisor::reap_lost() {
-  settlement::outcome left = settlement_.reap();
+  if (auto fault = settlement_.reap()) {
+    // Before anything is answered for it: who has an answer finds its cause in the device's health.
+    const std::lock_guard lock(mutex_);
+    health_.last_fault = *std::move(fault);
+  }
   succession_.note_reaped(settlement_.reaped_at());
-  note_outcome(std::move(left));
+  note_outcome(settlement_.settle_reaped());
 }
 
 void supervisor::note_outcome(settlement::outcome left) {
   if (left.refund) succession_.refund(*left.refund);
-  if (left.fault) {
-    const std::lock_guard lock(mutex_);
-    health_.last_fault = std::move(left.fault);
-  }
   note_unexplained(std::move(left.unexplained));
 }
 

@@ -164,6 +164,35 @@ TEST_F(DeviceTurns, AFaultBelongsToTheGenerationOfTheWorkerThatMetIt) {
   EXPECT_EQ(core_->watch().health().last_fault.value_or(error{}).generation, 1U);
 }
 
+TEST_F(DeviceTurns, WhoeverIsAnsweredFindsTheDeviceAsTheAnswerSays) {
+  make({.standby = false, .backoff = {.initial = 0ms}}, true);
+  // The cause shows once the worker is reaped, while the next one serves.
+  send(0);
+  have_it_begin({0});
+  around_.serving()->ends({.signalled = true, .code = SIGSEGV}, {}, {}, false, true);
+  turn();
+  have_next_serve();
+  reap_and_settle();
+  ASSERT_EQ(answer_of(0), errc::device_fault);
+  ASSERT_TRUE(seen_[0].health.last_fault);
+  EXPECT_EQ(seen_[0].health.last_fault->code_name, "SIGSEGV");
+  // One that is known at once fails while no worker serves.
+  send(1);
+  have_it_begin({1});
+  around_.serving()->loses_its_context();
+  turn();
+  ASSERT_EQ(answer_of(1), errc::device_fault);
+  EXPECT_EQ(seen_[1].health.state, device_state::recovering);
+  EXPECT_EQ(seen_[1].worker, std::nullopt);
+  // Nor does one where the device has stopped.
+  have_next_serve();
+  send(2, {.quarantine = false});
+  core_->watch().stop({.code = errc::device_stopped});
+  ASSERT_EQ(answer_of(2), errc::device_stopped);
+  EXPECT_EQ(seen_[2].health.state, device_state::stopped);
+  EXPECT_EQ(seen_[2].worker, std::nullopt);
+}
+
 TEST_F(DeviceTurns, WhatFailsWithItsWorkerMakesRoomBeforeTheNextOneServes) {
   device_config small{.standby = false};
   small.full = when_full::reject;

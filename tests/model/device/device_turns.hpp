@@ -56,11 +56,19 @@ class DeviceTurns : public ::testing::Test {
     around_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
     turn();
   }
+  // What whoever is answered finds of the device.
+  struct view {
+    device_health health;
+    std::optional<pid_t> worker;
+  };
   // Its answer is found under its lane.
   void send(std::uint8_t lane, const request_options& options = {}, use request = {}) {
     (void)core_->send(request_type_of<use>(), &request, options, lane,
                       [this, lane](const std::byte*, error* failure) {
                         answers_[lane] = failure != nullptr ? failure->code : errc{};
+                        if (core_ == nullptr) return;  // with its last handle
+                        const supervisor& watch = core_->watch();
+                        seen_[lane] = {.health = watch.health(), .worker = watch.worker_pid()};
                       });
   }
   [[nodiscard]] std::optional<errc> answer_of(std::uint8_t lane) const {
@@ -112,6 +120,7 @@ class DeviceTurns : public ::testing::Test {
   std::shared_ptr<device_core> core_;
   any_tensor buffer_;
   std::map<std::uint8_t, errc> answers_;
+  std::map<std::uint8_t, view> seen_;  // as they came
 };
 
 }  // namespace troupe::model

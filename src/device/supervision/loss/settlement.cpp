@@ -41,16 +41,19 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation> worker,
   return left;
 }
 
-settlement::outcome settlement::reap() {
+std::optional<error> settlement::reap() {
   const os::exit_report report = draining_->worker->end();
   reaped_at_ = around_.now();
   sign_of_loss& sign = draining_->sign;
+  if (!std::exchange(sign.ask_its_end, false)) return std::nullopt;
+  explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
+  sign.why.message += draining_->worker->last_words();
+  return sign.why;
+}
+
+settlement::outcome settlement::settle_reaped() {
+  const sign_of_loss& sign = draining_->sign;
   outcome left;
-  if (std::exchange(sign.ask_its_end, false)) {
-    explain_by_exit(completions_, *draining_->worker->segment(), report, sign);
-    sign.why.message += draining_->worker->last_words();
-    left.fault = sign.why;
-  }
   if (holds_back()) {
     completions_.take_role();
     settle(left);

@@ -40,8 +40,6 @@ class settlement {
   struct outcome {
     /// A request is named for it, or somebody else.
     bool explained = false;
-    /// What the worker was lost to, where that shows only now.
-    std::optional<error> fault{};
     /// An earlier fault of the device that none of its suspects has caused.
     std::optional<error> unexplained{};
     /// The loss of that time turns out to cost no budget.
@@ -52,8 +50,11 @@ class settlement {
   /// that at once where its marks are final; otherwise fails a known culprit only.
   /// Preconditions: a process; no other lost worker is left to be reaped.
   [[nodiscard]] outcome take_over(std::unique_ptr<incarnation> worker, const sign_of_loss& sign);
-  /// Reaps the lost worker, and settles what is still held back. Precondition: there is one.
-  [[nodiscard]] outcome reap();
+  /// Reaps the lost worker. What it was lost to, where that shows only now. Precondition: there is
+  /// one.
+  [[nodiscard]] std::optional<error> reap();
+  /// Settles what is still held back of the worker that was reaped, and forgets it.
+  [[nodiscard]] outcome settle_reaped();
 
   /// The lost worker that is still to be reaped, or null.
   [[nodiscard]] const incarnation* worker() const noexcept {
