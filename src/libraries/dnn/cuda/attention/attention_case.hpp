@@ -105,6 +105,12 @@ class attention_case {
   template <class R>
   void take(const R& r);
 
+  /// True for what lies in rows of scores or statistics, which may begin anywhere.
+  [[nodiscard]] static bool is_of_scores(std::size_t number) noexcept {
+    return number == statistics_at || number == bias_at || number == d_bias_at;
+  }
+  /// That of an operand of scores, in bytes.
+  [[nodiscard]] std::int64_t alignment_told(std::size_t number) const noexcept;
   [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
