@@ -85,12 +85,12 @@ class attention_case {
   [[nodiscard]] static bool has_rows(std::size_t number) noexcept {
     return number <= o_at || (number >= d_o_at && number <= d_v_at);
   }
-  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
-  /// elements.
+  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of
+  /// a multiple of 8 elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
   /// Of the offsets by which the sequences of an operand with rows are found.
   [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
-  /// True for offsets that the request does not give, but cuDNN is: see the definition.
+  /// True for offsets that the request does not give, but cuDNN is: the definition says why.
   [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
   /// True for lengths of which cuDNN is told no 0, which it does not know of packed sequences.
   [[nodiscard]] bool fills_lengths(std::size_t number) const noexcept;
