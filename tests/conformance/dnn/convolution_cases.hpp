@@ -32,6 +32,13 @@ inline constexpr convolution_types all_convolution_types[] = {
     {dtype::i8, dtype::f32, dtype::f32, true}, {dtype::e4m3, dtype::e4m3, dtype::f32, true},
 };
 
+/// As the name of a test says it.
+[[nodiscard]] inline std::string name_of(const convolution_types& types) {
+  std::string name(to_string(types.x));
+  if (types.y != types.x) name += "_to_" + std::string(to_string(types.y));
+  return name;
+}
+
 /// What z is of a request that adds it.
 enum class added_image : std::uint8_t { nothing, another, y_itself };
 

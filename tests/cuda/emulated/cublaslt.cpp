@@ -28,6 +28,20 @@ struct preference {
   std::map<cublasLtMatmulPreferenceAttributes_t, std::uint64_t> attributes;
 };
 
+/// The alignments that A, B, C and D are said to have, 16 bits for each.
+std::uint64_t alignments_in(const preference& wish) {
+  constexpr cublasLtMatmulPreferenceAttributes_t all[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  std::uint64_t packed = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto told = wish.attributes.find(all[i]);
+    const std::uint64_t bytes = told == wish.attributes.end() ? 256 : told->second;
+    packed |= bytes << (16 * i);
+  }
+  return packed;
+}
+
 description& of(cublasLtMatmulDesc_t d) { return *reinterpret_cast<description*>(d); }
 layout& of(cublasLtMatrixLayout_t l) { return *reinterpret_cast<layout*>(l); }
 
@@ -137,7 +151,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t what,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t, int wanted,
+                                              cublasLtMatmulPreference_t wish, int wanted,
                                               cublasLtMatmulHeuristicResult_t proposed[],
                                               int* found) {
   ++seen().proposals;
@@ -147,11 +161,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   if (!matmul_call{of(what), of(a), of(b), of(c), of(d)}.fits()) return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto kernels = static_cast<int>(troupe::emulated_cublaslt::kernels);
+  const std::uint64_t needs = alignments_in(*reinterpret_cast<preference*>(wish));
   for (int i = 0; i < std::min(wanted, kernels); ++i) {
     const auto place = static_cast<std::uint64_t>(i);
     proposed[i] = {};
     proposed[i].algo.data[0] = signature;
     proposed[i].algo.data[1] = place;
+    proposed[i].algo.data[2] = needs;
     proposed[i].workspaceSize = place * workspace_step;
     proposed[i].state = place < troupe::emulated_cublaslt::first_that_runs
                             ? CUBLAS_STATUS_NOT_SUPPORTED
@@ -185,6 +201,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, const
   }
   const matmul_call call{of(what), of(of_a), of(of_b), of(of_c), of(of_d)};
   if (!call.fits() || (c == d && call.c.ld != call.d.ld)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  // Of a kernel that uses all that it was told, a device would report a misaligned address.
+  const auto aligned = [&](std::size_t operand, const layout& as, const void* first) {
+    return as.begins_at_multiples(first, kernel->data[2] >> (16 * operand) & 0xFFFF);
+  };
+  if (!aligned(0, call.a, a) || !aligned(1, call.b, b) || !aligned(2, call.c, c) ||
+      !aligned(3, call.d, d)) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
   std::memset(workspace, 0xAB, bytes);
   call.run(load(call.what.factors, alpha, 0), a, b, load(call.what.factors, beta, 0), c, d);
   ++seen().products;

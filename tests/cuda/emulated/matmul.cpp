@@ -197,6 +197,14 @@ bool matmul_call::fits() const {
   return shapes && lds && epilogue_fits() && narrow_fits(turned_a, turned_b) && scales_fit();
 }
 
+bool layout::begins_at_multiples(const void* first, std::uint64_t bytes) const {
+  const auto size = static_cast<std::uint64_t>(size_of(element_type(type)));
+  return reinterpret_cast<std::uintptr_t>(first) % bytes == 0 &&
+         (columns == 1 || (rows == 1 && ld == 1) ||
+          static_cast<std::uint64_t>(ld) * size % bytes == 0) &&
+         (batch == 1 || static_cast<std::uint64_t>(distance) * size % bytes == 0);
+}
+
 bool matmul_call::epilogue_fits() const {
   const std::uint64_t e = epilogue();
   const auto ld = static_cast<std::int64_t>(what.get(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD));

@@ -34,6 +34,9 @@ struct layout {
   std::int64_t rows, columns, ld;
   std::int64_t batch = 1;
   std::int64_t distance = 0;
+
+  /// True where all columns of all products begin at multiples.
+  [[nodiscard]] bool begins_at_multiples(const void* first, std::uint64_t bytes) const;
 };
 /// One call, or one question for it.
 struct matmul_call {

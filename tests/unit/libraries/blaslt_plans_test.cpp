@@ -83,7 +83,7 @@ TEST(BlasltPlanKey, TellsApartAllThatAChoiceDependsOn) {
       [](matmul& r) { r.a = tensor(dtype::e4m3, {32, 64}, {64, 1}, 0x1010); },
       [](matmul& r) { r.b = tensor(dtype::e4m3, {64, 48}, {1, 64}, 0x1010); },
       [](matmul& r) { r.c = tensor(dtype::f16, {32, 48}, {48, 1}, 0x1010); },
-      [](matmul& r) { r.d = tensor(dtype::e4m3, {32, 48}, {48, 1}, 0x1010); },
+      [](matmul& r) { r.d = tensor(dtype::e4m3, {32, 48}, {48, 1}, 0x1008); },
       [](matmul& r) { r.bias = tensor(dtype::f16, {48}, {1}, 0x1010); },
       [](matmul& r) { r.aux = tensor(dtype::e4m3, {32, 48}, {48, 1}, 0x1010); },
   };
@@ -131,6 +131,50 @@ TEST(BlasltPlanKey, IsTheSameWhereNothingElseMatters) {
   const any_tensor b = row_major(dtype::f32, 5, 9);
   const any_tensor d = row_major(dtype::f32, 7, 9);
   EXPECT_EQ(plain(a, b, d), plain(b.transpose(), a.transpose(), d.transpose()));
+}
+
+/// That of x · x + x in f16, by 2 x 2, twice: x's matrices lie 24 bytes apart, d's rows 10.
+TEST(BlasltAlignment, IsThatOfEveryColumnOfEveryProduct) {
+  const any_tensor x = tensor(dtype::f16, {2, 2, 2}, {12, 4, 1});
+  const matmul r{.a = x, .b = x, .c = x, .d = tensor(dtype::f16, {2, 2, 2}, {40, 5, 1}), .beta = 1};
+  const sides s(r);
+  const matrix_alignments is(s);
+  EXPECT_EQ(is.left, 8);
+  EXPECT_EQ(is.right, 8);
+  EXPECT_EQ(is.c, 8);
+  EXPECT_EQ(is.d, 2);
+}
+
+TEST(BlasltAlignment, IsOfAddressLeadingDimensionAndDistance) {
+  const auto of_a = [](dtype type, std::vector<std::int64_t> strides,
+                       std::uintptr_t address = 0x1000) {
+    const matmul r{.a = tensor(type, {3, 2, 32}, std::move(strides), address),
+                   .b = tensor(type, {3, 32, 16}, {512, 1, 32}),
+                   .d = tensor(type, {3, 2, 16}, {32, 16, 1})};
+    const sides s(r);
+    EXPECT_TRUE(s.product.swapped);
+    return matrix_alignments(s).right;
+  };
+  EXPECT_EQ(of_a(dtype::f32, {64, 32, 1}), 128);
+  EXPECT_EQ(of_a(dtype::f32, {256, 64, 1}), 256);
+  EXPECT_EQ(of_a(dtype::f32, {256, 64, 1}, 0x1004), 4);
+  EXPECT_EQ(of_a(dtype::f32, {256, 34, 1}), 8);
+  EXPECT_EQ(of_a(dtype::f32, {67, 32, 1}), 4);
+  EXPECT_EQ(of_a(dtype::f32, {0, 64, 1}), 256);  // one for the whole batch
+  EXPECT_EQ(of_a(dtype::e4m3, {128, 48, 1}), 16);
+}
+
+// A stride that leads nowhere says nothing: a kernel is not refused for it.
+TEST(BlasltAlignment, DoesNotDependOnStridesThatAreNotTaken) {
+  const matmul r{.a = tensor(dtype::f16, {1, 1, 64}, {3, 5, 1}),
+                 .b = tensor(dtype::f16, {1, 64, 128}, {7, 128, 1}),
+                 .d = tensor(dtype::f16, {1, 1, 128}, {9, 129, 1})};
+  const sides s(r);
+  const matrix_alignments is(s);
+  EXPECT_EQ(is.left, 256);
+  EXPECT_EQ(is.right, 256);
+  EXPECT_EQ(is.d, 256);
+  EXPECT_EQ(is.c, is.d);
 }
 
 // Choices on disk. --------------------------------------------------------------------------------

@@ -131,7 +131,6 @@ lt_layout matrix(lt_calls& calls, dtype type, std::int64_t rows, std::int64_t co
 
 /// What the heuristic is told beside the descriptions.
 lt_preference wishes(lt_calls& calls, const sides& s, bool sums_in_place) {
-  const matmul& r = s.request;
   cublasLtMatmulPreference_t made = nullptr;
   calls.make("cublasLtMatmulPreferenceCreate",
              [&] { return cublasLtMatmulPreferenceCreate(&made); });
@@ -141,13 +140,14 @@ lt_preference wishes(lt_calls& calls, const sides& s, bool sums_in_place) {
   unsigned reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (sums_in_place) reductions |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
   calls.set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{reductions});
-  const auto aligned = [&](cublasLtMatmulPreferenceAttributes_t which, const any_tensor& t) {
-    calls.set(made, which, static_cast<std::uint32_t>(alignment_of(t)));
+  const matrix_alignments aligned(s);
+  const auto tell = [&](cublasLtMatmulPreferenceAttributes_t which, std::int64_t bytes) {
+    calls.set(made, which, static_cast<std::uint32_t>(bytes));
   };
-  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, s.left);
-  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, s.right);
-  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, r.c.null() ? r.d : r.c);
-  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, r.d);
+  tell(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned.left);
+  tell(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned.right);
+  tell(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned.c);
+  tell(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned.d);
   return wish;
 }
 

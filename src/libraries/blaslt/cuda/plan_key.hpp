@@ -4,20 +4,53 @@
 #include "libraries/blaslt/cuda/sides.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace troupe::cuda {
 
 /// All that cuBLASLt's choice of a kernel depends on.
 using matmul_key = number_key<48>;
 
-/// What an address is a multiple of, up to what kernels ask for at most. Source: cuBLAS
-/// documentation, cublasLtMatmulPreferenceAttributes_t.
-[[nodiscard]] inline std::int64_t alignment_of(const any_tensor& t) noexcept {
-  constexpr std::uintptr_t largest = 256;
-  if (t.null()) return 0;
-  const auto value = reinterpret_cast<std::uintptr_t>(t.address()) | largest;
-  return static_cast<std::int64_t>(value & ~(value - 1));
+/// What all these numbers of bytes are multiples of: a power of two, up to what kernels ask for at
+/// most. Source: cuBLAS documentation, cublasLtMatmulPreferenceAttributes_t.
+[[nodiscard]] inline std::int64_t alignment_of(
+    std::initializer_list<std::uintptr_t> numbers) noexcept {
+  std::uintptr_t bits = 256;
+  for (const std::uintptr_t one : numbers)
+    bits |= one;
+  return static_cast<std::int64_t>(bits & ~(bits - 1));
 }
+[[nodiscard]] inline std::int64_t alignment_of(const any_tensor& t) noexcept {
+  return t.null() ? 0 : alignment_of({reinterpret_cast<std::uintptr_t>(t.address())});
+}
+
+/// How the matrices are aligned. A kernel reads whole vectors from the begin of every column of
+/// every product, so what it may use divides the address, and the steps from one column and from
+/// one product to the next.
+struct matrix_alignments {
+  explicit matrix_alignments(const sides& s) noexcept {
+    const blaslt::column_major_product& p = s.product;
+    const auto of = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
+                        std::int64_t columns) {
+      const auto bytes = [&](std::int64_t elements) {
+        return static_cast<std::uintptr_t>(elements * size_of(t.type()));
+      };
+      // One row without gaps is as good as one column.
+      const bool steps = columns > 1 && (rows > 1 || as.ld > 1);
+      return alignment_of({reinterpret_cast<std::uintptr_t>(t.address()), steps ? bytes(as.ld) : 0,
+                           p.batch > 1 ? bytes(as.distance) : 0});
+    };
+    const auto factor = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
+                            std::int64_t columns) {
+      return as.transposed ? of(t, as, columns, rows) : of(t, as, rows, columns);
+    };
+    left = factor(s.left, p.left, p.m, p.k);
+    right = factor(s.right, p.right, p.k, p.n);
+    d = of(s.request.d, p.d, p.m, p.n);
+    c = s.request.c.null() ? d : of(s.request.c, p.c, p.m, p.n);
+  }
+  std::int64_t left, right, c, d;  ///< bytes
+};
 
 /// The key of a valid request: as cuBLASLt takes it, so that a product and the same one with d, a
 /// and b transposed share a plan.
@@ -33,10 +66,12 @@ using matmul_key = number_key<48>;
   }
   matmul_key key;
   const auto add = [&](auto number) { key.add(static_cast<std::int64_t>(number)); };
-  for (const any_tensor* one : {&s.left, &s.right, &r.c, &r.d, &s.vector, &r.aux}) {
+  for (const any_tensor* one : {&s.left, &s.right, &r.c, &r.d, &s.vector, &r.aux})
     add(one->null() ? -1 : static_cast<int>(one->type()));
-    add(alignment_of(*one));
-  }
+  const matrix_alignments aligned(s);
+  for (const std::int64_t bytes : {aligned.left, aligned.right, aligned.c, aligned.d,
+                                   alignment_of(s.vector), alignment_of(r.aux)})
+    add(bytes);
   add(r.math);
   add(r.fast_accumulation);
   add(epilogue);

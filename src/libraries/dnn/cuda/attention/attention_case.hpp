@@ -85,12 +85,12 @@ class attention_case {
   [[nodiscard]] static bool has_rows(std::size_t number) noexcept {
     return number <= o_at || (number >= d_o_at && number <= d_v_at);
   }
-  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of `padded`
-  /// elements.
+  /// True where cuDNN cannot take it as it lies: it is copied to workspace, with rows of
+  /// a multiple of 8 elements.
   [[nodiscard]] bool is_staged(std::size_t number) const noexcept;
   /// Of the offsets by which the sequences of an operand with rows are found.
   [[nodiscard]] static std::size_t offsets_of(std::size_t number) noexcept;
-  /// True for offsets that the request does not give, but cuDNN is: see the definition.
+  /// True for offsets that the request does not give, but cuDNN is: the definition says why.
   [[nodiscard]] bool makes_offsets(std::size_t number) const noexcept;
   /// True for lengths of which cuDNN is told no 0, which it does not know of packed sequences.
   [[nodiscard]] bool fills_lengths(std::size_t number) const noexcept;
@@ -105,6 +105,12 @@ class attention_case {
   template <class R>
   void take(const R& r);
 
+  /// True for what lies in rows of scores or statistics, which may begin anywhere.
+  [[nodiscard]] static bool is_of_scores(std::size_t number) noexcept {
+    return number == statistics_at || number == bias_at || number == d_bias_at;
+  }
+  /// That of an operand of scores, in bytes.
+  [[nodiscard]] std::int64_t alignment_told(std::size_t number) const noexcept;
   [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 

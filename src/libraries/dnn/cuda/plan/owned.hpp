@@ -7,6 +7,7 @@
 
 namespace troupe::cuda {
 
+/// Ends what CUDA made.
 struct end_native {
   void operator()(cudaStream_t one) const noexcept { (void)cudaStreamDestroy(one); }
   void operator()(cudaEvent_t one) const noexcept { (void)cudaEventDestroy(one); }

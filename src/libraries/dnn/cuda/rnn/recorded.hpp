@@ -1,12 +1,12 @@
 #pragma once
 
 #include "libraries/dnn/cuda/plan/library.hpp"
+#include "libraries/dnn/cuda/plan/owned.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
 namespace troupe::cuda::rnn {
@@ -28,15 +28,6 @@ class recorded_calls {
                                  const std::function<result<void>(cudaStream_t)>& enqueue);
 
  private:
-  struct destroy {
-    void operator()(cudaStream_t stream) const noexcept { (void)cudaStreamDestroy(stream); }
-    void operator()(cudaEvent_t event) const noexcept { (void)cudaEventDestroy(event); }
-    void operator()(cudaGraph_t graph) const noexcept { (void)cudaGraphDestroy(graph); }
-    void operator()(cudaGraphExec_t graph) const noexcept { (void)cudaGraphExecDestroy(graph); }
-  };
-  template <class Native>
-  using owned = std::unique_ptr<std::remove_pointer_t<Native>, destroy>;
-
   struct entry {
     call_words words;
     std::uint64_t last_use = 0;
