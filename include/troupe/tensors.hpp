@@ -4,5 +4,6 @@
 
 #include <troupe/tensors/combine.hpp>
 #include <troupe/tensors/contract.hpp>
+#include <troupe/tensors/contract_blocks.hpp>
 #include <troupe/tensors/operators.hpp>
 #include <troupe/tensors/reduce.hpp>

@@ -123,9 +123,10 @@ bool plan_sums(planned_program& to, std::span<const any_tensor* const> operands,
   const auto placed = [&](std::size_t number) {
     const tensors::place& p = to.what.places[number];
     // Parts of the workspace are aligned as well as a null pointer is.
-    std::byte* const first = p.operand == tensors::place::in_workspace
-                                 ? nullptr
-                                 : operands[static_cast<std::size_t>(p.operand)]->address();
+    std::byte* const first =
+        p.operand == tensors::place::in_workspace
+            ? nullptr
+            : operands[static_cast<std::size_t>(p.operand)]->address() + p.offset_bytes;
     return any_tensor::unowned(first, p.layout.type(), shape(p.layout.extents()),
                                p.layout.strides());
   };

@@ -24,7 +24,8 @@ std::int64_t planner::count(std::string_view modes) const noexcept {
   return all;
 }
 
-named_place planner::operand(int number, const any_tensor& t, std::string_view modes) {
+named_place planner::operand(int number, const any_tensor& t, std::string_view modes,
+                             std::int64_t first) {
   named_place made;
   std::array<std::int64_t, max_rank> extents{};
   std::array<std::int64_t, max_rank> strides{};
@@ -44,7 +45,8 @@ named_place planner::operand(int number, const any_tensor& t, std::string_view m
   program_.places.push_back(
       {.layout = any_tensor::unowned(nullptr, t.type(), shape(std::span(extents).first(rank)),
                                      std::span(strides).first(rank)),
-       .operand = number});
+       .operand = number,
+       .offset_bytes = static_cast<std::size_t>(first * size_of(t.type()))});
   return made;
 }
 

@@ -60,8 +60,9 @@ class planner {
       : machine_(m), extents_(extents) {}
 
   /// One of the request's tensors. What it has twice is its diagonal; dimensions of one index, and
-  /// those that are repeated, are left out.
-  [[nodiscard]] named_place operand(int number, const any_tensor& t, std::string_view modes);
+  /// those that are repeated, are left out. With `first`, a part of it that begins there.
+  [[nodiscard]] named_place operand(int number, const any_tensor& t, std::string_view modes,
+                                    std::int64_t first = 0);
   /// Packed memory of the workspace.
   [[nodiscard]] named_place temporary(dtype type, std::string_view modes);
   /// Temporaries that no later step uses; request's tensors are left alone.

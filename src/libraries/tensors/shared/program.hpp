@@ -19,7 +19,7 @@ struct place {
 
   any_tensor layout;             ///< type, extents and strides; its address counts for nothing
   int operand = in_workspace;    ///< number of the request's tensor
-  std::size_t offset_bytes = 0;  ///< in the workspace
+  std::size_t offset_bytes = 0;  ///< in the workspace, or in the request's tensor
 };
 
 /// One step of a program. Numbers are those of places.
@@ -88,9 +88,10 @@ class program_run {
 
   [[nodiscard]] any_tensor view(std::size_t number, std::int64_t elements = 0) const {
     const place& one = program_.places[number];
-    std::byte* const first = one.operand == place::in_workspace
-                                 ? workspace_ + one.offset_bytes
+    std::byte* const whole = one.operand == place::in_workspace
+                                 ? workspace_
                                  : operands_[static_cast<std::size_t>(one.operand)]->address();
+    std::byte* const first = whole + one.offset_bytes;
     return any_tensor::unowned(first + elements * size_of(one.layout.type()), one.layout.type(),
                                shape(one.layout.extents()), one.layout.strides());
   }

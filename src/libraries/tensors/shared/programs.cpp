@@ -63,6 +63,12 @@ class key_writer {
     made_.append(reinterpret_cast<const char*>(&number), sizeof number);
     return *this;
   }
+  key_writer& operator<<(const std::vector<std::int64_t>& numbers) {
+    *this << std::ssize(numbers);
+    for (const std::int64_t one : numbers)
+      *this << one;
+    return *this;
+  }
   template <class Enum>
     requires std::is_enum_v<Enum>
   key_writer& operator<<(Enum value) {
@@ -100,6 +106,9 @@ std::vector<const any_tensor*> tensors_of(const einsum& r) {
     all.push_back(&one);
   all.push_back(&r.d);
   return all;
+}
+std::vector<const any_tensor*> tensors_of(const contract_blocks& r) {
+  return {&r.a, &r.b, &r.c, &r.d};
 }
 std::vector<const any_tensor*> tensors_of(const reduce& r) { return {&r.a, &r.c, &r.d}; }
 std::vector<const any_tensor*> tensors_of(const permute& r) { return {&r.a, &r.d}; }
@@ -189,6 +198,11 @@ std::string key_of(const contract& r) {
   return std::move(key_with_tensors(r) << r.alpha << r.beta << in_place)();
 }
 std::string key_of(const einsum& r) { return std::move(key_with_tensors(r) << r.alpha)(); }
+std::string key_of(const contract_blocks& r) {
+  const std::int64_t in_place = r.c.same_view(r.d) ? 1 : 0;
+  return std::move(key_with_tensors(r) << r.section_counts << r.sections << r.a_blocks << r.b_blocks
+                                       << r.d_blocks << r.alpha << r.beta << in_place)();
+}
 std::string key_of(const reduce& r) {
   const std::int64_t in_place = r.c.same_view(r.d) ? 1 : 0;
   return std::move(key_with_tensors(r) << r.alpha << r.beta << in_place << r.op)();
