@@ -57,3 +57,23 @@ def test_generated_requests(gpu, rng):
     np.testing.assert_allclose(turned.numpy(), a.T)
     both = gpu.tensors.binary(modes="ij,i->ij", a=x, c=most, op="subtract").result()
     np.testing.assert_allclose(both.numpy(), a - a.max(1, keepdims=True))
+
+
+def test_block_sparse_tensors_are_contracted_block_by_block(gpu, rng):
+    a = rng.random((8, 6))
+    b = rng.random((6, 6))
+    a[:3, :4] = a[3:, 4:] = 0  # two blocks are stored: 5 x 4 and 3 x 2
+    packed = np.concatenate([a[3:, :4].ravel(), a[:3, 4:].ravel()])
+    d = gpu.empty(30, "f64")
+    gpu.tensors.contract_blocks(
+        modes="ik,kj->ij",
+        section_counts=[2, 2, 1],
+        sections=[3, 5, 4, 2, 6],
+        a=gpu.tensor(packed),
+        a_blocks=[1, 0, 0, 1],
+        b=gpu.tensor(b.ravel()),
+        b_blocks=[0, 0, 1, 0],
+        d=d,
+        d_blocks=[1, 0],
+    ).result()
+    np.testing.assert_allclose(d.numpy().reshape(5, 6), (a @ b)[3:], rtol=1e-14)

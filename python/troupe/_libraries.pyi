@@ -3141,6 +3141,27 @@ class Tensors(Library):
         quarantine: bool = ...,
     ) -> Future[Tensor]:
         """Contracts two tensors with named dimensions: d = alpha · Σ a · b + beta · c."""
+    def contract_blocks(
+        self,
+        *,
+        a: Tensor,
+        b: Tensor,
+        modes: str = ...,
+        section_counts: Sequence[int] = ...,
+        sections: Sequence[int] = ...,
+        a_blocks: Sequence[int] = ...,
+        b_blocks: Sequence[int] = ...,
+        c: Tensor | None = ...,
+        d: Tensor | None = ...,
+        d_blocks: Sequence[int] = ...,
+        alpha: complex = ...,
+        beta: complex = ...,
+        math: Literal['strict', 'tf32', 'bf16x9'] = ...,
+        deadline: float | None = ...,
+        run_limit: float | None = ...,
+        quarantine: bool = ...,
+    ) -> Future[Tensor]:
+        """Contracts two block-sparse tensors with named dimensions: d = alpha · Σ a · b + beta · c."""
     def einsum(
         self,
         *,

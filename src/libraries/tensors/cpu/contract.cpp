@@ -8,7 +8,6 @@ namespace {
 const plugin_operations operations([](operation_table& table) {
   table.add<tensors::contract>(run_tensors, effort::by_size);
   table.add<tensors::einsum>(run_tensors, effort::by_size);
-  table.add<tensors::contract_blocks>(run_tensors, effort::by_size);
 });
 
 }  // namespace

@@ -7,7 +7,6 @@ namespace {
 const plugin_operations operations([](operation_table& table) {
   add<tensors::contract>(table, run_tensors);
   add<tensors::einsum>(table, run_tensors);
-  add<tensors::contract_blocks>(table, run_tensors);
 });
 
 }  // namespace

@@ -1,0 +1,13 @@
+#include "libraries/tensors/cpu/executors.hpp"
+
+#include <troupe/plugin/static_registration.hpp>
+
+namespace troupe::cpu {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  table.add<tensors::contract_blocks>(run_tensors, effort::by_size);
+});
+
+}  // namespace
+}  // namespace troupe::cpu

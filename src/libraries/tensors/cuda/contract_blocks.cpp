@@ -1,0 +1,12 @@
+#include "backend/cuda/context/executor.hpp"
+#include "libraries/tensors/cuda/executors.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+const plugin_operations operations([](operation_table& table) {
+  add<tensors::contract_blocks>(table, run_tensors);
+});
+
+}  // namespace
+}  // namespace troupe::cuda
