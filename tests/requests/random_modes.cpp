@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,60 @@ class drawing {
       r.operands.push_back(operand(r.d.type(), 3));
     result(r.d, r.d.type());
     r.modes = modes_;
+  }
+  void fill(tensors::contract_blocks& r) {
+    const dtype type = r.d.type();
+    const std::string a = each_once();
+    const std::string b = each_once();
+    std::string order = a;
+    for (const char mode : b) {
+      if (a.find(mode) == std::string::npos) order += mode;
+    }
+    std::string d;
+    for (const char mode : order) {
+      if (below(2) == 0) d += mode;
+    }
+    r.modes = a + "," + b + "->" + d;
+    std::map<char, std::vector<std::int64_t>> sections;
+    r.section_counts.clear();
+    r.sections.clear();
+    for (const char mode : order) {
+      std::vector<std::int64_t>& of_mode = sections[mode];
+      for (std::size_t n = 1 + below(3); n > 0; --n)
+        of_mode.push_back(1 + static_cast<std::int64_t>(below(4)));
+      r.section_counts.push_back(std::ssize(of_mode));
+      r.sections.insert(r.sections.end(), of_mode.begin(), of_mode.end());
+    }
+    // Answers how many elements there are.
+    const auto stored = [&](const std::string& modes, std::vector<std::int64_t>& listed) {
+      std::set<std::vector<std::int64_t>> drawn;
+      for (std::size_t n = modes.empty() ? 1 : below(4); n > 0; --n) {
+        std::vector<std::int64_t> block;
+        for (const char mode : modes)
+          block.push_back(static_cast<std::int64_t>(below(sections[mode].size())));
+        drawn.insert(block);
+      }
+      listed.clear();
+      std::int64_t elements = 0;
+      for (const std::vector<std::int64_t>& block : drawn) {
+        std::int64_t of_block = 1;
+        for (std::size_t i = 0; i < modes.size(); ++i)
+          of_block *= sections[modes[i]][static_cast<std::size_t>(block[i])];
+        elements += of_block;
+        listed.insert(listed.end(), block.begin(), block.end());
+      }
+      return elements;
+    };
+    const auto packed = [&](std::int64_t elements) {
+      const std::int64_t one = 1;
+      return views_(type, shape{elements}, std::span(&one, 1), memory_space::device);
+    };
+    r.a = packed(stored(a, r.a_blocks));
+    r.b = packed(stored(b, r.b_blocks));
+    const std::int64_t of_d = stored(d, r.d_blocks);
+    r.d = packed(of_d);
+    r.c = any_tensor();
+    if (!r.beta.is_zero()) r.c = below(3) == 0 ? r.d : packed(of_d);
   }
   void fill(tensors::permute& r) {
     r.a = whole(r.a.type());
@@ -84,6 +141,13 @@ class drawing {
     if (has_list_) modes_ += ',';
     has_list_ = true;
     modes_ += modes;
+  }
+  /// Some letters in any order.
+  std::string each_once() {
+    std::string modes(letters);
+    std::ranges::shuffle(modes, random_);
+    modes.resize(below(4));
+    return modes;
   }
   any_tensor operand(dtype type, std::size_t most) {
     std::string modes;
@@ -146,6 +210,7 @@ bool draw_modes(const request_type& type, void* request, std::mt19937_64& random
     return true;
   };
   return is(static_cast<tensors::contract*>(nullptr)) ||
+         is(static_cast<tensors::contract_blocks*>(nullptr)) ||
          is(static_cast<tensors::einsum*>(nullptr)) || is(static_cast<tensors::reduce*>(nullptr)) ||
          is(static_cast<tensors::permute*>(nullptr)) || is(static_cast<tensors::unary*>(nullptr)) ||
          is(static_cast<tensors::binary*>(nullptr)) || is(static_cast<tensors::trinary*>(nullptr));
