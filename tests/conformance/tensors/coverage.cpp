@@ -5,11 +5,13 @@ namespace {
 
 using enum dtype;
 
-const must_cover tensors("tensors", {
-                                        {"contract einsum reduce permute unary binary trinary",
-                                         {f32, f64, f16, bf16, c64, c128}},
-                                        {"contract_blocks", {f32, f64, c64, c128}},
-                                    });
+const must_cover tensors("tensors",
+                         {
+                             {"contract einsum reduce permute unary binary trinary",
+                              {f32, f64, f16, bf16, c64, c128}},
+                             {"contract_blocks", {f32, f64, c64, c128}},
+                         },
+                         "contract_blocks");
 
 }  // namespace
 }  // namespace troupe::conformance
