@@ -76,7 +76,7 @@ gpu_needed_libraries() {
   ldd "$@" 2>/dev/null |
     sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | LC_ALL=C sort -u |
     awk -v own="$root/" 'index($0, own) != 1 &&
-      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cu[^\/]*|nvidia[^\/]*)\.so/'
+      !/\/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cu[^\/]*|nvidia[^\/]*|nvJitLink)\.so/'
 }
 
 # The commit that was packed, as far as git knows it.

@@ -153,6 +153,31 @@ TEST_P(Preparation, BeginsAgainInTheNextWorker) {
   EXPECT_TRUE(ended(std::move(waiting)));
 }
 
+TEST_P(Preparation, ThatCrashesFailsItsRequestAndNoOther) {
+  device_config c = config();
+  c.lanes = lane_policy::pool(3);
+  device gpu = system_.device(0, c);
+  settle(gpu, GetParam());
+  shared_flag may(gpu);
+  shared_flag begun(gpu);
+  shared_flag may_crash(gpu);
+  shared_flag crash_begun(gpu);
+  auto other = gpu.ask(prepare{.flag = may.tensor(), .begun = begun.tensor()});
+  ASSERT_TRUE(eventually([&] { return begun.is_set(); }));
+  auto crashing =
+      gpu.ask(prepare{.flag = may_crash.tensor(), .begun = crash_begun.tensor(), .crashes = true});
+  ASSERT_TRUE(eventually([&] { return crash_begun.is_set(); }));
+  may_crash.set();
+  auto outcome = ended(std::move(crashing));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::device_fault);
+  EXPECT_EQ(outcome.error().code_name, "SIGFPE");
+  EXPECT_FALSE(other.ready());
+  may.set();
+  EXPECT_TRUE(ended(std::move(other)));
+  EXPECT_EQ(gpu.generation(), 2U);
+}
+
 TEST_P(Preparation, ThatNobodyWaitsForAnyMoreEndsByItsDeadline) {
   device gpu = system_.device(0, config());
   shared_flag may(gpu);

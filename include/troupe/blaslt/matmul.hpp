@@ -20,7 +20,8 @@ namespace troupe::blaslt {
 /// c128; i8 → i32 (alpha and beta integers, sums modulo 2³²), i8 (rounded to nearest even,
 /// saturated), f32; e4m3 and e5m2, not e5m2 twice → f16, bf16, f32, and where c is f16 or bf16 also
 /// e4m3, and e5m2 where it is one of the operands. All is computed in f32, or a wider type where an
-/// operand is; results in e4m3 and e5m2 saturate.
+/// operand is; results in e4m3 and e5m2 saturate. Some of cuBLASLt's kernels round to the type of a
+/// bias of 16 bits before they add it.
 ///
 /// Epilogues: all for f64, f32, f16, bf16; for fp8 those of docs/libraries/blaslt.md; for i8 → i8
 /// those without aux and gradients; otherwise `none`. Exactly the operands of the epilogue are

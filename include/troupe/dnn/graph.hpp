@@ -45,8 +45,8 @@ struct graph_run {
 /// `elementwise.map` do. Operands of products, convolutions and norms are f64, f32, f16 or bf16.
 /// Both factors of a product have one type: what was computed takes the type of the other factor,
 /// and `intermediate` where both were; only `cast` makes it a certain one. Their sums are f32, or
-/// f64. A convolution's sums may be rounded to the type of its operands, and every other value to
-/// `intermediate`, when they go from one piece to the next.
+/// f64. Sums of a product or a convolution may be rounded to the type of its operands, and every
+/// other value to `intermediate`, when they go from one piece to the next.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `invalid_argument`, naming the node and the rule;
 /// `aliasing`; `unsupported` for `graph_engine::plan` where there is none

@@ -56,7 +56,8 @@ struct operation {
   /// Called when the request has been read, whatever it waits for, and again until it returns true:
   /// meanwhile the request waits, and those of other lanes run. For what a thread of the library's
   /// own makes before the request can run, such as a plan that is compiled. It starts that and
-  /// returns at once. `blobs` is that of the request's lane. Null for an operation that needs none.
+  /// returns at once; that thread says for whom it works (`works_for`). `blobs` is that of the
+  /// request's lane. Null for an operation that needs none.
   bool (*prepared)(const void* request,
                    const std::shared_ptr<kept_blobs>& blobs) noexcept = nullptr;
   /// For operations that take turns, as those of an interpreter with one lock do. The thread that

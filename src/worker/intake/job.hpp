@@ -4,6 +4,7 @@
 #include "worker/threads/hazards.hpp"
 
 #include <troupe/plugin/executor.hpp>
+#include <troupe/plugin/work_owner.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -46,7 +47,9 @@ struct job {
   }
   /// Asks again, unless it is prepared.
   [[nodiscard]] bool is_prepared(const std::shared_ptr<kept_blobs>& blobs) noexcept {
-    if (!prepared) prepared = op->prepared(what().request.get(), blobs);
+    if (prepared) return true;
+    const works_for owner({.ticket = ticket, .known = true});
+    prepared = op->prepared(what().request.get(), blobs);
     return prepared;
   }
   /// When it has been read.

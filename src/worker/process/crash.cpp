@@ -1,5 +1,7 @@
 #include "worker/process/crash.hpp"
 
+#include <troupe/plugin/work_owner.hpp>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,3 +72,27 @@ signal_stack::~signal_stack() {
 }
 
 }  // namespace troupe::worker::crash
+
+namespace troupe {
+namespace {
+
+void set_owner(work_owner owner) noexcept {
+  worker::crash::running_request& running = worker::crash::of_this_thread();
+  running.active = false;  // a signal never finds one's ticket beside another's
+  running.ticket = owner.ticket;
+  running.active = owner.known;
+}
+
+}  // namespace
+
+work_owner work_owner::of_this_thread() noexcept {
+  const worker::crash::running_request& running = worker::crash::of_this_thread();
+  return {.ticket = running.ticket, .known = running.active};
+}
+
+works_for::works_for(work_owner owner) noexcept : before_(work_owner::of_this_thread()) {
+  set_owner(owner);
+}
+works_for::~works_for() { set_owner(before_); }
+
+}  // namespace troupe

@@ -6,7 +6,8 @@
 
 namespace troupe::worker::crash {
 
-/// What the calling thread is running; the signal handler of the same thread reads it.
+/// Whom the calling thread works for, see `work_owner`; the signal handler of the same thread reads
+/// it.
 struct running_request {
   volatile std::uint64_t ticket = 0;
   volatile bool active = false;

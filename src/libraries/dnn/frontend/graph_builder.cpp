@@ -384,9 +384,9 @@ result<std::vector<plan_image>> build_plans(cudnnHandle_t library, const descrip
     unwanted.insert(unwanted.end(), {TENSOR_CORE, DOWN_CONVERT_INPUTS, REDUCED_PRECISION_REDUCTION,
                                      FFT, WINOGRAD_TILE_6x6, WINOGRAD_TILE_13x13});
   }
-  if (auto done = graph->create_execution_plans(
-          {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK});
-      done.is_bad()) {
+  std::vector<fe::HeurMode_t> modes{fe::HeurMode_t::FALLBACK};
+  if (!what.without_heuristics) modes = {fe::HeurMode_t::A, fe::HeurMode_t::B, modes[0]};
+  if (auto done = graph->create_execution_plans(modes); done.is_bad()) {
     return refusal(done, "create_execution_plans");
   }
   // It strikes out engines that have been proposed, so not before.

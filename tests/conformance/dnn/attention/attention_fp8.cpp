@@ -59,8 +59,9 @@ void check(const attention_case& c, dtype result) {
         epsilon(dtype::e4m3) * size + epsilon(result) * std::abs(value) + smallest(result);
     ASSERT_NEAR(o.values[i], value, limit) << s.note();
   }
-  // Of cuDNN, by exponentials that are as far off as the differences of statistics and scores.
-  const double off = s.on_gpu() ? 1e-4 : 1e-5;
+  // Exponentials are as far off as the differences of statistics and scores. Hopper's products of
+  // fp8 are sums of some 13 bits, as in blaslt's tests.
+  const double off = s.on_gpu() ? 0x1p-11 : 1e-5;
   const auto amax = [&](const test_tensor& t) { return s.elements_now(t)[0].real(); };
   EXPECT_NEAR(amax(*given.amax_s), expected.amax_s, off * expected.amax_s) << s.note();
   EXPECT_NEAR(amax(*given.amax_o), expected.amax_o, epsilon(dtype::e4m3) * expected.amax_o)
@@ -69,8 +70,8 @@ void check(const attention_case& c, dtype result) {
   for (std::size_t i = 0; i < statistics.values.size(); ++i) {
     if (statistics.values[i] == expected.statistics.values[i]) continue;
     const double statistic = expected.statistics.values[i];
-    ASSERT_NEAR(statistics.values[i], statistic, 1e-4 * std::max(1.0, std::abs(statistic)))
-        << s.note();
+    const double limit = (s.on_gpu() ? off : 1e-4) * std::max(1.0, std::abs(statistic));
+    ASSERT_NEAR(statistics.values[i], statistic, limit) << s.note();
   }
 }
 

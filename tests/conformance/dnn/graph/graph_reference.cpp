@@ -255,6 +255,7 @@ class evaluation {
         add_product(made.elements[flat], element(a, left), element(b, right),
                     static_cast<double>(k + 8) * eps(made));
       }
+      round(made.elements[flat], type);  // its sums may be rounded to that
     });
     return made;
   }

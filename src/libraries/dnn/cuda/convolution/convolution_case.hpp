@@ -81,6 +81,7 @@ class convolution_case {
                                          const convolution_form& form) const;
   [[nodiscard]] bool lies_well() const noexcept;
   [[nodiscard]] bool pads_well() const noexcept;
+  [[nodiscard]] bool crashes_heuristics(const convolution_form& form) const noexcept;
   [[nodiscard]] bool fuses_well() const noexcept;
 
   dnn::convolution geometry_;

@@ -114,6 +114,8 @@ struct description {
   bool deterministic = false;
   /// No engine that rounds f32 before it multiplies.
   bool full_precision = false;
+  /// Engines from cuDNN's fixed list, none that its heuristics propose.
+  bool without_heuristics = false;
   /// Time so many of the engines that cuDNN proposes, and take the fastest; 0: take the first.
   int timed = 0;
 };

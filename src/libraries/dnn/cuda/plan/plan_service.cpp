@@ -137,7 +137,8 @@ std::shared_ptr<plan_entry> plan_service::start(const plan_words& key,
                       .entry = entry,
                       .graphs = std::move(graphs),
                       .blobs = std::move(blobs),
-                      .image = {}});
+                      .image = {},
+                      .owner = work_owner::of_this_thread()});
     ++counts_.pending;
   }
   work_there_.notify_one();
@@ -236,7 +237,8 @@ void plan_service::take_ahead(kept_blobs::blob found) {
                       .entry = std::move(entry),
                       .graphs = {},
                       .blobs = nullptr,
-                      .image = std::move(found.content)});
+                      .image = std::move(found.content),
+                      .owner = {}});
     ++counts_.pending;
   }
   work_there_.notify_one();
@@ -266,6 +268,7 @@ void plan_service::work(const std::stop_token& stop) {
     j.entry->begun_ns.store(now_ns(), std::memory_order_relaxed);
     result<std::shared_ptr<compiled_plan>> outcome = std::shared_ptr<compiled_plan>();
     try {
+      const works_for owner(j.owner);
       if (!library) {
         auto made = cudnn_handle::make();
         if (made) {

@@ -6,6 +6,7 @@
 
 #include <troupe/base/result.hpp>
 #include <troupe/plugin/kept_blobs.hpp>
+#include <troupe/plugin/work_owner.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -121,6 +122,7 @@ class plan_service {
     std::vector<graphs::description> graphs;  ///< none: only to be loaded
     std::shared_ptr<kept_blobs> blobs;
     std::vector<std::byte> image;  ///< of one that is loaded ahead
+    work_owner owner;              ///< who has asked first
   };
 
   plan_service(int device, std::string identity);
