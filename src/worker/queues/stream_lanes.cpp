@@ -2,6 +2,7 @@
 
 #include "base/spin_wait.hpp"
 #include "os/futex.hpp"
+#include "worker/threads/execution.hpp"
 #include "worker/threads/lane_thread.hpp"
 
 #include <algorithm>
@@ -204,8 +205,8 @@ result<bool> stream_lanes::submit_waiting() {
 }
 
 bool stream_lanes::may_submit(job& j) {
-  if (!j.is_prepared(parts_.blobs)) return false;
   if (j.held == wire::hold::until_released && !parts_.requests.released()) return false;
+  if (!is_prepared(j, parts_.requests, parts_.blobs)) return false;
   if (j.held == wire::hold::until_opened && parts_.requests.closed(j.slot)) return false;
   // Its memory is a control message away, and some time: it waits here, where others go on.
   if (!j.refused && parts_.memory_version.load(std::memory_order_acquire) < j.memory_version) {

@@ -5,6 +5,7 @@
 #include "worker/intake/outbox.hpp"
 
 #include <chrono>
+#include <memory>
 
 namespace troupe::worker {
 
@@ -30,6 +31,13 @@ class operation_turn {
  private:
   const operation* of_;
 };
+
+/// Whether nothing has to be made for a job any more: because it is there, see
+/// `operation::prepared`, or because the program no longer wants the answer.
+[[nodiscard]] inline bool is_prepared(job& j, const inbox& requests,
+                                      const std::shared_ptr<kept_blobs>& blobs) noexcept {
+  return j.prepared || requests.revoked(j.slot) || j.is_prepared(blobs);
+}
 
 /// Whether a job whose turn has come is to run. \errors what its decoding found; `cancelled`, when
 /// the program no longer wants it; `deadline_exceeded`

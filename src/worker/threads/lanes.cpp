@@ -250,7 +250,7 @@ job* threaded_lanes::take_ready_locked() {
 
 // With the mutex. Precondition: the first in the queue of a lane that does not run.
 bool threaded_lanes::may_start(job& j) noexcept {
-  if (!j.is_prepared(parts_.blobs)) {
+  if (!is_prepared(j, parts_.requests, parts_.blobs)) {
     prepares_ = true;
     return false;
   }

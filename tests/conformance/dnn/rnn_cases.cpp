@@ -191,6 +191,7 @@ void rnn_stage::check_backward(bool accumulate) {
     by.h_n = random_values(problem_.states() * c_.batch * problem_.output(), 1);
     if (lstm()) by.c_n = random_values(problem_.states() * c_.batch * hidden, 1);
   }
+  problem_.y = y_;
   const rnn_reference::gradients expected = rnn_reference::differentiate(problem_, by);
   {
     scene s;

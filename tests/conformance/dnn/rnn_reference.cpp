@@ -30,8 +30,7 @@ class record {
     const double t = std::tanh((*this)[a]);
     return add(t, a, 1 - t * t, {}, 0);
   }
-  number relu(number a) {
-    const bool passes = (*this)[a] > 0;
+  number relu(number a, bool passes) {
     return add(passes ? (*this)[a] : 0, a, passes ? 1 : 0, {}, 0);
   }
   double operator[](number n) const { return steps_[n.at].value; }
@@ -192,6 +191,12 @@ class network {
     return total;
   }
 
+  /// `place`: of the result in y, where that is what the layer computes.
+  number relu(number a, std::int64_t layer, std::int64_t place) {
+    const bool in_y = !p_.y.empty() && layer == p_.network.layers - 1 && p_.network.projection == 0;
+    return of_.relu(a, in_y ? p_.y[static_cast<std::size_t>(place)] > 0 : of_[a] > 0);
+  }
+
   void run_direction(std::int64_t layer, std::int64_t k, std::int64_t n,
                      const std::vector<numbers>& rows, std::vector<numbers>& results) {
     using enum dnn::rnn_role;
@@ -222,7 +227,10 @@ class network {
       for (std::int64_t j = 0; j < hidden; ++j) {
         switch (p_.network.cell) {
           case dnn::rnn_cell::relu:
-            next.push_back(of_.relu(sum(0, j)));
+            next.push_back(relu(
+                sum(0, j), layer,
+                ((static_cast<std::int64_t>(t) * p_.batch + n) * p_.directions() + k) * hidden +
+                    j));
             break;
           case dnn::rnn_cell::tanh:
             next.push_back(of_.tanh(sum(0, j)));

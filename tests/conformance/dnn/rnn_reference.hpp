@@ -18,6 +18,8 @@ struct problem {
   bool training = false;
   std::vector<std::int64_t> lengths{};  ///< of each sequence
   std::vector<double> x{}, weights{}, h_0{}, c_0{};
+  /// y as it was computed, for gradients: a relu next to its kink passes what it did there.
+  std::vector<double> y{};
 
   [[nodiscard]] std::int64_t directions() const { return network.bidirectional ? 2 : 1; }
   [[nodiscard]] std::int64_t output() const {

@@ -87,10 +87,14 @@ void settlement::hold() {
 }
 
 // One whose executor it was calling as it ended, or that its report names: its marks need not say
-// that it was given that.
+// that it was given that. The report is there before the first sign of the end, and how the process
+// ended is known only later.
 bool settlement::names(const record& r) const {
   const loss& what = draining_->sign.what;
-  return r.ticket == what.culprit_ticket || may_have_ended(what, *draining_->worker->segment(), r);
+  const wire::worker_header& ended = *draining_->worker->segment();
+  const bool reported = ended.crash.signal.load(std::memory_order_acquire) != 0 &&
+                        ended.crash.has_ticket != 0 && ended.crash.ticket == r.ticket;
+  return reported || r.ticket == what.culprit_ticket || may_have_ended(what, ended, r);
 }
 
 // With the role. There is no need to wait for the final marks with that one.
