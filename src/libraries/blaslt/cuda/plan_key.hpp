@@ -1,27 +1,20 @@
 #pragma once
 
 #include "backend/lru_cache.hpp"
+#include "libraries/blas/cuda/cublaslt.hpp"
 #include "libraries/blaslt/cuda/sides.hpp"
 
 #include <cstdint>
-#include <initializer_list>
 
 namespace troupe::cuda {
 
 /// All that cuBLASLt's choice of a kernel depends on.
 using matmul_key = number_key<48>;
 
-/// What all these numbers of bytes are multiples of: a power of two, up to what kernels ask for at
-/// most. Source: cuBLAS documentation, cublasLtMatmulPreferenceAttributes_t.
-[[nodiscard]] inline std::int64_t alignment_of(
-    std::initializer_list<std::uintptr_t> numbers) noexcept {
-  std::uintptr_t bits = 256;
-  for (const std::uintptr_t one : numbers)
-    bits |= one;
-  return static_cast<std::int64_t>(bits & ~(bits - 1));
-}
 [[nodiscard]] inline std::int64_t alignment_of(const any_tensor& t) noexcept {
-  return t.null() ? 0 : alignment_of({reinterpret_cast<std::uintptr_t>(t.address())});
+  return t.null() ? 0
+                  : static_cast<std::int64_t>(
+                        lt_alignment({reinterpret_cast<std::uintptr_t>(t.address())}));
 }
 
 /// How the matrices are aligned. A kernel reads whole vectors from the begin of every column of
@@ -37,8 +30,9 @@ struct matrix_alignments {
       };
       // One row without gaps is as good as one column.
       const bool steps = columns > 1 && (rows > 1 || as.ld > 1);
-      return alignment_of({reinterpret_cast<std::uintptr_t>(t.address()), steps ? bytes(as.ld) : 0,
-                           p.batch > 1 ? bytes(as.distance) : 0});
+      return static_cast<std::int64_t>(
+          lt_alignment({reinterpret_cast<std::uintptr_t>(t.address()), steps ? bytes(as.ld) : 0,
+                        p.batch > 1 ? bytes(as.distance) : 0}));
     };
     const auto factor = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
                             std::int64_t columns) {

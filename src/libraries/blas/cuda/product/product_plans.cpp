@@ -21,9 +21,6 @@ namespace {
 constexpr std::int64_t largest_worth_a_plan = std::int64_t{1} << 30;
 // A program that has as many shapes has no use for plans, and is not to be held up by them.
 constexpr std::size_t most_plans = 1024;
-// What kernels ask for at most. Source: cuBLAS documentation, cublasLtMatmulPreferenceAttributes_t.
-constexpr std::uintptr_t largest_alignment = 256;
-
 /// All that the choice of a kernel depends on.
 struct plan_key {
   std::int64_t m, n, k;
@@ -54,9 +51,34 @@ struct plan_hash {
   }
 };
 
-std::uint16_t alignment_of(const void* address) noexcept {
-  const auto value = reinterpret_cast<std::uintptr_t>(address) | largest_alignment;
-  return static_cast<std::uint16_t>(value & ~(value - 1));
+std::int64_t bytes_of(cudaDataType type) noexcept {
+  switch (type) {
+    case CUDA_R_16F:
+    case CUDA_R_16BF:
+      return 2;
+    case CUDA_R_32F:
+      return 4;
+    case CUDA_C_64F:
+      return 16;
+    default:
+      return 8;
+  }
+}
+
+/// Of a matrix as it is stored: of its address and of the steps between its columns, because a
+/// kernel reads whole vectors from the begin of each.
+std::uint16_t alignment_of(const void* address, std::int64_t rows, std::int64_t columns,
+                           std::int64_t ld, cudaDataType type) noexcept {
+  // One row without gaps is as good as one column.
+  const bool steps = columns > 1 && (rows > 1 || ld > 1);
+  return static_cast<std::uint16_t>(
+      lt_alignment({reinterpret_cast<std::uintptr_t>(address),
+                    steps ? static_cast<std::uintptr_t>(ld * bytes_of(type)) : std::uintptr_t{0}}));
+}
+std::uint16_t alignment_of(const factor_matrix& f, std::int64_t rows, std::int64_t columns,
+                           cudaDataType type) noexcept {
+  if (f.transposition != CUBLAS_OP_N) std::swap(rows, columns);
+  return alignment_of(f.first, rows, columns, f.ld, type);
 }
 
 plan_key key_of(const column_major_product& p, const product_types& types) noexcept {
@@ -71,9 +93,9 @@ plan_key key_of(const column_major_product& p, const product_types& types) noexc
           .in = types.in,
           .out = types.out,
           .compute = types.compute,
-          .align_a = alignment_of(p.a.first),
-          .align_b = alignment_of(p.b.first),
-          .align_c = alignment_of(p.c)};
+          .align_a = alignment_of(p.a, p.m, p.k, types.in),
+          .align_b = alignment_of(p.b, p.k, p.n, types.in),
+          .align_c = alignment_of(p.c, p.m, p.n, p.ldc, types.out)};
 }
 
 struct plan {
