@@ -4,8 +4,6 @@
 
 #include <cublasLt.h>
 
-#include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -17,16 +15,6 @@ namespace troupe::cuda {
 /// Otherwise ALLOC_FAILED is `out_of_memory`; NOT_SUPPORTED and ARCH_MISMATCH are `unsupported`;
 /// what is left, `library_error`.
 [[nodiscard]] result<void> check(cublasStatus_t status, std::string_view call, cudaStream_t stream);
-
-/// What all these numbers of bytes are multiples of: a power of two, up to what kernels ask for at
-/// most. Source: cuBLAS documentation, cublasLtMatmulPreferenceAttributes_t.
-[[nodiscard]] inline std::uintptr_t lt_alignment(
-    std::initializer_list<std::uintptr_t> numbers) noexcept {
-  std::uintptr_t bits = 256;
-  for (const std::uintptr_t one : numbers)
-    bits |= one;
-  return bits & ~(bits - 1);
-}
 
 namespace detail {
 template <class Handle, cublasStatus_t (*Destroy)(Handle)>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backend/lru_cache.hpp"
-#include "libraries/blas/cuda/cublaslt.hpp"
+#include "libraries/blas/cuda/matrix_alignment.hpp"
 #include "libraries/blaslt/cuda/sides.hpp"
 
 #include <cstdint>
@@ -12,27 +12,18 @@ namespace troupe::cuda {
 using matmul_key = number_key<48>;
 
 [[nodiscard]] inline std::int64_t alignment_of(const any_tensor& t) noexcept {
-  return t.null() ? 0
-                  : static_cast<std::int64_t>(
-                        lt_alignment({reinterpret_cast<std::uintptr_t>(t.address())}));
+  return t.null() ? 0 : common_alignment({reinterpret_cast<std::uintptr_t>(t.address())});
 }
 
-/// How the matrices are aligned. A kernel reads whole vectors from the begin of every column of
-/// every product, so what it may use divides the address, and the steps from one column and from
-/// one product to the next.
+/// How the matrices are aligned, in bytes.
 struct matrix_alignments {
   explicit matrix_alignments(const sides& s) noexcept {
     const blaslt::column_major_product& p = s.product;
     const auto of = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
                         std::int64_t columns) {
-      const auto bytes = [&](std::int64_t elements) {
-        return static_cast<std::uintptr_t>(elements * size_of(t.type()));
-      };
-      // One row without gaps is as good as one column.
-      const bool steps = columns > 1 && (rows > 1 || as.ld > 1);
-      return static_cast<std::int64_t>(
-          lt_alignment({reinterpret_cast<std::uintptr_t>(t.address()), steps ? bytes(as.ld) : 0,
-                        p.batch > 1 ? bytes(as.distance) : 0}));
+      return stored_columns{t.address(),      rows, columns, as.ld, p.batch > 1 ? as.distance : 0,
+                            size_of(t.type())}
+          .alignment();
     };
     const auto factor = [&](const any_tensor& t, const blaslt::stored_matrix& as, std::int64_t rows,
                             std::int64_t columns) {
@@ -43,7 +34,7 @@ struct matrix_alignments {
     d = of(s.request.d, p.d, p.m, p.n);
     c = s.request.c.null() ? d : of(s.request.c, p.c, p.m, p.n);
   }
-  std::int64_t left, right, c, d;  ///< bytes
+  std::int64_t left, right, c, d;
 };
 
 /// The key of a valid request: as cuBLASLt takes it, so that a product and the same one with d, a

@@ -2,6 +2,7 @@
 
 #include "libraries/blas/cuda/cublas.hpp"
 #include "libraries/blas/cuda/cublaslt.hpp"
+#include "libraries/blas/cuda/matrix_alignment.hpp"
 
 #include <cublasLt.h>
 
@@ -65,15 +66,10 @@ std::int64_t bytes_of(cudaDataType type) noexcept {
   }
 }
 
-/// Of a matrix as it is stored: of its address and of the steps between its columns, because a
-/// kernel reads whole vectors from the begin of each.
-std::uint16_t alignment_of(const void* address, std::int64_t rows, std::int64_t columns,
+std::uint16_t alignment_of(const void* first, std::int64_t rows, std::int64_t columns,
                            std::int64_t ld, cudaDataType type) noexcept {
-  // One row without gaps is as good as one column.
-  const bool steps = columns > 1 && (rows > 1 || ld > 1);
-  return static_cast<std::uint16_t>(
-      lt_alignment({reinterpret_cast<std::uintptr_t>(address),
-                    steps ? static_cast<std::uintptr_t>(ld * bytes_of(type)) : std::uintptr_t{0}}));
+  const stored_columns matrix{first, rows, columns, ld, 0, bytes_of(type)};
+  return static_cast<std::uint16_t>(matrix.alignment());
 }
 std::uint16_t alignment_of(const factor_matrix& f, std::int64_t rows, std::int64_t columns,
                            cudaDataType type) noexcept {
