@@ -61,12 +61,21 @@ rnn_stage::rnn_stage(const rnn_case& c) : c_(c), random_(test_seed()) {
     }
     given_lengths_ = problem_.lengths;
   }
-  problem_.x = random_values(c.steps * c.batch * c.input, 1);
-  problem_.weights = random_values(dnn::rnn_weight_count(c.network, c.input),
-                                   1 / std::sqrt(static_cast<double>(c.network.hidden)));
-  if (!c.states) return;
-  problem_.h_0 = random_values(problem_.states() * c.batch * problem_.output(), 1);
-  if (lstm()) problem_.c_0 = random_values(problem_.states() * c.batch * c.network.hidden, 1);
+  // Where rounding decides whether a relu passes, there is no one gradient. Measured: what a GPU
+  // rounds in f16 was decisive for 4e-6.
+  do {
+    draw();
+  } while (c.network.cell == dnn::rnn_cell::relu &&
+           rnn_reference::run(problem_).nearest_kink < epsilon(c.type) / 10);
+}
+
+void rnn_stage::draw() {
+  problem_.x = random_values(c_.steps * c_.batch * c_.input, 1);
+  problem_.weights = random_values(dnn::rnn_weight_count(c_.network, c_.input),
+                                   1 / std::sqrt(static_cast<double>(c_.network.hidden)));
+  if (!c_.states) return;
+  problem_.h_0 = random_values(problem_.states() * c_.batch * problem_.output(), 1);
+  if (lstm()) problem_.c_0 = random_values(problem_.states() * c_.batch * c_.network.hidden, 1);
 }
 
 rnn_stage::values rnn_stage::random_values(std::int64_t count, double size) {
@@ -127,18 +136,15 @@ std::int64_t rnn_stage::reserve_bytes() const {
 
 void rnn_stage::expect(scene& s, const test_tensor& t, const values& expected, std::int64_t depth) {
   // An error of one step is one of all that follow; sums of `depth` terms have no more than the
-  // largest of the results. A GPU rounds each step to the type; what it sums then has errors that
-  // are independent of each other.
+  // largest of the results. A GPU rounds each step to the type.
   double most = 1;
   for (const double one : expected)
     most = std::max(most, std::abs(one));
   const bool rounds = s.on_gpu() || c_.type == dtype::f64;
   const auto now = s.elements_now(t);
   ASSERT_EQ(now.size(), expected.size()) << s.note();
-  const bool short_type = c_.type != dtype::f64 && c_.type != dtype::f32;
-  const auto independent = static_cast<std::int64_t>(std::sqrt(c_.network.hidden));
-  const std::int64_t terms =
-      4 * c_.network.layers * c_.steps + (rounds && short_type ? independent : depth);
+  const std::int64_t terms = 4 * c_.network.layers * c_.steps +
+                             (rounds && c_.type != dtype::f64 && c_.type != dtype::f32 ? 0 : depth);
   for (std::size_t i = 0; i < now.size(); ++i) {
     s.expect_near(c_.type, now[i], expected[i], most, terms, rounds ? c_.type : dtype::f32,
                   t.view.to_string() + " element " + std::to_string(i));
@@ -194,7 +200,6 @@ void rnn_stage::check_backward(bool accumulate) {
     by.h_n = random_values(problem_.states() * c_.batch * problem_.output(), 1);
     if (lstm()) by.c_n = random_values(problem_.states() * c_.batch * hidden, 1);
   }
-  problem_.y = y_;
   const rnn_reference::gradients expected = rnn_reference::differentiate(problem_, by);
   {
     scene s;

@@ -42,6 +42,7 @@ class rnn_stage {
  private:
   using values = std::vector<double>;
 
+  void draw();
   [[nodiscard]] values random_values(std::int64_t count, double size);
   test_tensor& sequence(scene& s, std::int64_t width, const values* content);
   /// Null where it is not wanted.

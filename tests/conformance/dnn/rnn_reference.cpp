@@ -2,8 +2,10 @@
 
 #include "conformance/dnn/attention/attention_reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace troupe::conformance::rnn_reference {
 namespace {
@@ -30,7 +32,8 @@ class record {
     const double t = std::tanh((*this)[a]);
     return add(t, a, 1 - t * t, {}, 0);
   }
-  number relu(number a, bool passes) {
+  number relu(number a) {
+    const bool passes = (*this)[a] > 0;
     return add(passes ? (*this)[a] : 0, a, passes ? 1 : 0, {}, 0);
   }
   double operator[](number n) const { return steps_[n.at].value; }
@@ -112,6 +115,7 @@ class network {
   }
 
   numbers x, weights, h_0, c_0, y, h_n, c_n;
+  double nearest_kink = std::numeric_limits<double>::max();
 
  private:
   [[nodiscard]] std::int64_t width() const { return p_.directions() * p_.output(); }
@@ -191,12 +195,6 @@ class network {
     return total;
   }
 
-  /// `place`: of the result in y, where that is what the layer computes.
-  number relu(number a, std::int64_t layer, std::int64_t place) {
-    const bool in_y = !p_.y.empty() && layer == p_.network.layers - 1 && p_.network.projection == 0;
-    return of_.relu(a, in_y ? p_.y[static_cast<std::size_t>(place)] > 0 : of_[a] > 0);
-  }
-
   void run_direction(std::int64_t layer, std::int64_t k, std::int64_t n,
                      const std::vector<numbers>& rows, std::vector<numbers>& results) {
     using enum dnn::rnn_role;
@@ -227,10 +225,9 @@ class network {
       for (std::int64_t j = 0; j < hidden; ++j) {
         switch (p_.network.cell) {
           case dnn::rnn_cell::relu:
-            next.push_back(relu(
-                sum(0, j), layer,
-                ((static_cast<std::int64_t>(t) * p_.batch + n) * p_.directions() + k) * hidden +
-                    j));
+            next.push_back(sum(0, j));
+            nearest_kink = std::min(nearest_kink, std::abs(of_[next.back()]));
+            next.back() = of_.relu(next.back());
             break;
           case dnn::rnn_cell::tanh:
             next.push_back(of_.tanh(sum(0, j)));
@@ -274,7 +271,10 @@ class network {
 
 answer run(const problem& p) {
   const network all(p);
-  return {.y = all.values(all.y), .h_n = all.values(all.h_n), .c_n = all.values(all.c_n)};
+  return {.y = all.values(all.y),
+          .h_n = all.values(all.h_n),
+          .c_n = all.values(all.c_n),
+          .nearest_kink = all.nearest_kink};
 }
 
 gradients differentiate(const problem& p, const answer& by) { return network(p).backward(by); }

@@ -3,6 +3,7 @@
 #include <troupe/dnn/rnn.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 /// Recurrent networks in f64, number by number from the definition. Each number remembers what it
@@ -18,8 +19,6 @@ struct problem {
   bool training = false;
   std::vector<std::int64_t> lengths{};  ///< of each sequence
   std::vector<double> x{}, weights{}, h_0{}, c_0{};
-  /// y as it was computed, for gradients: a relu next to its kink passes what it did there.
-  std::vector<double> y{};
 
   [[nodiscard]] std::int64_t directions() const { return network.bidirectional ? 2 : 1; }
   [[nodiscard]] std::int64_t output() const {
@@ -30,6 +29,8 @@ struct problem {
 
 struct answer {
   std::vector<double> y{}, h_n{}, c_n{};
+  /// The least magnitude that a relu was given: gradients jump where that is 0.
+  double nearest_kink = std::numeric_limits<double>::max();
 };
 [[nodiscard]] answer run(const problem& p);
 
