@@ -52,11 +52,6 @@ struct job {
     prepared = op->prepared(what().request.get(), blobs);
     return prepared;
   }
-  /// When it has been read. One that is held back may be what has ended the worker before.
-  void begin_to_prepare(const std::shared_ptr<kept_blobs>& blobs) noexcept {
-    prepared = refused || op == nullptr || op->prepared == nullptr;
-    if (held != wire::hold::until_released) (void)is_prepared(blobs);
-  }
   /// True when the call of its executor may wait, see `effort::blocks_host`.
   [[nodiscard]] bool blocks_host() const noexcept {
     return !refused && op != nullptr && op->effort == effort::blocks_host;

@@ -164,7 +164,7 @@ std::size_t stream_lanes::admit_batch() {
     j.handed_back.store(false, std::memory_order_relaxed);
     parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
     j.place = ++lanes_[j.lane].admitted;
-    j.begin_to_prepare(parts_.blobs);
+    begin_to_prepare(j, parts_.requests, parts_.blobs);
     hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
     batch_[count++] = &j;
   }

@@ -39,6 +39,13 @@ class operation_turn {
   return j.prepared || requests.revoked(j.slot) || j.is_prepared(blobs);
 }
 
+/// When it has been read. One that is held back may be what has ended the worker before.
+inline void begin_to_prepare(job& j, const inbox& requests,
+                             const std::shared_ptr<kept_blobs>& blobs) noexcept {
+  j.prepared = j.refused || j.op == nullptr || j.op->prepared == nullptr;
+  if (j.held != wire::hold::until_released) (void)is_prepared(j, requests, blobs);
+}
+
 /// Whether a job whose turn has come is to run. \errors what its decoding found; `cancelled`, when
 /// the program no longer wants it; `deadline_exceeded`
 [[nodiscard]] result<void> may_run(job& j, const inbox& requests);

@@ -218,7 +218,7 @@ job& threaded_lanes::admit(std::uint64_t entry) {
   (void)j.handed_back.load(std::memory_order_acquire);
   parts_.requests.read(entry, parts_.operations, parts_.ranges, j);
   j.place = ++admitted_[j.lane];
-  j.begin_to_prepare(parts_.blobs);
+  begin_to_prepare(j, parts_.requests, parts_.blobs);
   hazards_.admit(j.lane, j.place, j.what().operands, j.waits);
   return j;
 }
