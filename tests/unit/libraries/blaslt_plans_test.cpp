@@ -164,7 +164,7 @@ TEST(BlasltAlignment, IsOfAddressLeadingDimensionAndDistance) {
   EXPECT_EQ(of_a(dtype::e4m3, {128, 48, 1}), 16);
 }
 
-// A product of blas in f16 whose result had rows of 108 bytes ended in a misaligned address.
+// Rows of 108 bytes begin at multiples of 4, whatever the first address.
 TEST(MatrixAlignment, IsOfAddressAndColumns) {
   const auto of = [](std::uintptr_t first, std::int64_t columns, std::int64_t ld) {
     return stored_columns{reinterpret_cast<const void*>(first), 6, columns, ld, 0, 2}.alignment();
