@@ -6,10 +6,12 @@
 #include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
+#include <troupe/device/bound_tensors.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
 #include <troupe/request/catalogue.hpp>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -280,6 +282,14 @@ void add_device(nb::module_& m) {
            [](const py_device& d, const py_tensor& from, const py_tensor& to) {
              return py_future(without_gil([&] { return d->copy(from.view, to.view); }),
                               nb::cast(to));
+           })
+      .def("_bind",
+           [](const py_device& d, const py_tensor& table, std::string set,
+              const std::vector<std::pair<std::string, py_tensor>>& tensors) {
+             std::vector<std::pair<std::string, any_tensor>> views;
+             for (const auto& [name, tensor] : tensors)
+               views.emplace_back(name, tensor.view);
+             value_of(bind_tensors(*d, table.view, std::move(set), std::move(views)));
            })
       .def_prop_ro("_key",
                    [](const py_device& d) {

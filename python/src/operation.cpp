@@ -56,8 +56,8 @@ struct operation {
   std::string option_name(std::string_view option) const;
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
-  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value,
-                 nb::object& keep) const;
+  bool set_bound(any_request& request, const argument_setter::argument& to,
+                 nb::handle value) const;
   void expect_required(nb::handle names) const;
 };
 
@@ -97,7 +97,7 @@ void operation::allocate_missing(any_request& request, std::vector<nb::object>& 
 
 // Where a bound set is given for a list of tensors, or its name, the table of that set is sent.
 bool operation::set_bound(any_request& request, const argument_setter::argument& to,
-                          nb::handle value, nb::object& keep) const {
+                          nb::handle value) const {
   if (to.field.kind != field_kind::tensors) return false;
   nb::object set = nb::borrow(value);
   if (nb::isinstance<nb::str>(value)) {
@@ -110,8 +110,6 @@ bool operation::set_bound(any_request& request, const argument_setter::argument&
     *reinterpret_cast<any_tensor*>(static_cast<std::byte*>(request.data()) + a.bound.value()) =
         nb::cast<const py_tensor&>(set.attr("_table")).view;
   }
-  // Its tensors are no operands of the request: nothing else keeps their memory.
-  keep = keep.is_valid() ? nb::object(nb::make_tuple(keep, set)) : set;
   return true;
 }
 
@@ -130,7 +128,6 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   any_request request(*type);
   request_options options;
   std::vector<nb::object> written;
-  nb::object kept;
   std::size_t given = 0;
   if (of_python != nullptr && of_python->has_required) expect_required(names);
   const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
@@ -142,7 +139,7 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
       if (set_option(options, name, value)) continue;
       setter->refuse_unknown(name);
     }
-    if (of_python != nullptr && set_bound(request, *to, value, kept)) continue;
+    if (of_python != nullptr && set_bound(request, *to, value)) continue;
     setter->set(request, *to, value);
     if (to->field.kind != field_kind::tensor || value.is_none()) continue;
     ++given;
@@ -163,7 +160,6 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   }
   py_future made(std::make_shared<pending_future<any_reply>>(std::move(answer)), std::move(result),
                  std::move(sent));
-  if (kept.is_valid()) made.keep(std::move(kept));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }

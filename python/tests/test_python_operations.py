@@ -157,36 +157,17 @@ def test_asyncio(service):
         np.testing.assert_array_equal(y, np.arange(8, dtype="f4") * i)
 
 
-def test_bound_sets(service):
-    arrays = {f"w{i}": np.full(100, i, "f8") for i in range(10)}
-    weights = service.bind("model", arrays)
-    for given in (weights, "model", list(weights.tensors.values())):
-        assert service.py.total(weights=given).result().numpy()[0] == 4500
-    first = service.py.identities(weights=weights).result()
-    assert first == service.py.identities(weights="model").result()
-    assert first[1:] == ("dict", sorted(arrays))
-    with pytest.raises(ValueError, match="no set is bound as 'other' on this device; there are"):
-        service.py.total(weights="other")
-    # The set survives the worker, and a new one of the name takes its place.
-    with pytest.raises(troupe.DeviceFault):
-        service.py.goes_wrong(x=service.zeros(8), how="segfault").result()
-    assert service.py.total(weights="model").result().numpy()[0] == 4500
-    service.bind("model", [np.ones(7)])
-    assert service.py.total(weights="model").result().numpy()[0] == 7
-    assert service.py.identities(weights="model").result()[1] == "list"
-    assert service.py.total(weights=weights).result().numpy()[0] == 4500
-    service.forgive_all()
-
-
-def test_a_dropped_set_stays_for_calls_in_flight(service):
-    for i in range(20):
-        weights = service.bind("passing", [np.full(100_000, i, "f8")])
-        future = service.py.total(weights=weights)
-        del weights
-        service.unbind("passing")
-        noise = [service.tensor(np.full(100_000, -1.0), own=True) for _ in range(3)]
-        assert future.result().numpy()[0] == 100_000 * i
-        del noise
+def test_what_a_failed_call_was_writing_is_tainted(service):
+    y = service.tensor(np.ones(4, "f4"))
+    with pytest.raises(troupe.HandlerFailed, match="bad model input"):
+        service.py.half(y=y).result()
+    with pytest.raises(troupe.TaintedBuffer, match="py.half #.* has not finished writing it"):
+        y.numpy()
+    assert "tainted" in repr(y)
+    service.memory.fill(to=y, value=2)
+    assert y.numpy().tolist() == [2, 2, 2, 2]
+    service.py.half(y=y, raises=False).result()
+    assert y.numpy().tolist() == [43, 43, 2, 2]
 
 
 def test_the_environment_is_a_copy(system, monkeypatch):

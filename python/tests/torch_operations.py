@@ -86,6 +86,17 @@ def asked_while_imported():
     return on_gpu_while_imported
 
 
+@troupe.operation("net.late_sum", arrays="torch")
+def late_sum(
+    weights: troupe.ReadsMany, y: troupe.Writes(1, dtype="f32"), *, seconds: float
+) -> None:
+    if y.is_cuda:
+        torch.cuda._sleep(int(seconds * 1.5e9))  # in the stream: the call itself returns at once
+    else:
+        time.sleep(seconds)
+    y[0] = weights["w"].sum()
+
+
 @troupe.operation("net.spins")
 def spins(cycles: int) -> None:
     torch.cuda._sleep(cycles)
