@@ -56,8 +56,7 @@ struct operation {
   std::string option_name(std::string_view option) const;
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
-  bool set_bound(any_request& request, const argument_setter::argument& to,
-                 nb::handle value) const;
+  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value) const;
   void expect_required(nb::handle names) const;
 };
 

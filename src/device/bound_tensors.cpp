@@ -17,10 +17,9 @@ result<void> bind_tensors(const device& on, const any_tensor& table, std::string
   }
   for (const auto& [name, tensor] : tensors) {
     if (tensor.buffer() && tensor.buffer()->owner == &core.memory()) continue;
-    const std::string where =
-        tensor.buffer()
-            ? static_cast<memory_pool&>(*tensor.buffer()->owner).belongs_to_another_than(core.memory())
-            : "is not in memory that Troupe handed out";
+    const std::string where = tensor.buffer() ? static_cast<memory_pool&>(*tensor.buffer()->owner)
+                                                    .belongs_to_another_than(core.memory())
+                                              : "is not in memory that Troupe handed out";
     return error{.code = errc::foreign_buffer,
                  .message = fmt::format("{} of the bound set {} {}", name, set, where)};
   }

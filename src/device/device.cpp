@@ -257,9 +257,9 @@ future<void> device::thaw(const any_tensor& t) {
   if (auto refused = not_freezable("thaw", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  // First the program refuses bound sets with it, then everything that uses one has to be done, also
-  // what was about to be sent: such a request does not name the tensor, and is not waited for by
-  // what writes it.
+  // First the program refuses bound sets with it, then everything that uses one has to be done,
+  // also what was about to be sent: such a request does not name the tensor, and is not waited for
+  // by what writes it.
   bound_sets& sets = core_->host_memory().sets();
   const auto before = t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
   sets.note_change();

@@ -172,7 +172,8 @@ void taint_book::expect_no_more(detail::buffer& b, const request& writer) {
 
 std::string taint_book::rule(std::string_view culprit) {
   return fmt::format(
-      "is tainted: {} has not finished writing it; overwrite all of it to clear the taint", culprit);
+      "is tainted: {} has not finished writing it; overwrite all of it to clear the taint",
+      culprit);
 }
 
 void taint_book::forget(const detail::buffer& b) noexcept {

@@ -140,8 +140,8 @@ class TROUPE_EXPORT device {
   /// once the requests that use it have ended and its views are destroyed.
   void release(const any_tensor& t);
   /// The request that was lost or failed while it wrote to the tensor and so left part of it
-  /// undefined, unless a request sent since then overwrites that part; empty if the tensor is not tainted, or
-  /// not of this device.
+  /// undefined, unless a request sent since then overwrites that part; empty if the tensor is not
+  /// tainted, or not of this device.
   [[nodiscard]] std::string tainted_by(const any_tensor& t) const;
   /// Returns memory that no tensor uses to the operating system.
   void trim();

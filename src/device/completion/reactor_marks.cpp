@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-// What was sent before the last of them, and has ended since the look at its lane: when nothing more
-// of that shows, all is there that any of them can have waited for.
+// What was sent before the last of them, and has ended since the look at its lane: when nothing
+// more of that shows, all is there that any of them can have waited for.
 void reactor::add_earlier(lane_ends& ends) {
   const auto ticket_at = [&](lane& l, std::uint64_t place) {
     return records_[slot_at(l, place)].ticket;

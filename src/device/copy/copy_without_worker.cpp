@@ -26,8 +26,7 @@ std::optional<error> unreadable(device_core& core, const any_tensor& t) {
   }
   const std::string culprit = core.tainted_by(t);
   if (culprit.empty()) return std::nullopt;
-  return error{.code = errc::tainted_buffer,
-               .message = "from " + taint_book::rule(culprit)};
+  return error{.code = errc::tainted_buffer, .message = "from " + taint_book::rule(culprit)};
 }
 
 // Precondition: of equal extents and type, at least one element.

@@ -103,7 +103,7 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   std::vector<std::int32_t> owners_;  ///< by page
   std::unordered_map<std::uint64_t, sequence> sequences_;
   std::uint64_t next_ = 0;
-  std::vector<any_tensor> undefined_;  ///< what could not be set to zero yet
+  std::vector<any_tensor> undefined_;                        ///< what could not be set to zero yet
   std::vector<std::shared_ptr<const open_step>> abandoned_;  ///< until what they took is back
 };
 
