@@ -164,11 +164,18 @@ def test_the_last_words_of_c_code_are_told_and_folded(service, rng):
         assert (f"[{times - 1} more lines like it]" in text) == (times > 3)
         load.check(load.ask(3))
         service.forgive_all()
-    with pytest.raises(troupe.DeviceFault) as caught:  # more than anyone reads
-        service.py.says_from_c(text="x" * 40_000, how="abort").result(timeout=30)
-    text = str(caught.value)
-    assert "[…]" in text and "in says_from_c" in text and len(text) < 20_000
-    service.forgive_all()
+    for length in (40_000, 3_000_000):  # more than anyone reads
+        with pytest.raises(troupe.DeviceFault) as caught:
+            service.py.says_from_c(text="x" * length, how="abort").result(timeout=30)
+        text = str(caught.value)
+        assert "[…]" in text and "in says_from_c" in text and len(text) < 20_000
+        service.forgive_all()
+
+
+def test_what_c_code_writes_meanwhile_is_not_kept(service, capfd):
+    # Two MiB in one call, which lasts until little of it is left.
+    assert service.py.says_much(text="y" * 1024, times=2048, run_limit=30.0).result(timeout=30)
+    assert capfd.readouterr().err.count("y") == 2 << 20
 
 
 def test_lanes_take_turns_so_that_no_innocent_is_named(service, rng):

@@ -21,6 +21,15 @@ model = troupe.torch.skeleton(make)
 on_gpu_while_imported = torch.cuda.is_available()  # as many modules ask
 
 
+@troupe.on_worker_start
+def computes():
+    """In each worker, and while imported: with threads that are not there after a fork."""
+    return float((torch.ones(1024, 1024) @ torch.ones(1024, 1024)).add_(1).sum())
+
+
+computes()
+
+
 @troupe.operation("net.forward", arrays="torch")
 def forward(
     x: troupe.Reads("batch", 256, dtype="f32"),

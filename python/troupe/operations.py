@@ -288,13 +288,20 @@ def _load_file(path: pathlib.Path) -> None:
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    if path.stem in sys.modules and getattr(sys.modules[path.stem], "__file__", None) == str(path):
+    # What has its name already, in Python's library or as another file, keeps it.
+    name = path.stem
+    there = sys.modules.get(name)
+    if there is not None and getattr(there, "__file__", None) == str(path):
         return
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if there is not None or name in sys.stdlib_module_names:
+        name = str(path)
+        if name in sys.modules:
+            return
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
 
 
