@@ -13,10 +13,11 @@ using attention_reference::gradients;
 
 constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
 
-void check_backward(const attention_case& c) {
+void check_backward(const attention_case& c, bool masked_by_bias = false) {
   scene s;
   s.name(c.text());
   attention_stage stage(s, c);
+  if (masked_by_bias) stage.mask_by_bias();
   stage.look_at_dropout();
   stage.add_gradients(attend(stage.problem()));
   if (!s.run_if_offered(stage.backward())) return;
@@ -89,11 +90,18 @@ TEST(DnnAttentionBackward, IsTheDefinitionsForEveryOption) {
 
 TEST(DnnAttentionBackward, IsTheDefinitionsForRandomCases) {
   std::mt19937_64 random(test_seed() + 1);
-  const int cases = scene().on_gpu() ? 100 : 300;  // there each has a plan of its own
+  const int cases = scene().as_on_gpu() ? 100 : 300;  // there most have a plan of their own
   for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
     attention_case c = attention_case::random(types[random() % std::size(types)], random);
     if (c.keys == storage::paged) c.keys = storage::plain;
     check_backward(c);
+  }
+}
+
+TEST(DnnAttentionBackward, IsZeroWhereABiasMasksAllKeys) {
+  for (const dtype type : types) {
+    for (const attention_case& c : attention_case::with_masking_bias(type))
+      check_backward(c, true);
   }
 }
 
