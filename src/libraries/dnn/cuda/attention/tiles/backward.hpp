@@ -10,7 +10,7 @@ namespace troupe::cuda::tiles {
 enum class gradient : std::uint8_t { of_q, of_k, of_v, of_bias };
 inline constexpr int gradients = 4;
 
-/// What there is to do for one gradient.
+/// The items of work of one gradient.
 struct gradient_work {
   std::int64_t sequences = 0;
   std::int64_t heads = 0;

@@ -12,9 +12,9 @@
 #define TILE_UNROLL
 #endif
 
-/// What a block of threads does with tiles of scores, in steps: `each` calls a function for each
-/// thread, and waits for all. What one thread writes to shared memory, others read in a later step.
-/// `own` is what each thread keeps for itself from step to step.
+/// The work of a block of threads on tiles of scores, in steps: `each` calls a function for each
+/// thread, and waits for all. Threads read from shared memory only what earlier steps wrote. In
+/// `own` each thread keeps numbers for itself from step to step.
 namespace troupe::cuda::tiles {
 
 inline constexpr int tile = 64;   ///< queries, and keys
@@ -76,7 +76,7 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
         p.alibi ? static_cast<Real>(std::exp2(dnn::alibi_exponent(head, p.heads))) : Real{0};
     m.most[t] = -std::numeric_limits<Real>::infinity();
     m.sum[t] = 0;
-    if (p.d_o.at == nullptr) return;
+    if (p.delta == nullptr) return;  // forward
     m.d_o_place[t] = computed ? p.d_o.row(of.sequence, head, query) : -1;
     m.delta[t] = computed
                      ? static_cast<const Real*>(p.delta)[p.query_number(of.sequence, head, query)]
