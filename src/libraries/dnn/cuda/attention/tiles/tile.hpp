@@ -23,6 +23,13 @@ inline constexpr int pitch = tile + 4;
 inline constexpr int per_row = threads / tile;
 inline constexpr int across = tile / 4;  ///< threads, each of which has 4 × 4 scores of a tile
 
+/// The first of the four rows, and of the columns, that a thread has of a tile.
+[[nodiscard]] constexpr int row_of(int thread) { return thread / across * 4; }
+template <int Columns>
+[[nodiscard]] constexpr int column_of(int thread) {
+  return thread % across * Columns;
+}
+
 template <class Real, int Columns>
 struct numbers {
   Real of[4][std::size_t{Columns}];
@@ -136,8 +143,8 @@ TILE_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left
       }
     });
     block.each([&](int t) {
-      const int row = t / across * 4;
-      const int column = t % across * 4;
+      const int row = row_of(t);
+      const int column = column_of<4>(t);
       for (int k = 0; k < depth; ++k) {
         TILE_UNROLL
         for (int r = 0; r < 4; ++r) {
@@ -201,8 +208,8 @@ TILE_FUNCTION void add_products(
       }
     });
     block.each([&](int t) {
-      const int row = t / across * 4;
-      const int column = t % across * columns;
+      const int row = row_of(t);
+      const int column = column_of<columns>(t);
       for (int k = 0; k < depth; ++k) {
         TILE_UNROLL
         for (int r = 0; r < 4; ++r) {
@@ -225,7 +232,7 @@ TILE_FUNCTION void store_columns(int thread, const head_rows& to, std::int64_t p
   constexpr int columns = Columns / across;
   TILE_UNROLL
   for (int c = 0; c < columns; ++c) {
-    const std::int64_t column = first_column + thread % across * columns + c;
+    const std::int64_t column = first_column + column_of<columns>(thread) + c;
     if (column < width) store_element<Real>(to.at, to.type, place + column * to.step, value(c));
   }
 }
