@@ -206,7 +206,7 @@ result<void> fill_with(const any_tensor& t, std::uint32_t word, lane& where) {
   return enqueue_copied(one, t, where);
 }
 
-// Of e4m3: no query, no key, or rows of nothing.
+// A request of e4m3 without a query, without a key, or with rows of nothing.
 result<void> run_empty(const attention_case& what, lane& where) {
   if (what.sizes().scores() != 0) {
     return error{.code = errc::unsupported,

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-/// What cuDNN does not have of attention, which docs/libraries/dnn.md lists. The CUDA backend
-/// refuses it of e4m3; all else is computed by kernels of its own. Source: the rules of
+/// The limits of cuDNN's attention, which docs/libraries/dnn.md lists. Beyond them the CUDA backend
+/// refuses e4m3, and computes all else by kernels of its own. Source: the rules of
 /// cudnn-frontend 1.18 for cuDNN 9.14 and later.
 namespace troupe::dnn {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-/// What masks, ALiBi and dropout say of single scores. All of it but `dropout_threshold` is
+/// Masks, ALiBi and dropout of single scores. All of it but `dropout_threshold` is
 /// constexpr, so that kernels run the same code.
 namespace troupe::dnn {
 
@@ -18,7 +18,7 @@ struct key_range {
   std::int64_t last;
 };
 
-/// What masks say of one sequence.
+/// The masks of one sequence.
 struct band {
   std::int64_t keys = 0;
   std::int64_t left = -1;

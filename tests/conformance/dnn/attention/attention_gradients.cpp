@@ -105,6 +105,31 @@ TEST(DnnAttentionBackward, IsZeroWhereABiasMasksAllKeys) {
   }
 }
 
+// There it is within its tensors that such a sequence is read.
+TEST(DnnAttentionBackward, OnAGpuGivesNanToASequenceWhoseLengthLeadsOutside) {
+  for (const dtype type : types) {
+    for (const bool of_keys : {false, true}) {
+      scene s;
+      if (!s.as_on_gpu()) return;
+      const attention_case c{.type = type, .s_kv = 8, .lengths = true};
+      s.name(c.text());
+      attention_stage stage(s, c);
+      stage.add_gradients(attend(stage.problem()));
+      for (test_tensor* const t : {stage.q, stage.k, stage.v, stage.o_in, stage.d_o})
+        s.fill(*t, 0.5);  // also what belongs to no sequence
+      const auto r = stage.backward();
+      stage.fill_content(of_keys ? r.lengths_kv : r.lengths_q, {4.0, 9.0});
+      stage.fill_content(of_keys ? r.lengths_q : r.lengths_kv, {4.0, 4.0});
+      if (!s.run_if_offered(r)) return;
+      for (const test_tensor* const t : {stage.d_q, stage.d_k, stage.d_v}) {
+        const auto all = s.elements_now(*t);
+        for (std::size_t i = 0; i < all.size(); ++i)
+          ASSERT_EQ(std::isnan(all[i].real()), i >= all.size() / 2) << i << s.note();
+      }
+    }
+  }
+}
+
 /// Σ d_o · o, whose derivative by an operand is that operand's gradient.
 double loss(const attention_reference::problem& p, const block& d_o) {
   const block o = attend(p).o;

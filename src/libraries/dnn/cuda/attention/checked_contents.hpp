@@ -18,7 +18,7 @@ class checked_contents {
   [[nodiscard]] std::byte* address(std::size_t operand) const noexcept {
     return addresses_[operand];
   }
-  /// Of all sequences, also empty ones; null where all are whole.
+  /// They hold all sequences, also empty ones; null where all are whole.
   [[nodiscard]] const std::int32_t* lengths_q() const noexcept { return all_.of_q.checked; }
   [[nodiscard]] const std::int32_t* lengths_kv() const noexcept { return all_.of_kv.checked; }
   /// 1 for a sequence of which something was out of range; null where nothing is looked at.

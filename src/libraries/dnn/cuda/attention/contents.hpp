@@ -40,7 +40,7 @@ struct sequence_offsets {
   bool of_keys = false;
   std::int64_t* checked = nullptr;  ///< null where there are none
 
-  /// Of a sequence that takes `length` tokens.
+  /// Stores the offset of a sequence that takes `length` tokens.
   TILE_FUNCTION void store(std::int64_t sequence, std::int64_t length, bool& wrong) const {
     if (checked == nullptr) return;
     if (given == nullptr) {
@@ -82,8 +82,8 @@ struct sequence_contents {
   std::int32_t* wrong = nullptr;  ///< 1 for a sequence of which something was out of range
 };
 
-/// What a block of threads does for one sequence: copies what is given, and puts something within
-/// the tensors in the place of what is not.
+/// The work of a block for one sequence: copies each entry, or one within the tensors in the place
+/// of an entry that leads outside.
 template <class Threads>
 TILE_FUNCTION void check_sequence(const sequence_contents& c, std::int64_t sequence,
                                   std::int32_t& wrong, const Threads& block) {

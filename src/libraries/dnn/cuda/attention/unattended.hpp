@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// What is added to the scores of [b, h, s_q, s_kv]; steps count elements, 0 repeats.
+/// A bias, added to the scores of [b, h, s_q, s_kv]; steps count elements, 0 repeats.
 struct masking_bias {
   const std::byte* at = nullptr;  ///< null: nothing
   int element_bytes = 0;          ///< 2 or 4

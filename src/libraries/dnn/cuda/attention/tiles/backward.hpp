@@ -10,7 +10,7 @@ namespace troupe::cuda::tiles {
 enum class gradient : std::uint8_t { of_q, of_k, of_v, of_bias };
 inline constexpr int gradients = 4;
 
-/// What there is to do for one gradient.
+/// The items of work of one gradient.
 struct gradient_work {
   std::int64_t sequences = 0;
   std::int64_t heads = 0;
@@ -67,10 +67,10 @@ TILE_FUNCTION void weigh(const problem& p, gradient what, std::int64_t sequence,
     multiply_rows(p.d_o, m.d_o_place, p.v, m.v_place, p.d_v, m, products, block);
   }
   block.each([&](int t) {
-    const int column = t % across * 4;
+    const int column = column_of<4>(t);
     TILE_UNROLL
     for (int r = 0; r < 4; ++r) {
-      const int row = t / across * 4 + r;
+      const int row = row_of(t) + r;
       Real kept[4] = {1, 1, 1, 1};
       if (p.drops) {
         dnn::drawn_words words = words_of(p, m, sequence, row, first_key + column);
@@ -132,7 +132,7 @@ TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, st
           for (int r = 0; r < 4; ++r) {
             TILE_UNROLL
             for (int c = 0; c < 4; ++c)
-              sums[t].of[r][c] += m.weights[t / across * 4 + r][t % across * 4 + c];
+              sums[t].of[r][c] += m.weights[row_of(t) + r][column_of<4>(t) + c];
           }
         });
       }
@@ -162,11 +162,11 @@ TILE_FUNCTION void backward_tile(const problem& p, const backward_work& work, st
   block.each([&](int t) {
     TILE_UNROLL
     for (int r = 0; r < 4; ++r) {
-      const std::int64_t row = first + t / across * 4 + r;
+      const std::int64_t row = first + row_of(t) + r;
       if (what == gradient::of_bias) {
         TILE_UNROLL
         for (int c = 0; c < 4; ++c) {
-          const std::int64_t key = part * tile + t % across * 4 + c;
+          const std::int64_t key = part * tile + column_of<4>(t) + c;
           if (row < p.s_q && key < p.s_kv) {
             store_element<Real>(p.d_bias.at, p.d_bias.type,
                                 p.d_bias.place(own_sequence, own_head, row, key), sums[t].of[r][c]);

@@ -104,10 +104,10 @@ TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std:
     block.each([&](int t) {
       TILE_UNROLL
       for (int r = 0; r < 4; ++r) {
-        const int row = t / across * 4 + r;
+        const int row = row_of(t) + r;
         TILE_UNROLL
         for (int c = 0; c < 4; ++c) {
-          const int column = t % across * 4 + c;
+          const int column = column_of<4>(t) + c;
           m.weights[row][column] = score_of(p, m, sequence, row, key + column, scores[t].of[r][c]);
         }
       }
@@ -116,7 +116,7 @@ TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std:
     block.each([&](int t) {
       TILE_UNROLL
       for (int r = 0; r < 4; ++r) {
-        const Real factor = m.rescale[t / across * 4 + r];
+        const Real factor = m.rescale[row_of(t) + r];
         TILE_UNROLL
         for (int c = 0; c < Columns / across; ++c)
           sums[t].of[r][c] *= factor;
@@ -131,7 +131,7 @@ TILE_FUNCTION void forward_tile(const problem& p, const forward_work& work, std:
   block.each([&](int t) {
     TILE_UNROLL
     for (int r = 0; r < 4; ++r) {
-      const int row = t / across * 4 + r;
+      const int row = row_of(t) + r;
       const std::int64_t query = m.query[row];
       if (query < 0 || (p.o.offsets != nullptr && query >= length)) continue;
       const Real sum = m.sum[row];

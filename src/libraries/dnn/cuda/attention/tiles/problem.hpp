@@ -105,7 +105,7 @@ struct problem {
   std::uint64_t threshold = 0;  ///< of words that keep a probability
   double kept = 1;              ///< factor of what is kept
   std::uint64_t seed = 0, offset = 0;
-  // Of backward alone.
+  // For backward alone.
   head_rows d_o{}, d_q{}, d_k{}, d_v_rows{};
   score_rows d_bias{};
   std::int64_t bias_batch = 0, bias_heads = 0;  ///< extents of d_bias; 0 for none

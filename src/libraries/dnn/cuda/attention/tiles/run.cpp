@@ -9,7 +9,7 @@ namespace {
 
 using number = attention_case::operand_number;
 
-/// Of an operand that has rows, with its offsets or pages as checked.
+/// An operand that has rows, with its offsets or pages as checked.
 head_rows rows_of(const attention_case& what, std::size_t at, const checked_contents& contents) {
   const any_tensor& t = what.operand(at);
   if (t.null()) return {};

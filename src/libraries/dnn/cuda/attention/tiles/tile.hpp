@@ -12,9 +12,9 @@
 #define TILE_UNROLL
 #endif
 
-/// What a block of threads does with tiles of scores, in steps: `each` calls a function for each
-/// thread, and waits for all. What one thread writes to shared memory, others read in a later step.
-/// `own` is what each thread keeps for itself from step to step.
+/// The work of a block of threads on tiles of scores, in steps: `each` calls a function for each
+/// thread, and waits for all. Threads read from shared memory only what earlier steps wrote. In
+/// `own` each thread keeps numbers for itself from step to step.
 namespace troupe::cuda::tiles {
 
 inline constexpr int tile = 64;   ///< queries, and keys
@@ -22,6 +22,13 @@ inline constexpr int depth = 16;  ///< columns of factors that are in shared mem
 inline constexpr int pitch = tile + 4;
 inline constexpr int per_row = threads / tile;
 inline constexpr int across = tile / 4;  ///< threads, each of which has 4 × 4 scores of a tile
+
+/// The first of the four rows, and of the columns, that a thread has of a tile.
+[[nodiscard]] constexpr int row_of(int thread) { return thread / across * 4; }
+template <int Columns>
+[[nodiscard]] constexpr int column_of(int thread) {
+  return thread % across * Columns;
+}
 
 template <class Real, int Columns>
 struct numbers {
@@ -76,7 +83,7 @@ TILE_FUNCTION void begin_queries(const problem& p, const tile_of_queries& of, me
         p.alibi ? static_cast<Real>(std::exp2(dnn::alibi_exponent(head, p.heads))) : Real{0};
     m.most[t] = -std::numeric_limits<Real>::infinity();
     m.sum[t] = 0;
-    if (p.d_o.at == nullptr) return;
+    if (p.delta == nullptr) return;  // forward
     m.d_o_place[t] = computed ? p.d_o.row(of.sequence, head, query) : -1;
     m.delta[t] = computed
                      ? static_cast<const Real*>(p.delta)[p.query_number(of.sequence, head, query)]
@@ -136,8 +143,8 @@ TILE_FUNCTION void multiply_rows(const head_rows& left, const std::int64_t* left
       }
     });
     block.each([&](int t) {
-      const int row = t / across * 4;
-      const int column = t % across * 4;
+      const int row = row_of(t);
+      const int column = column_of<4>(t);
       for (int k = 0; k < depth; ++k) {
         TILE_UNROLL
         for (int r = 0; r < 4; ++r) {
@@ -201,8 +208,8 @@ TILE_FUNCTION void add_products(
       }
     });
     block.each([&](int t) {
-      const int row = t / across * 4;
-      const int column = t % across * columns;
+      const int row = row_of(t);
+      const int column = column_of<columns>(t);
       for (int k = 0; k < depth; ++k) {
         TILE_UNROLL
         for (int r = 0; r < 4; ++r) {
@@ -225,7 +232,7 @@ TILE_FUNCTION void store_columns(int thread, const head_rows& to, std::int64_t p
   constexpr int columns = Columns / across;
   TILE_UNROLL
   for (int c = 0; c < columns; ++c) {
-    const std::int64_t column = first_column + thread % across * columns + c;
+    const std::int64_t column = first_column + column_of<columns>(thread) + c;
     if (column < width) store_element<Real>(to.at, to.type, place + column * to.step, value(c));
   }
 }
