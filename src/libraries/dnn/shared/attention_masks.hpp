@@ -27,11 +27,13 @@ struct band {
 
   [[nodiscard]] constexpr key_range of_query(std::int64_t i) const noexcept {
     const std::int64_t c = i + shift;
-    // Bounds may be any numbers, also ones that sums overflow with.
+    // Bounds may be any numbers, also ones that sums overflow with. A kernel cannot refer to the
+    // host's constant, so it is copied.
     const std::int64_t first = left >= 0 && left < c ? std::min(c - left, keys) : 0;
     const std::int64_t last =
-        right >= 0 ? std::clamp<std::int64_t>(c + std::min(right, max_elements) + 1, 0, keys)
-                   : keys;
+        right >= 0
+            ? std::clamp<std::int64_t>(c + std::min(right, std::int64_t{max_elements}) + 1, 0, keys)
+            : keys;
     return {first, std::max(first, last)};
   }
 };
