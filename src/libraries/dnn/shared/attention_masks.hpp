@@ -4,7 +4,6 @@
 #include "libraries/rng/shared/philox.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -40,8 +39,10 @@ struct band {
 
 /// The slope of ALiBi for a query head is two to this power.
 [[nodiscard]] constexpr double alibi_exponent(std::int64_t head, std::int64_t heads) noexcept {
-  const auto power = static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(heads, 1))));
+  // `std::bit_floor` is wrong in kernels: nvcc 13.0 does not know the built-in function below it.
+  std::int64_t power = 1;
+  while (power <= heads / 2)
+    power *= 2;
   // Beyond the power of two, the 1st, 3rd, … of twice as many.
   const double step =
       head < power ? static_cast<double>(head + 1) / static_cast<double>(power)

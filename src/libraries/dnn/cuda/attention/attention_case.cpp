@@ -92,7 +92,7 @@ attention_case::attention_case(const dnn::attention_backward& r)
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 8;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 9;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_layout(key, operands_[number]);
