@@ -56,14 +56,15 @@ class _Worker:
         self.control = control
         self.news = socket.socket(fileno=news)
         self.pid = 0
-        self.ended = -1  # readable once it has: a pidfd, or an event where there can be none
+        self.ended = -1  # readable once it has: a pidfd, or a pipe where there can be none,
+        self.runs = -1  # and that pipe's other end, which then closes, as it does with the server
 
     def close(self) -> None:
         self.news.close()
-        for one in (self.control, self.ended):
+        for one in (self.control, self.ended, self.runs):
             if one >= 0:
                 os.close(one)
-        self.control = self.ended = -1
+        self.control = self.ended = self.runs = -1
 
 
 class Server:
@@ -228,8 +229,10 @@ class Server:
         """On SIGCHLD, where there are no pidfds."""
         for one in self.running + self.ending:
             with contextlib.suppress(OSError):
-                if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                    os.eventfd_write(one.ended, 1)
+                how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+                if one.runs >= 0 and os.waitid(os.P_PID, one.pid, how):
+                    os.close(one.runs)
+                    one.runs = -1
 
     # Forking ------------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Server:
         parent = os.getpid()
         try:
             if not self.pidfds:
-                worker.ended = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+                worker.ended, worker.runs = os.pipe()
             self.forks = worker
             worker.pid = os.fork()
             if worker.pid == 0:
@@ -280,6 +283,8 @@ class Server:
             )
             os.close(ended)
             os.close(worker.control)
+            if worker.runs >= 0:
+                os.close(worker.runs)
             shown = _prepare(log)
             _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
         except BaseException as error:

@@ -44,8 +44,8 @@ struct fork_server::parts {
   /// A worker has been waited for in vain. Whoever has kept it waiting is not asked any more, and
   /// ended once no worker of it lives.
   void give_up();
-  /// Its device has stopped: all processes end, until a worker is asked for again.
-  void dismiss();
+  /// Its device has stopped, for that reason: all processes end, until a worker is asked for again.
+  void dismiss(const error& why);
 
   struct request {
     os::unique_fd control;

@@ -187,7 +187,7 @@ void fork_server::parts::give_up() {
   wake();
 }
 
-void fork_server::parts::dismiss() {
+void fork_server::parts::dismiss(const error& why) {
   const std::lock_guard lock(mutex);
   retire(current);
   retire(next);
@@ -195,9 +195,7 @@ void fork_server::parts::dismiss() {
     one->process.kill();
   waiting.clear();
   wanted = stale = false;
-  if (!failed) {
-    failed = error{.code = errc::device_stopped, .message = "the fork server's device has stopped"};
-  }
+  if (!failed) failed = why;
   changed.notify_all();
 }
 
