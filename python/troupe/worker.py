@@ -76,6 +76,7 @@ class Server:
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
+        self.known = "[]"  # what the program has heard from a server before this one
         self.is_to_look = False
         self.shown = ""  # on stderr, the last
         self.pidfds = True
@@ -101,6 +102,8 @@ class Server:
         """Imports all. What fails is told, and ends the process: nothing else would come of it."""
         try:
             self.imports.load()
+            self.hear_program(wait=False)
+            operations.check_known(self.known)
             described = _memory(operations.description().encode())
         except BaseException as error:
             self.fail(_why(error, f"importing {self.imports.module} failed"))
@@ -180,6 +183,9 @@ class Server:
             for level, kind, data in extra:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 8:
                     self.asked.append(_Worker(*array.array("i", data)))
+                elif (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 4:
+                    with open(array.array("i", data)[0], encoding="utf-8") as memory:
+                        self.known = memory.read()
             if message == b"look":
                 self.is_to_look = True
             elif message.startswith(b"failed "):

@@ -95,6 +95,7 @@ struct fork_server::parts {
   std::vector<shared_instance> retired;  // are not asked any more
   std::deque<request> waiting;           // for a process, or for `next`
   std::optional<std::string> description;
+  std::string known;  // the same, since the device was started or restarted
   std::optional<error> failed;
   std::thread thread;  // last
 };

@@ -194,6 +194,7 @@ void fork_server::parts::dismiss(const error& why) {
   for (const shared_instance& one : retired)
     one->process.kill();
   waiting.clear();
+  known.clear();
   wanted = stale = false;
   if (!failed) failed = why;
   changed.notify_all();
