@@ -172,12 +172,6 @@ def test_the_last_words_of_c_code_are_told_and_folded(service, rng):
         service.forgive_all()
 
 
-def test_what_c_code_writes_meanwhile_is_not_kept(service, capfd):
-    # Two MiB in one call, which lasts until little of it is left.
-    assert service.py.says_much(text="y" * 1024, times=2048, run_limit=30.0).result(timeout=30)
-    assert capfd.readouterr().err.count("y") == 2 << 20
-
-
 def test_lanes_take_turns_so_that_no_innocent_is_named(service, rng):
     load = Load(service, rng)
     lanes = [service.py.on_new_lanes() for _ in range(3)]

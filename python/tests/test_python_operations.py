@@ -224,6 +224,21 @@ def test_stderr_arrives_in_order_whoever_writes_it(tmp_path):
     assert done.stderr == "".join(f"C {i}\nPython {i}\nprogram {i}\n" for i in range(50))
 
 
+def test_what_c_code_writes_in_a_long_call_is_not_kept_in_memory(tmp_path):
+    program = f"""
+        import troupe
+        with troupe.System() as system:
+            device = system.device(0, backend="cpu", standby=False, operations=[{MODULE!r}])
+            # The call lasts until little of its two MiB is left.
+            device.py.says_much(text="y" * 1024, times=2048).result(timeout=20)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert (done.stderr.count("y"), len(done.stderr)) == (2 << 20, 2 << 20)
+
+
 def test_declarations_that_say_nothing_are_refused():
     def untyped(x): ...
     def tensor_with_default(x: Reads = None): ...

@@ -548,6 +548,7 @@ class System:
         fault_injection: bool = ...,
         plugins: str | PathLike[str] | Sequence[str | PathLike[str]] = ...,
         operations: str | PathLike[str] | Sequence[str | PathLike[str]] = ...,
+        reload: bool = ...,
         trace: str | PathLike[str] | Profile = ...,
     ) -> Device: ...
     def spawn(

@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -46,6 +47,7 @@ class Imports:
         notes = _Notes(self.note)
         sys.meta_path.insert(0, notes)
         before = set(sys.modules)
+        began = time.time_ns()
 
         def begin(name: str) -> None:
             self.module = name
@@ -55,7 +57,7 @@ class Imports:
         operations.define_with_functions()  # which may import more
         sys.meta_path.remove(notes)
         self.check()
-        self.files = {file: (_stamp(file), _contents(file)) for file in _own_files(before)}
+        self.files = {file: _state(file, began) for file in _own_files(before)}
 
     def note(self, name: str) -> None:
         self.note_threads()
@@ -138,6 +140,13 @@ def _stamp(file: str) -> Any:
     except OSError:
         return None
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def _state(file: str, began: int) -> tuple[Any, bytes]:
+    stamp = _stamp(file)
+    if stamp is not None and began <= stamp[0] <= time.time_ns():
+        return None, b""  # edited meanwhile: nobody knows which contents were imported
+    return stamp, _contents(file)
 
 
 def _contents(file: str) -> bytes:

@@ -56,14 +56,15 @@ class _Worker:
         self.control = control
         self.news = socket.socket(fileno=news)
         self.pid = 0
-        self.ended = -1  # readable once it has: a pidfd, or an event where there can be none
+        self.ended = -1  # readable once it has: a pidfd, or a pipe where there can be none,
+        self.runs = -1  # and that pipe's other end, which then closes, as it does with the server
 
     def close(self) -> None:
         self.news.close()
-        for one in (self.control, self.ended):
+        for one in (self.control, self.ended, self.runs):
             if one >= 0:
                 os.close(one)
-        self.control = self.ended = -1
+        self.control = self.ended = self.runs = -1
 
 
 class Server:
@@ -75,6 +76,7 @@ class Server:
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
+        self.known = "[]"  # what the program has heard from a server before this one
         self.is_to_look = False
         self.shown = ""  # on stderr, the last
         self.pidfds = True
@@ -100,6 +102,8 @@ class Server:
         """Imports all. What fails is told, and ends the process: nothing else would come of it."""
         try:
             self.imports.load()
+            self.hear_program(wait=False)
+            operations.check_known(self.known)
             described = _memory(operations.description().encode())
         except BaseException as error:
             self.fail(_why(error, f"importing {self.imports.module} failed"))
@@ -179,6 +183,9 @@ class Server:
             for level, kind, data in extra:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 8:
                     self.asked.append(_Worker(*array.array("i", data)))
+                elif (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 4:
+                    with open(array.array("i", data)[0], encoding="utf-8") as memory:
+                        self.known = memory.read()
             if message == b"look":
                 self.is_to_look = True
             elif message.startswith(b"failed "):
@@ -228,8 +235,10 @@ class Server:
         """On SIGCHLD, where there are no pidfds."""
         for one in self.running + self.ending:
             with contextlib.suppress(OSError):
-                if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                    os.eventfd_write(one.ended, 1)
+                how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+                if one.runs >= 0 and os.waitid(os.P_PID, one.pid, how):
+                    os.close(one.runs)
+                    one.runs = -1
 
     # Forking ------------------------------------------------------------------------------------
 
@@ -241,7 +250,7 @@ class Server:
         parent = os.getpid()
         try:
             if not self.pidfds:
-                worker.ended = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+                worker.ended, worker.runs = os.pipe()
             self.forks = worker
             worker.pid = os.fork()
             if worker.pid == 0:
@@ -280,6 +289,8 @@ class Server:
             )
             os.close(ended)
             os.close(worker.control)
+            if worker.runs >= 0:
+                os.close(worker.runs)
             shown = _prepare(log)
             _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
         except BaseException as error:

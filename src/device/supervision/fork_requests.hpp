@@ -44,8 +44,8 @@ struct fork_server::parts {
   /// A worker has been waited for in vain. Whoever has kept it waiting is not asked any more, and
   /// ended once no worker of it lives.
   void give_up();
-  /// Its device has stopped: all processes end, until a worker is asked for again.
-  void dismiss();
+  /// Its device has stopped, for that reason: all processes end, until a worker is asked for again.
+  void dismiss(const error& why);
 
   struct request {
     os::unique_fd control;
@@ -95,6 +95,7 @@ struct fork_server::parts {
   std::vector<shared_instance> retired;  // are not asked any more
   std::deque<request> waiting;           // for a process, or for `next`
   std::optional<std::string> description;
+  std::string known;  // the same, since the device was started or restarted
   std::optional<error> failed;
   std::thread thread;  // last
 };

@@ -187,17 +187,16 @@ void fork_server::parts::give_up() {
   wake();
 }
 
-void fork_server::parts::dismiss() {
+void fork_server::parts::dismiss(const error& why) {
   const std::lock_guard lock(mutex);
   retire(current);
   retire(next);
   for (const shared_instance& one : retired)
     one->process.kill();
   waiting.clear();
+  known.clear();
   wanted = stale = false;
-  if (!failed) {
-    failed = error{.code = errc::device_stopped, .message = "the fork server's device has stopped"};
-  }
+  if (!failed) failed = why;
   changed.notify_all();
 }
 

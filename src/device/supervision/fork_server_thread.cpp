@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,20 @@ result<std::string> text_in(const os::unique_fd& memory) {
   auto pages = os::map(memory, bytes, os::protection::read);
   if (!pages) return std::move(pages).error();
   return std::string(reinterpret_cast<const char*>(pages->address()), bytes);
+}
+
+// The message by which one that is to come after another hears what its workers have to do.
+void tell_known(const os::unique_fd& to, const std::string& text) {
+  if (text.empty()) return;
+  const auto memory = os::create_shared_memory("troupe-text", text.size());
+  if (!memory) return;
+  const auto pages = os::map(*memory, text.size(), os::protection::read_write);
+  if (!pages) return;
+  std::memcpy(pages->address(), text.data(), text.size());
+  const std::array descriptors{memory->get()};
+  constexpr std::string_view known = "known";
+  (void)os::send_message(to, std::as_bytes(std::span(known)), descriptors,
+                         os::wait_mode::non_blocking);
 }
 
 }  // namespace
@@ -98,10 +114,12 @@ void fork_server::parts::take_up(result<shared_instance> started, bool as_next) 
     as_next ? go_on_without_next(started.error()) : refuse_waiting(started.error());
   } else if (as_next) {
     next = *std::move(started);
+    tell_known(next->socket, known);
   } else {
     wanted = false;
     failed.reset();
     current = *std::move(started);
+    tell_known(current->socket, known);
     give_waiting();
   }
 }
@@ -152,7 +170,7 @@ void fork_server::parts::note_described(const shared_instance& from, std::string
   if (from != current && from != next) return;
   from->loaded = true;
   from->activity.clear();
-  description = std::move(text);
+  description = known = std::move(text);
   if (from == next) ask_next();
   changed.notify_all();
 }
