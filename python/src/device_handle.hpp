@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -27,6 +28,8 @@ class system_handle {
   /// How long actors have at the end for what is in their mailboxes.
   const std::chrono::nanoseconds drain;
   troupe::system system;
+  /// No handler runs any more.
+  std::atomic<bool> has_ended{false};
   /// True in a child that was forked since: the threads are elsewhere, so nothing can end here.
   [[nodiscard]] bool is_copy() const noexcept { return ::getpid() != made_by_; }
 

@@ -221,7 +221,7 @@ result<void> close(const system_ref& handle, std::optional<double> timeout) {
     for (device& one : handle->all())
       one.stop();
     // Stopped, and maybe in a hook: their threads are not to meet the end of the interpreter there.
-    if (!ended) (void)handle->system.shutdown().wait_for(last_words);
+    handle->has_ended = ended || handle->system.shutdown().wait_for(last_words);
     return ended;
   });
 }
@@ -243,7 +243,7 @@ bool python_ends() noexcept {
 system_ref make_system(const system_config& config) {
   system_ref made(new system_handle(config), [](system_handle* dead) {
     // Its threads may wait for the GIL, and then for ever.
-    if (python_ends()) return;
+    if (python_ends() && !dead->has_ended) return;
     if (PyGILState_Check() != 0) {
       without_gil([dead] { delete dead; });
     } else {
