@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -177,6 +178,58 @@ def test_the_environment_is_a_copy(system, monkeypatch):
     assert about["home"] == "then" and about["path"][0] == HERE
     assert int(about["oom"]) >= 500
     device.stop()
+
+
+def test_results_that_were_not_written_are_found(system, monkeypatch, on_gpu):
+    if on_gpu:
+        pytest.importorskip("torch")
+    module = os.path.join(HERE, "result_operations.py")
+    monkeypatch.setenv("TROUPE_CHECK_RESULTS", "1")
+    device = system.device(41, operations=[module])
+    x, y = device.full(100, 1), device.zeros((100, 2))
+    packed = device.empty(100)
+    ask = device.results
+    for call, element in ((ask.rebound, 0), (ask.part, 60), (ask.answers, 0)):
+        with pytest.raises(
+            troupe.HandlerFailed, match=rf"y is a result, .* {element} was not written"
+        ):
+            call(x=x).result()
+    with pytest.raises(troupe.HandlerFailed, match="was not written"):
+        ask.rebound(x=x, y=packed).result()
+    z, b = device.zeros(100), device.empty((), "u8")  # too short to be told from what is written
+    assert ask.written(x=x, z=z, b=b).result()[0].tolist() == [2.0] * 100
+    ask.written(x=x, y=y[:, 1], z=z, b=b).result()  # not packed: what is between is kept
+    assert y.numpy()[:, 0].tolist() == [0.0] * 100 and y.numpy()[:, 1].tolist() == [2.0] * 100
+    ask.rebound(x=x, y=y[:, 1]).result()
+    device.stop()
+    monkeypatch.delenv("TROUPE_CHECK_RESULTS")
+    device = system.device(42, operations=[module])
+    assert device.results.rebound(x=device.zeros(100)).result().shape == (100,)
+    device.stop()
+
+
+def test_first_use_in_an_event_loop_is_awaited(system, tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time, troupe\ntime.sleep(0.6)\n"
+        "@troupe.operation('slow.one')\ndef one() -> int:\n    return 1\n"
+    )
+
+    async def main():
+        device = system.device(43, backend="cpu", operations=[tmp_path / "slow.py"])
+        ready = asyncio.ensure_future(asyncio.wait_for(device.ready(), 20))
+        beats = 0
+        while not ready.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        begun = time.monotonic()
+        answer = device.slow.one()
+        took = time.monotonic() - begun
+        assert await answer == 1
+        device.stop()
+        return beats, took
+
+    beats, took = asyncio.run(main())
+    assert beats > 20 and took < 0.3
 
 
 def test_in_this_program_for_a_debugger(system, rng):

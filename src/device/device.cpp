@@ -5,6 +5,7 @@
 
 #include <troupe/core/future_combine.hpp>
 #include <troupe/device/device.hpp>
+#include <troupe/device/unretrieved.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
@@ -13,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace troupe {
@@ -28,7 +30,23 @@ completion_driver* driver_of(device_core& core) noexcept { return &core.completi
 }  // namespace detail
 
 void request_handle::cancel() const {
-  if (const auto core = core_.lock()) core->cancel({.slot = slot_, .ticket = ticket_});
+  if (const auto core = core_.lock()) (void)core->cancel({.slot = slot_, .ticket = ticket_});
+}
+bool request_handle::cancel_and_wait() const {
+  const auto core = core_.lock();
+  if (!core) return false;
+  const auto cancelled = core->cancel({.slot = slot_, .ticket = ticket_}).get_result();
+  return cancelled && *cancelled;
+}
+
+namespace {
+
+std::atomic<void (*)(const error&) noexcept> hears_unretrieved{nullptr};
+
+}  // namespace
+
+void on_unretrieved_failure(void (*hear)(const error&) noexcept) noexcept {
+  hears_unretrieved.store(hear, std::memory_order_release);
 }
 
 library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
@@ -50,8 +68,10 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
   const auto placed = core_->send_held(
       r.type(), r.data(), options, lanes_->pick(),
       [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
-        if (failure != nullptr) return source.set_error(std::move(*failure));
-        source.set_value(any_reply(*type, reply));
+        if (failure == nullptr) return source.set_value(any_reply(*type, reply));
+        auto* const hear = hears_unretrieved.load(std::memory_order_acquire);
+        if (hear != nullptr && source.abandoned()) hear(*failure);
+        source.set_error(std::move(*failure));
       },
       device_core::no_room::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
   if (placed) {
@@ -64,6 +84,8 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
 result<void> library_actor::tell(const any_request& r, const request_options& options) const {
   return core_->send(r.type(), r.data(), options, lanes_->pick(), {});
 }
+
+bool library_actor::would_wait() const noexcept { return core_->would_wait(); }
 
 library_actor library_actor::on_new_lanes(int n) const {
   auto own = core_->new_lanes_of(library_, n);

@@ -3,6 +3,7 @@
 #include "elementwise/expression.hpp"
 
 #include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "dtypes.hpp"
 
 #include <nanobind/operators.h>
@@ -20,9 +21,7 @@ using ew::complex_value;
 using ew::opcode;
 using ew::value;
 
-std::string kind_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
+std::string kind_of(nb::handle object) { return shown_text(object.type().attr("__name__")); }
 
 [[noreturn]] void refuse_operand(std::string_view what, nb::handle object) {
   std::string message =

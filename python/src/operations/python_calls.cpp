@@ -2,15 +2,15 @@
 #include "binding.hpp"
 #include "operations/array_view.hpp"
 #include "operations/bound_set.hpp"
+#include "operations/cuda_driver.hpp"
 #include "operations/python_operation.hpp"
+#include "operations/result_check.hpp"
 #include "reply.hpp"
 
 #include <troupe/plugin/cuda.hpp>
 #include <troupe/plugin/worker_entry.hpp>
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
@@ -27,6 +27,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,13 +82,6 @@ struct gpu_place {
   int ordinal = -1;
   std::uintptr_t stream = 0;
 };
-
-// A function of the driver, where a worker has loaded that.
-template <class Function>
-Function* of_driver(const char* name) {
-  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return driver == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(driver, name));
-}
 
 // The driver's number of the device of the context that is current here; -1 where there is none.
 int current_gpu() {
@@ -222,6 +216,8 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
     check(held.back());
     values[before + held.size() - 1] = held.back().ptr();
   }
+  std::optional<result_check> results;
+  if (result_check::enabled()) results.emplace(op, request, place.stream);
   nb::object answer;
   if (place.ordinal < 0 || op.on_stream == nullptr) {
     answer = nb::steal(PyObject_Vectorcall(op.function, values.data() + before,
@@ -236,6 +232,7 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
                                            3 | PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
   }
   check(answer);
+  if (results) results->expect_written();
   return answer;
 }
 

@@ -63,7 +63,7 @@ def test_gradients_match_differences(gpu, rng):
     q, k, v, d_o = (drawn(rng, 1, 2, 5, 8) for _ in range(4))
     x = [gpu.tensor(one) for one in (q, k, v)]
     statistics = gpu.empty((1, 2, 5, 1))
-    _, o = gpu.dnn.attention_forward(
+    o, _ = gpu.dnn.attention_forward(
         q=x[0], k=x[1], v=x[2], right=0, diagonal="bottom_right", statistics=statistics
     ).result()
     gradients = gpu.dnn.attention_backward(

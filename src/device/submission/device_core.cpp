@@ -265,18 +265,23 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   });
 }
 
-void device_core::cancel(sent_request one) {
-  supervisor_->execute([this, one] {
+future<bool> device_core::cancel(sent_request one) {
+  promise<bool> told;
+  future<bool> cancelled = told.get_future();
+  supervisor_->execute([this, one, told = std::move(told)]() mutable {
     completions_->take_role();
     completions_->poll();
     const record& r = completions_->at(one.slot);
-    if (r.in_flight && r.ticket == one.ticket && !r.answered &&
-        completions_->started(r.lane) < r.place) {
+    const bool can_be = r.in_flight && r.ticket == one.ticket && !r.answered &&
+                        completions_->started(r.lane) < r.place;
+    if (can_be) {
       completions_->answer_early(
           one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
     }
     completions_->leave_role();
+    told.set_value(can_be);
   });
+  return cancelled;
 }
 
 namespace {
