@@ -35,7 +35,7 @@ TEST(OutputKinds, TwoTypesGiveOneThatHoldsBoth) {
   EXPECT_EQ(type_of(f, {u8, i8}), i16);
   EXPECT_EQ(type_of(f, {i64, u32}), i64);
   EXPECT_EQ(type_of(f, {u32, i8}), i64);
-  EXPECT_EQ(type_of(f, {u64, i8}), i64);
+  EXPECT_EQ(type_of(f, {u64, u8}), u64);
   EXPECT_EQ(type_of(f, {c64, c64}), f32);
 }
 
@@ -56,6 +56,23 @@ TEST(OutputKinds, FollowTheOperation) {
   EXPECT_EQ(type_of(of([](auto x) { return row_argmax(x); }), {f32}), i64);
   EXPECT_EQ(type_of(of([](auto x) { return conj(complex(x)); }), {c128}), c128);
   EXPECT_EQ(type_of(of([](auto x) { return complex_value{x, 1}; }), {bf16}), c64);
+}
+
+TEST(OutputKinds, WithoutARealOperandAreAsWideAsTheRealInputs) {
+  const auto choice =
+      function::of(1, [](auto x) { return select(x[0] > 0, 0.1, 0.2) * (index(0) / 3); });
+  for (const dtype one : {f64, f32, f16, bf16, e5m2})
+    EXPECT_EQ(type_of(choice, {one}), one);
+  EXPECT_EQ(type_of(choice, {i32}), f32);
+  const auto mixed = function::of(2, [](auto x) { return x[0] / 3 + (x[1] > 0) * 0.5; });
+  EXPECT_EQ(type_of(mixed, {i32, f64}), f64);
+  EXPECT_EQ(type_of(mixed, {f16, bf16}), f32);
+  const auto slope = function::of(1, [](auto x) { return relu(x[0]); }).derivative(0);
+  EXPECT_EQ(type_of(slope, {f64}), f64);
+  EXPECT_EQ(type_of(slope, {bf16}), bf16);
+  const auto large =
+      function::of(1, [](auto x) { return select(x[0] > 0, std::uint64_t{1} << 63, 0); });
+  EXPECT_EQ(type_of(large, {f32}), u64);
 }
 
 TEST(OutputKinds, SayWhatIsTheSameForARow) {

@@ -150,6 +150,19 @@ __device__ void cast_to(const interpreter_step& s, const slots& at) {
   });
 }
 
+__device__ void execute_unsigned(const interpreter_step& s, const slots& at) {
+  const i64 a = at.get<i64>(s.a);
+  const auto op = static_cast<opcode>(s.op);
+  if (op == elementwise::unsigned_to_real) {
+    if (static_cast<number>(s.result) == number::f32) return at.put(s.y, unsigned_to_f32(a));
+    return at.put(s.y, unsigned_to_f64(a));
+  }
+  const i64 b = at.get<i64>(s.b);
+  if (op == elementwise::unsigned_quotient) return at.put(s.y, op_unsigned_quotient(a, b));
+  if (op == elementwise::unsigned_remainder) return at.put(s.y, op_unsigned_remainder(a, b));
+  at.put(s.y, op_unsigned_shift_right(a, b));
+}
+
 __device__ __noinline__ void execute(const interpreter_step& s, const slots& at) {
   const auto type = static_cast<number>(s.type);
   if (s.fast != 0 && execute_fast(s, at)) return;
@@ -175,6 +188,9 @@ __device__ __noinline__ void execute(const interpreter_step& s, const slots& at)
     if (type == number::f64)
       return at.put(s.y, to_integer(at.get<double>(s.a), bits_of(to), is_signed));
     return at.put(s.y, to_integer(at.get<float>(s.a), bits_of(to), is_signed));
+  }
+  if (s.op >= static_cast<unsigned char>(elementwise::unsigned_to_real)) {
+    return execute_unsigned(s, at);
   }
   switch (static_cast<opcode>(s.op)) {
     OF_ONE(negative, op_negative, WITH)
