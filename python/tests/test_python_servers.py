@@ -219,7 +219,7 @@ def test_workers_end_with_their_program(tmp_path):
         time.sleep(0.01)
 
 
-# What a module may do while it is imported, and what would keep its server from hearing of ends.
+# A module may do this while it is imported. It would keep its server from hearing of ends.
 MANNERS = {
     "a process of its own": """
 import multiprocessing
