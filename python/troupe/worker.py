@@ -132,7 +132,7 @@ class Server:
         handler = signal.SIG_DFL if self.pidfds else self.note_ends
         self.on_child = signal.signal(signal.SIGCHLD, handler) or signal.SIG_DFL
         while True:
-            # Whatever goes wrong here, workers that serve end with this process.
+            # An exception that ended this process would end the workers that serve.
             try:
                 while self.asked:
                     self.fork(self.asked.pop(0))

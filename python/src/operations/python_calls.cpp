@@ -154,9 +154,9 @@ void flush(const char* stream) {
   if (!done.is_valid()) PyErr_Clear();
 }
 
-// What C code has written to stderr, but for the last bytes that are to stay. It has a file of its
-// own, so that what it writes at its end becomes part of the error. Others append meanwhile, so
-// what has been shown is not cut off, which might lose that, but made a hole.
+// Shows what C code has written to stderr, but for the last bytes, which are to stay. That has a
+// file of its own, so that what it writes at its end becomes part of the error. Others append
+// meanwhile, so what has been shown is not cut off, which might lose that, but made a hole.
 void show_words(off_t keep) {
   static std::mutex& one_at_a_time = *new std::mutex;
   const std::lock_guard lock(one_at_a_time);

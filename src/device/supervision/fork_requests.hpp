@@ -100,7 +100,8 @@ struct fork_server::parts {
   std::thread thread;  // last
 };
 
-/// What a process says, as a text that can be shown: without control characters, of bounded length.
+/// The words of another process as a text that can be shown: without control characters, of bounded
+/// length.
 [[nodiscard]] std::string readable(std::string_view text);
 
 /// An error as it is sent: its code's name, then the text.

@@ -92,7 +92,7 @@ std::string fork_server::activity() const {
   return loads ? loads->activity : "";
 }
 
-// Who is gone, or has not read what was said before, is found out otherwise.
+// A process that is gone, or does not read, is noticed otherwise.
 void fork_server::parts::say(const os::unique_fd& to, std::string_view text) {
   (void)os::send_message(to, bytes_of(text), {}, os::wait_mode::non_blocking);
 }
@@ -131,7 +131,7 @@ void fork_server::parts::wake() const noexcept {
 result<fork_server::parts::worker_token> fork_server::parts::fork(const os::unique_fd& control,
                                                                   const os::unique_fd& news,
                                                                   urgency how) {
-  // Once it is gone the process that has forked it may be idle.
+  // After its end the process that has forked it may be idle.
   worker_token worker(this, [rung = wakes](const void*) { ::eventfd_write(rung->get(), 1); });
   request one{copy_of(control), copy_of(news), worker};
   if (!one.control || !one.news) return system_failure("fcntl(F_DUPFD_CLOEXEC)", errno);
@@ -228,7 +228,7 @@ void fork_server::parts::refuse_waiting(const error& why) {
   changed.notify_all();
 }
 
-// What has changed cannot be loaded, as in the middle of an edit.
+// The sources that have changed cannot be loaded, as in the middle of an edit.
 void fork_server::parts::go_on_without_next(const error& why) {
   stale = false;
   if (!current) return;
