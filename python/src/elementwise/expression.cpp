@@ -9,6 +9,7 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
 
+#include <complex>
 #include <map>
 #include <string>
 #include <string_view>
@@ -116,12 +117,11 @@ nb::object operate(opcode op, const value& a, nb::handle other, bool reflected =
 
 std::optional<complex_value> complex_from(nb::handle object) {
   if (nb::isinstance<py_complex>(object)) return nb::inst_ptr<py_complex>(object)->value;
-  if (PyComplex_Check(object.ptr())) {
-    return complex_value{PyComplex_RealAsDouble(object.ptr()),
-                         PyComplex_ImagAsDouble(object.ptr())};
-  }
   if (const auto real = value_from(object)) return complex_value{*real, 0};
-  return std::nullopt;
+  const auto number = scalar_from(object);
+  if (!number) return std::nullopt;
+  const auto parts = number->as<std::complex<double>>();
+  return complex_value{parts.real(), parts.imag()};
 }
 
 complex_value quotient(const complex_value& a, const complex_value& b) {
@@ -218,7 +218,7 @@ std::optional<value> value_from(nb::handle object) {
     return std::nullopt;
   }
   const auto number = scalar_from(object);
-  if (!number) return std::nullopt;
+  if (!number || number->what() == scalar::kind::complex) return std::nullopt;
   return constant_of(*number);
 }
 

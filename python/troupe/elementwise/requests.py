@@ -17,8 +17,9 @@ def _complex_ones(inputs: Sequence[Any]) -> int:
     """A bit for each input that is complex."""
     bits = 0
     for i, one in enumerate(inputs):
-        is_tensor = isinstance(one, Tensor)
-        if one.dtype in ("c64", "c128") if is_tensor else isinstance(one, complex):
+        # Of a number, Python's or NumPy's, the type has such a name.
+        kind = one.dtype if isinstance(one, Tensor) else type(one).__name__
+        if kind in ("c64", "c128", "complex", "complex64", "complex128"):
             bits |= 1 << i
     return bits
 

@@ -173,8 +173,6 @@ TEST(ElementwiseOperations, OfU64HaveNoSign) {
        }},
       {"bits", [](v a, v b) { return (a & ~1) ^ b; },
        [](u64 a, u64 b) { return real((a & ~u64{1}) ^ b); }},
-      {"place", [](v a, v) { return max(a, elementwise::position()); },
-       [](u64 a, u64) { return real(a); }},
       {"less", [](v a, v b) { return a < b; }, [](u64 a, u64 b) { return a < b ? 1.0 : 0.0; },
        dtype::boolean},
       {"not less", [](v a, v b) { return a >= b; }, [](u64 a, u64 b) { return a >= b ? 1.0 : 0.0; },
@@ -232,9 +230,8 @@ TEST(ElementwiseOperations, OfU64TakeNothingThatMayBeNegative) {
   refuses("bit_or", [](auto u, auto i) { return u | i; });
   refuses("equal", [](auto, auto i) { return i == std::uint64_t{1} << 63; });
   const auto divides = function::of(2, [](auto x) { return x[0] / x[1] + (x[0] >> x[1]); });
-  s.run(elementwise::map{.inputs = {a.view, b.view},
-                         .outputs = {s.vector(dtype::f64, 4).view},
-                         .what = divides});
+  s.run(elementwise::map{
+      .inputs = {a.view, b.view}, .outputs = {s.vector(dtype::f64, 4).view}, .what = divides});
 }
 
 // As Python and NumPy have it: 1 // 0.1 is 9, as 1 % 0.1 is almost 0.1.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace troupe::conformance::elementwise_reference {
 namespace {
@@ -98,14 +99,11 @@ double narrowed(dtype type, double x) {
   return std::copysign(saturates ? largest : std::numeric_limits<double>::infinity(), x);
 }
 
-// In `T`, as every step is rounded. Source: NumPy's npy_divmod.
+// Quotient and remainder in `T`, as every step is rounded. Source: NumPy's npy_divmod.
 template <class T>
-struct division {
-  T quotient;
-  T remainder;
-};
-template <class T>
-division<T> divided(T a, T b) {
+std::pair<double, double> divided_in(double of_a, double of_b) {
+  const T a = static_cast<T>(of_a);
+  const T b = static_cast<T>(of_b);
   T r = std::fmod(a, b);
   if (b == 0) return {a / b, r};
   T q = (a - r) / b;
@@ -118,6 +116,9 @@ division<T> divided(T a, T b) {
   if (q == 0) return {std::copysign(T{0}, a / b), r};
   const T down = std::floor(q);
   return {q - down > T{0.5} ? down + 1 : down, r};
+}
+std::pair<double, double> divided(kind what, double a, double b) {
+  return what == kind::single ? divided_in<float>(a, b) : divided_in<double>(a, b);
 }
 double least_of(double a, double b) { return a < b || (a == b && std::signbit(a)) ? a : b; }
 double most_of(double a, double b) { return a > b || (a == b && std::signbit(b)) ? a : b; }
@@ -249,13 +250,9 @@ long double of_reals(opcode op, kind what, long double a, long double b, long do
     case opcode::divide:
       return da / db;
     case opcode::quotient:
-      return single ? static_cast<long double>(
-                          divided(static_cast<float>(da), static_cast<float>(db)).quotient)
-                    : static_cast<long double>(divided(da, db).quotient);
+      return divided(what, da, db).first;
     case opcode::remainder:
-      return single ? static_cast<long double>(
-                          divided(static_cast<float>(da), static_cast<float>(db)).remainder)
-                    : static_cast<long double>(divided(da, db).remainder);
+      return divided(what, da, db).second;
     case opcode::power:
       return std::pow(a, b);
     case opcode::atan2:
@@ -562,49 +559,6 @@ outcome run(const function& f, std::span<const dtype> inputs, std::span<const dt
     }
   }
   return made;
-}
-
-double bound_ulps(opcode op, kind what) {
-  const bool single = what == kind::single;
-  switch (op) {
-    case opcode::exp:
-    case opcode::exp2:
-    case opcode::log10:
-    case opcode::sin:
-    case opcode::cos:
-    case opcode::acos:
-    case opcode::atan:
-    case opcode::cosh:
-    case opcode::tanh:
-    case opcode::erf:
-    case opcode::rsqrt:
-    case opcode::expm1:
-    case opcode::log:
-    case opcode::log2:
-    case opcode::log1p:
-      return 2;
-    case opcode::tan:
-    case opcode::cbrt:
-    case opcode::asin:
-    case opcode::acosh:
-      return 4;
-    case opcode::sinh:
-    case opcode::asinh:
-    case opcode::atanh:
-    case opcode::hypot:
-    case opcode::atan2:
-      return 3;
-    case opcode::power:
-      return single ? 4 : 2;
-    case opcode::erfc:
-      return 5;
-    case opcode::lgamma:
-      return 6;
-    case opcode::tgamma:
-      return 10;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace troupe::conformance::elementwise_reference

@@ -99,14 +99,16 @@ TEST(OutputKinds, WantsTheTypeOfEachInput) {
 
 TEST(FunctionsWithinFunctions, AreAsIfWrittenThere) {
   const auto inner = function::of(2, [](auto x) {
-    return std::vector<result_value>{x[0] * x[1] + 2, conj(complex(x[0])), cast(x[1], bf16)};
+    return std::vector<result_value>{complex(x[0]).real * x[1] + 2, conj(complex(x[0])),
+                                     cast(x[1], bf16)};
   });
   const auto outer = function::of(2, [&](auto x) {
     const auto parts = inner(std::vector<result_value>{complex(x[1]) * value(3), x[0]});
     return std::vector<result_value>{parts[0].real, *parts[1].imaginary, parts[2].real + index(1)};
   });
   EXPECT_EQ(outer, function::of(2, [](auto x) {
-              return std::vector<result_value>{x[1] * 3 * x[0] + 2, -(complex(x[1]).imaginary * 3),
+              return std::vector<result_value>{complex(x[1]).real * 3 * x[0] + 2,
+                                               -(complex(x[1]).imaginary * 3),
                                                cast(x[0], bf16) + index(1)};
             }));
   // The imaginary part of an input that is given as a value is that input's.
@@ -118,6 +120,13 @@ TEST(FunctionsWithinFunctions, AreAsIfWrittenThere) {
       (void)function::of(1, [&](auto x) { return inner(std::vector<result_value>{x[0]})[0].real; }),
       failure);
   EXPECT_THROW((void)inner(std::vector<result_value>{value(1), value(2)}), failure);
+  // An input that it takes as a number is not given a complex one.
+  EXPECT_THROW((void)function::of(
+                   1,
+                   [&](auto x) {
+                     return inner(std::vector<result_value>{complex(x[0]), complex(x[0])})[0].real;
+                   }),
+               failure);
 }
 
 TEST(ComplexOfAValue, IsAnInputOrAConstantOfThisFunction) {
