@@ -1,5 +1,6 @@
 #include "device/submission/device_core.hpp"
 
+#include "base/spin_wait.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
 #include "request/description/text.hpp"
@@ -10,7 +11,6 @@
 #include <troupe/device/device.hpp>
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -125,6 +125,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     if (!whole) return of_device(std::move(whole).error());
     *path = *std::move(whole);
   }
+  os::raise_descriptor_limit();
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
@@ -232,13 +233,14 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   std::size_t left = room.size();
   at = std::align(r.type->alignment, r.type->bytes, at, left);
   r.type->construct(r.type->context, at);
+  const auto destroy = [&type = *r.type](void* made) { type.destroy(type.context, made); };
+  const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
   const wire::address_ranges ranges{
       wire::address_range{device_memory_->base(), device_memory_->bytes()},
       wire::address_range{host_memory_->base(), host_memory_->bytes()}};
   std::vector<wire::operand> operands;
   const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
   failure.request = decoded ? print(*r.type, at) : std::string(r.type->name);
-  r.type->destroy(r.type->context, at);
 }
 
 void device_core::cancel(sent_request one) {
@@ -340,8 +342,9 @@ void device_core::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
     // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
-      ::sched_yield();
+      wait.step();
   }
 }
 
