@@ -17,7 +17,9 @@ constexpr std::chrono::nanoseconds longest_term = 1h;
 constexpr std::size_t most_suspects = 256;
 
 bool may_be_written_in_place(const kept_operand& o) noexcept {
-  return o.buffer->space == memory_space::host && o.role != access::write;
+  const bool frozen =
+      (o.buffer->state.load(std::memory_order_relaxed) & detail::buffer_frozen) != 0;
+  return o.buffer->space == memory_space::host && o.role != access::write && !frozen;
 }
 
 }  // namespace
