@@ -340,7 +340,7 @@ std::optional<error> reactor::read_word(const wire::worker_header* segment, std:
 }
 
 // Without memory to look at the request, what it was writing counts as undefined.
-bool reactor::keeps_outputs(std::uint16_t slot, errc code) const {
+bool reactor::keeps_outputs(std::uint16_t slot, errc code) {
   try {
     return keeps_outputs_ && keeps_outputs_(slot, code);
   } catch (const std::bad_alloc&) {

@@ -241,7 +241,7 @@ class reactor final : public completion_driver {
   enum class begun : bool { no, yes };  // of a request that fails: it may have written
   void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
            begun had = begun::no);
-  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code);
   void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, bool failed);
   void note_stamps(std::uint16_t slot);
