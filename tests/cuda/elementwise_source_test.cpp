@@ -73,10 +73,17 @@ TEST(ElementwiseSource, OfTilesWhereAnInputIsTransposed) {
 }
 
 TEST(ElementwiseSource, OfEveryOpcodeAndType) {
-  for (const dtype type : {dtype::f32, dtype::f64, dtype::i64, dtype::c64, dtype::e4m3}) {
-    const bool integral = type == dtype::i64;
-    const auto f = function::of(3, [&](std::span<const value> x) {
+  for (const dtype type :
+       {dtype::f32, dtype::f64, dtype::i64, dtype::u64, dtype::c64, dtype::e4m3}) {
+    const bool integral = is_integer(type);
+    const auto f = function::of(3, [&](std::span<const value> in) {
+      std::vector<value> x;
+      for (const value& one : in)
+        x.push_back(elementwise::complex(one).real);
       value sum = 0;
+      const auto add = [&](const value& one) {  // u64 has no common type with what is negative
+        sum = sum + (type == dtype::u64 ? cast(one, dtype::f64) : one);
+      };
       for (int o = 0; o < elementwise::opcode_count; ++o) {
         const auto op = static_cast<elementwise::opcode>(o);
         const auto traits = elementwise::traits_of(op);
@@ -85,13 +92,13 @@ TEST(ElementwiseSource, OfEveryOpcodeAndType) {
             elementwise::is_row(op))
           continue;
         if (!integral && (traits.family == bits || traits.family == integer)) continue;
-        if (traits.operands == 1) sum = sum + elementwise::apply(op, x[0]);
-        if (traits.operands == 2) sum = sum + elementwise::apply(op, x[0], x[1]);
-        if (traits.operands == 3) sum = sum + elementwise::apply(op, x[0], x[1], x[2]);
+        if (traits.operands == 1) add(elementwise::apply(op, x[0]));
+        if (traits.operands == 2) add(elementwise::apply(op, x[0], x[1]));
+        if (traits.operands == 3) add(elementwise::apply(op, x[0], x[1], x[2]));
       }
       for (int t = 0; t < dtype_count; ++t) {
-        if (!is_complex(static_cast<dtype>(t)))
-          sum = sum + elementwise::cast(x[1], static_cast<dtype>(t));
+        const auto to = static_cast<dtype>(t);
+        if (!is_complex(to) && (to != dtype::u64 || type == to)) add(elementwise::cast(x[1], to));
       }
       return sum + elementwise::index(0) + elementwise::position();
     });
@@ -201,7 +208,8 @@ TEST(CallbackSource, IsLinkedByItsNameAndParameters) {
 }
 
 TEST(CallbackSource, TellsWhichNumberAnOffsetMeans) {
-  const auto scaled = function::of(1, [](auto x) { return x[0] * elementwise::index(0) * 0.5; });
+  const auto scaled = function::of(
+      1, [](auto x) { return elementwise::complex(x[0]).real * elementwise::index(0) * 0.5; });
   // Rows of 7 real numbers on 4 complex ones: one number behind each row.
   const auto rows = linked({.inputs = {at(0, dtype::f32, {3, 7}, {8, 1})},
                             .outputs = {at(0, dtype::f32, {3, 7}, {8, 1})},
@@ -222,7 +230,7 @@ TEST(CallbackSource, TellsWhichNumberAnOffsetMeans) {
 }
 
 TEST(CallbackSource, IsNotForWhatOffsetsDoNotTell) {
-  const auto same = function::of(1, [](auto x) { return x[0]; });
+  const auto same = function::of(1, [](auto x) { return elementwise::complex(x[0]); });
   // Every row is the first one.
   EXPECT_FALSE(callback_program::of({.inputs = {at(0, dtype::c64, {3, 8}, {0, 1})},
                                      .outputs = {at(64, dtype::c64, {3, 8})},

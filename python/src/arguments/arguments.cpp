@@ -59,7 +59,7 @@ std::optional<scalar> scalar_from(nb::handle value) {
   if (PyComplex_Check(v)) {
     return scalar(std::complex<double>(PyComplex_RealAsDouble(v), PyComplex_ImagAsDouble(v)));
   }
-  // Of NumPy's complex64, which is no Python number, float() gives the real part.
+  // NumPy's complex64 is no Python number, and float() would give its real part.
   if (!PyFloat_Check(v) && nb::hasattr(value, "__complex__")) {
     const nb::object whole = nb::steal(PyObject_CallMethod(v, "__complex__", nullptr));
     if (!whole.is_valid()) PyErr_Clear();

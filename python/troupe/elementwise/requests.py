@@ -17,7 +17,7 @@ def _complex_ones(inputs: Sequence[Any]) -> int:
     """A bit for each input that is complex."""
     bits = 0
     for i, one in enumerate(inputs):
-        # Of a number, Python's or NumPy's, the type has such a name.
+        # A number's type, Python's or NumPy's, has such a name.
         kind = one.dtype if isinstance(one, Tensor) else type(one).__name__
         if kind in ("c64", "c128", "complex", "complex64", "complex128"):
             bits |= 1 << i

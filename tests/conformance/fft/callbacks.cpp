@@ -146,8 +146,9 @@ TEST_F(FftCallbacks, KnowWhereTheyAre) {
   scene s(*runner_);
   auto& in = elements(s, dtype::c128, c.size);
   auto& out = elements(s, dtype::c128, c.size);
-  const auto by_index = function::of(
-      1, [](auto x) { return x[0] * (elementwise::index(0) + 10 * elementwise::index(1)); });
+  const auto by_index = function::of(1, [](auto x) {
+    return elementwise::complex(x[0]).real * (elementwise::index(0) + 10 * elementwise::index(1));
+  });
   s.run(fft::c2c{.in = in.view, .out = out.view, .load = by_index});
   std::vector<number> x = in.values;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -196,7 +197,8 @@ class many_requests {
     const double addend = 0.5 * round;
     return {.in = in_[i],
             .out = out_[i],
-            .store = function::of(2, [&](auto x) { return x[0] * x[1] + value(addend); }),
+            .store = function::of(
+                2, [&](auto x) { return elementwise::complex(x[0]).real * x[1] + value(addend); }),
             .store_operands = {factor_[i]}};
   }
   void expect(std::size_t i, int round) {

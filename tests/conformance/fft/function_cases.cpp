@@ -97,22 +97,25 @@ void send(scene& s, const functional_case& f, const any_tensor& in, const any_te
   }
 }
 
+// A number, or the real part of a complex one.
+value real_of(const value& x) { return elementwise::complex(x).real; }
+
 }  // namespace
 
 known_function none() { return {}; }
 known_function windowed() {
-  return {.what = function::of(2, [](auto x) { return x[0] * x[1]; }),
+  return {.what = function::of(2, [](auto x) { return real_of(x[0]) * x[1]; }),
           .operands = {last},
           .by_hand = [](number x, const auto& w) { return number(x.real() * w[0].real()); },
           .slope = [](number, const auto& w) { return std::abs(w[0]); }};
 }
 known_function paired() {
-  return {
-      .what = function::of(2, [](auto x) { return elementwise::complex_value{x[0], x[1] * 2}; }),
-      .operands = {whole},
-      .operand_type = dtype::f16,
-      .by_hand = [](number x, const auto& w) { return number(x.real(), 2 * w[0].real()); },
-      .slope = [](number, const auto&) { return 1.0; }};
+  return {.what = function::of(
+              2, [](auto x) { return elementwise::complex_value{real_of(x[0]), x[1] * 2}; }),
+          .operands = {whole},
+          .operand_type = dtype::f16,
+          .by_hand = [](number x, const auto& w) { return number(x.real(), 2 * w[0].real()); },
+          .slope = [](number, const auto&) { return 1.0; }};
 }
 known_function filtered(dtype precision) {
   return {.what = function::of(
@@ -123,11 +126,13 @@ known_function filtered(dtype precision) {
           .slope = [](number, const auto& w) { return std::abs(w[0]); }};
 }
 known_function power() {
-  return {
-      .what = function::of(
-          1, [](auto x) { return square(x[0]) + square(elementwise::complex(x[0]).imaginary); }),
-      .by_hand = [](number x, const auto&) { return number(std::norm(x)); },
-      .slope = [](number x, const auto&) { return 2 * std::abs(x); }};
+  return {.what = function::of(1,
+                               [](auto x) {
+                                 return square(real_of(x[0])) +
+                                        square(elementwise::complex(x[0]).imaginary);
+                               }),
+          .by_hand = [](number x, const auto&) { return number(std::norm(x)); },
+          .slope = [](number x, const auto&) { return 2 * std::abs(x); }};
 }
 known_function conjugated() {
   return {
@@ -136,7 +141,7 @@ known_function conjugated() {
       .slope = [](number, const auto&) { return 0.5; }};
 }
 known_function moved() {
-  return {.what = function::of(4, [](auto x) { return fma(x[0], x[1], x[2] * x[3]); }),
+  return {.what = function::of(4, [](auto x) { return fma(real_of(x[0]), x[1], x[2] * x[3]); }),
           .operands = {one, column, last},
           .by_hand =
               [](number x, const auto& w) {

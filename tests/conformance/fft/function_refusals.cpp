@@ -88,8 +88,9 @@ TEST(FftFunctions, RefuseWhatTheyWouldOverwrite) {
   const any_tensor x = s.vector(dtype::c64, 8).view;
   const any_tensor y = s.vector(dtype::c64, 8).view;
   const any_tensor real = s.vector(dtype::f32, 14).view;
-  const auto times = function::of(2, [](auto v) { return v[0] * v[1]; });
-  const auto same = function::of(1, [](auto v) { return v[0]; });
+  const auto times = function::of(
+      2, [](auto v) { return elementwise::complex(v[0]).real * elementwise::complex(v[1]).real; });
+  const auto same = function::of(1, [](auto v) { return elementwise::complex(v[0]).real; });
   using enum errc;
   s.refuse(with_load<fft::c2c>(x, y, times, {y}), aliasing,
            "out is written and must not overlap load_operands[0]");

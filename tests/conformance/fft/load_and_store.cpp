@@ -124,8 +124,9 @@ TEST(FftFunctions, KnowWhereTheyAre) {
     scene s;
     auto& in = elements(s, dtype::c128, c.size, a);
     auto& out = elements(s, dtype::c128, c.size, a);
-    const auto by_index = function::of(
-        1, [](auto x) { return x[0] * (elementwise::index(0) + 10 * elementwise::index(1)); });
+    const auto by_index = function::of(1, [](auto x) {
+      return elementwise::complex(x[0]).real * (elementwise::index(0) + 10 * elementwise::index(1));
+    });
     s.run(fft::c2c{.in = in.view, .out = out.view, .load = by_index});
     std::vector<number> x = in.values;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -139,9 +140,10 @@ TEST(FftFunctions, KnowWhereTheyAre) {
 // Scaling is part of the function where there is room in it, and a pass before it where not.
 TEST(FftFunctions, AreScaledWhateverTheirLength) {
   const auto longest = function::of(1, [](auto x) {
-    value sum = x[0];
+    const value number = elementwise::complex(x[0]).real;
+    value sum = number;
     for (int i = 1; i < 126; ++i)
-      sum = sum * 0.5 + x[0];
+      sum = sum * 0.5 + number;
     return sum;
   });
   ASSERT_GT(longest.size(), function::most_instructions - 6);

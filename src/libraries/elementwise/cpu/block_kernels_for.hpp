@@ -46,11 +46,14 @@ void of_three(std::byte* y, const std::byte* a, const std::byte* b, const std::b
   for (std::size_t i = 0; i < n; ++i)
     as<A>(y)[i] = Op()(as<A>(a)[i], as<A>(b)[i], as<A>(c)[i]);
 }
-template <class A>
+// By bits: a branch for each element would be mispredicted half of the time.
+template <class Bits>
 void select(std::byte* y, const std::byte* a, const std::byte* b, const std::byte* c,
             std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i)
-    as<A>(y)[i] = *as<bool>(a + i) ? as<A>(b)[i] : as<A>(c)[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto mask = static_cast<Bits>(Bits{0} - Bits{as<std::uint8_t>(a)[i] != 0});
+    as<Bits>(y)[i] = static_cast<Bits>((as<Bits>(b)[i] & mask) | (as<Bits>(c)[i] & ~mask));
+  }
 }
 
 template <class Op>
@@ -267,9 +270,8 @@ block_kernel compute(const typed_instruction& one) {
       return type == number::f64 ? of_three<decltype(op), double> : of_three<decltype(op), float>;
     }
     case opcode::select:
-      if (type == number::boolean) return select<bool>;
-      if (type == number::i64) return select<std::int64_t>;
-      return type == number::f64 ? select<double> : select<float>;
+      if (type == number::boolean) return select<std::uint8_t>;
+      return type == number::f32 ? select<std::uint32_t> : select<std::uint64_t>;
     case opcode::cast:
       return cast_kernel(static_cast<dtype>(one.b));
     default:

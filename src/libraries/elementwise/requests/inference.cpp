@@ -121,7 +121,7 @@ result<void> inference::infer_output(std::size_t i, const instruction& one, know
   return {};
 }
 
-/// Of what computes in i64: which integers it takes, and which it gives.
+/// Says of an instruction that computes in i64 which integers it takes, and which it gives.
 result<void> inference::infer_integers(std::size_t i, const instruction& one, known& made) const {
   const std::uint16_t all[] = {one.a, one.b, one.c};
   numbers operands(all, static_cast<std::size_t>(traits_of(one.op).operands));

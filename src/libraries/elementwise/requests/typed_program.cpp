@@ -13,8 +13,8 @@ namespace {
 
 bool is_real_constant(const scalar& s) noexcept { return s.what() == scalar::kind::real; }
 
-/// Of u64 these are i64's with the sign bits of operands turned round, and of a number that they
-/// give, too.
+/// For u64 these are i64's with the sign bits of operands turned round, and that of a number that
+/// they give, too.
 bool is_ordering(opcode op) noexcept {
   switch (op) {
     case opcode::minimum:

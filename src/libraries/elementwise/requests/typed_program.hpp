@@ -26,7 +26,7 @@ inline constexpr auto convert = static_cast<opcode>(200);  ///< a from its type 
 inline constexpr auto round_to_odd = static_cast<opcode>(201);
 /// A real number to an integer within the bounds of type b; NaN to 0.
 inline constexpr auto to_integer = static_cast<opcode>(202);
-// Of u64, whose 64 bits are computed with as i64: where the sign bit counts as 2^63.
+// For u64, whose 64 bits are computed with as i64: here the sign bit counts as 2^63.
 inline constexpr auto unsigned_to_real = static_cast<opcode>(203);
 inline constexpr auto unsigned_quotient = static_cast<opcode>(204);
 inline constexpr auto unsigned_remainder = static_cast<opcode>(205);

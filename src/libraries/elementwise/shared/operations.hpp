@@ -132,11 +132,11 @@ OPERATION i64 op_remainder(i64 a, i64 b) {
   const i64 r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-// Of i64 that stand for u64.
+// These take i64 that stand for u64.
 OPERATION i64 op_unsigned_quotient(i64 a, i64 b) { return b == 0 ? 0 : (i64)((u64)a / (u64)b); }
 OPERATION i64 op_unsigned_remainder(i64 a, i64 b) { return b == 0 ? 0 : (i64)((u64)a % (u64)b); }
 OPERATION i64 op_unsigned_shift_right(i64 a, i64 b) { return (u64)b > 63 ? 0 : (i64)((u64)a >> b); }
-// Of reals as Python and NumPy do: the remainder is exact but where b is added, and the quotient is
+// Reals are divided as Python and NumPy do: the remainder is exact but where b is added, and the quotient is
 // the integer that belongs to it, which ⌊a / b⌋ is not where a / b is rounded up to an integer.
 OPERATION float plain_remainder(float a, float b) { return ::fmodf(a, b); }
 OPERATION double plain_remainder(double a, double b) { return ::fmod(a, b); }

@@ -23,7 +23,7 @@ dtype signed_of(int bytes) noexcept {
   }
 }
 
-// Of u64 and what may be negative there is none, and no request takes both.
+// There is none for u64 and what may be negative, and no request takes both.
 dtype common_integer(dtype a, dtype b) noexcept {
   if (a == dtype::u64 || b == dtype::u64) return dtype::u64;
   const int a_bytes = static_cast<int>(size_of(a));

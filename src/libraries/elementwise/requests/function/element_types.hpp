@@ -25,7 +25,7 @@ struct value_kind {
 
 /// The type of what two types have in common, by the rules of `function::outputs_for`.
 [[nodiscard]] dtype common_type(dtype a, dtype b) noexcept;
-/// Of a complex type that of its parts; any other itself.
+/// A complex type's parts have this type; any other is itself.
 [[nodiscard]] dtype part_of(dtype type) noexcept;
 
 }  // namespace troupe::elementwise

@@ -132,11 +132,12 @@ std::vector<value> graph::replay(const function& f, std::span<const result_value
                         "an input as a complex number",
                         one.a));
       }
-      if (one.b == input_number) {
-        values.push_back(from.real);
+      // The real part of a number is itself, and of an input that input's.
+      const bool is_input = !is_constant(from.real) && is_number_input(at(from.real));
+      if (one.b == input_number || from.imaginary || (one.b == input_real && !is_input)) {
+        values.push_back(one.b == input_imaginary ? *from.imaginary : from.real);
       } else {
-        const complex_value parts =
-            from.imaginary ? complex_value{from.real, *from.imaginary} : complex(from.real);
+        const complex_value parts = complex(from.real);
         values.push_back(one.b == input_real ? parts.real : parts.imaginary);
       }
     } else if (one.op == opcode::constant) {

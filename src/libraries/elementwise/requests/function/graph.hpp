@@ -11,6 +11,11 @@
 
 namespace troupe::elementwise::detail {
 
+/// True for an input itself, which is no part of a complex one.
+[[nodiscard]] constexpr bool is_number_input(const instruction& one) noexcept {
+  return one.op == opcode::input && one.b == input_number;
+}
+
 /// The expressions of a function that a thread builds. Equal expressions are one node.
 class graph {
  public:

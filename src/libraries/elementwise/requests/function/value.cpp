@@ -83,7 +83,7 @@ complex_value complex(const value& input) {
   if (graph::is_constant(input)) return {input, 0};
   graph& now = graph::current();
   const instruction what = now.at(input);
-  if (what.op != opcode::input) graph::refuse("complex() takes an input");
+  if (!detail::is_number_input(what)) graph::refuse("complex() takes an input");
   return {now.source(opcode::input, what.a, input_real),
           now.source(opcode::input, what.a, input_imaginary)};
 }
