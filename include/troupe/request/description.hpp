@@ -147,7 +147,7 @@ class TROUPE_EXPORT description_builder {
   void rule(std::string_view text, any_rule function, rule_caller call);
   void derive_extents(int symbol, any_rule function, extents_caller call);
   void keeps_on_failure();
-  void keeps_outcomes_where(const condition& c);
+  void keeps_outcomes(errc of, const condition& where);
 
   /// The offset, within the group, of its first list of integers. Precondition: it has one.
   [[nodiscard]] static std::size_t first_list(const description_table& of);
@@ -407,11 +407,10 @@ class description : private detail::description_builder {
 
   /// The request fails before it writes anything.
   description& keeps_on_failure() { return base::keeps_on_failure(), *this; }
-  /// Where `c` holds, the caller looks at what the request leaves when its data has no result, or
-  /// one that is too large (`errc::numerical`, `errc::capacity_exceeded`): a tensor is given that
-  /// tells how it went.
-  description& keeps_outcomes_where(const condition& c) {
-    return base::keeps_outcomes_where(c), *this;
+  /// It fails with this code because of its data (`errc::numerical`, `errc::capacity_exceeded`), and
+  /// the condition holds: the caller has given a tensor that tells the outcome, and looks at it.
+  description& keeps_outcomes(errc of, const condition& where) {
+    return base::keeps_outcomes(of, where), *this;
   }
 
  private:

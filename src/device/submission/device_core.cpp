@@ -238,7 +238,7 @@ void device_core::with_request(std::uint16_t slot, Use&& use) const {
 // With the role.
 bool device_core::keeps_outputs(std::uint16_t slot, errc code) const {
   const description_table& fields = *completions_->at(slot).type->fields;
-  if (!fields.keeps_on_failure && fields.keeps_outcomes_where.empty()) return false;
+  if (!fields.keeps_on_failure && fields.kept_outcomes.empty()) return false;
   bool keeps = false;
   with_request(slot, [&](const void* request) {
     keeps = request != nullptr && troupe::keeps_outputs(fields, request, code);

@@ -256,9 +256,10 @@ void description_builder::types_unless(std::span<const condition> any_of) {
 
 void description_builder::keeps_on_failure() { table_->keeps_on_failure = true; }
 
-void description_builder::keeps_outcomes_where(const condition& c) {
-  table_->keeps_outcomes_where.push_back(static_cast<int>(table_->conditions.size()));
-  table_->conditions.push_back(c);
+void description_builder::keeps_outcomes(errc of, const condition& where) {
+  table_->kept_outcomes.push_back(
+      {.of = of, .where = static_cast<int>(table_->conditions.size())});
+  table_->conditions.push_back(where);
 }
 
 std::size_t description_builder::first_list(const description_table& of) {

@@ -242,10 +242,8 @@ bool holds(const condition& c, const void* request) noexcept {
 }
 
 bool keeps_outputs(const description_table& t, const void* request, errc code) noexcept {
-  if (t.keeps_on_failure) return true;
-  if (code != errc::numerical && code != errc::capacity_exceeded) return false;
-  return std::ranges::any_of(t.keeps_outcomes_where, [&](int c) {
-    return holds(t.conditions[static_cast<std::size_t>(c)], request);
+  return t.keeps_on_failure || std::ranges::any_of(t.kept_outcomes, [&](const auto& one) {
+    return one.of == code && holds(t.conditions[static_cast<std::size_t>(one.where)], request);
   });
 }
 

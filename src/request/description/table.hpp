@@ -165,8 +165,12 @@ class description_table {
   std::vector<type_table> types;
   std::vector<own_rule> rules;
   std::vector<group_list> lists;
-  bool keeps_on_failure = false;          ///< it writes nothing where it fails
-  std::vector<int> keeps_outcomes_where;  ///< conditions
+  bool keeps_on_failure = false;  ///< it writes nothing where it fails
+  struct kept_outcome {
+    errc of{};
+    int where = 0;  ///< condition
+  };
+  std::vector<kept_outcome> kept_outcomes;
 
   // Made by `finish` from the above.
   std::vector<check_step> checks;

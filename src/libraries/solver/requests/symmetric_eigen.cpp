@@ -44,6 +44,7 @@ void eigh::describe(description<eigh>& d) {
   d.writes("count", &self::count, {batch}, "how many eigenvalues are in (lower, upper]")
       .optional()
       .given_where(values);
+  d.keeps_outcomes(errc::capacity_exceeded, d.given(&self::count));
   d.value("vectors", &self::vectors, "whether eigenvectors are written");
   d.value("uplo", &self::uplo, uplo_text);
   d.value("driver", &self::driver, "algorithm");
