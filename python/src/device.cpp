@@ -7,6 +7,7 @@
 #include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
+#include <troupe/device/bound_tensors.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
@@ -14,6 +15,7 @@
 #include <troupe/request/catalogue.hpp>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -313,6 +315,14 @@ void add_device(nb::module_& m) {
       .def("_copy_in", &copy_in)
       .def("_copy_out", &copy_out)
       .def("_copy", &copy_tensor)
+      .def("_bind",
+           [](const py_device& d, const py_tensor& table, std::string set,
+              const std::vector<std::pair<std::string, py_tensor>>& tensors) {
+             std::vector<std::pair<std::string, any_tensor>> views;
+             for (const auto& [name, tensor] : tensors)
+               views.emplace_back(name, tensor.view);
+             value_of(bind_tensors(*d, table.view, std::move(set), std::move(views)));
+           })
       .def_prop_ro("_key",
                    [](const py_device& d) {
                      return nb::make_tuple(reinterpret_cast<std::uintptr_t>(d.handle->system.get()),

@@ -63,8 +63,7 @@ struct operation {
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
   void allocate_missing(any_request& request, std::vector<written_tensor>& written) const;
   static nb::object answer_of(std::vector<written_tensor> written);
-  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value,
-                 nb::object& keep) const;
+  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value) const;
   void expect_required(nb::handle names) const;
 };
 
@@ -115,7 +114,7 @@ nb::object operation::answer_of(std::vector<written_tensor> written) {
 
 // Where a bound set is given for a list of tensors, or its name, the table of that set is sent.
 bool operation::set_bound(any_request& request, const argument_setter::argument& to,
-                          nb::handle value, nb::object& keep) const {
+                          nb::handle value) const {
   if (to.field.kind != field_kind::tensors) return false;
   nb::object set = nb::borrow(value);
   if (nb::isinstance<nb::str>(value)) {
@@ -128,8 +127,6 @@ bool operation::set_bound(any_request& request, const argument_setter::argument&
     *reinterpret_cast<any_tensor*>(static_cast<std::byte*>(request.data()) + a.bound.value()) =
         nb::cast<const py_tensor&>(set.attr("_table")).view;
   }
-  // Its tensors are no operands of the request: nothing else keeps their memory.
-  keep = keep.is_valid() ? nb::object(nb::make_tuple(keep, set)) : set;
   return true;
 }
 
@@ -148,7 +145,6 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   any_request request(*type);
   request_options options;
   std::vector<written_tensor> written;
-  nb::object kept;
   std::size_t given = 0;
   if (of_python != nullptr && of_python->has_required) expect_required(names);
   const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
@@ -160,7 +156,7 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
       if (set_option(options, name, value)) continue;
       setter->refuse_unknown(name);
     }
-    if (of_python != nullptr && set_bound(request, *to, value, kept)) continue;
+    if (of_python != nullptr && set_bound(request, *to, value)) continue;
     setter->set(request, *to, value);
     if (to->field.kind != field_kind::tensor || value.is_none()) continue;
     ++given;
@@ -171,7 +167,6 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
   sent_request sent = send(*device, actor, std::move(request), options);
   py_future made(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
                  answer_of(std::move(written)), std::move(sent.handle));
-  if (kept.is_valid()) made.keep(std::move(kept));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }

@@ -131,7 +131,7 @@ device_config config_from(nb::kwargs options) {
       for (const nb::handle one :
            nb::module_::import_("troupe.launching").attr("paths")(name, value))
         c.plugins.push_back(path_given(name, one));
-    else if (name == "operations")
+    else if (name == "operations" || name == "reload")
       continue;  // see `give_operations`
     else if (name == "trace" && profile_tracer_of(value) != nullptr)
       c.tracer = profile_tracer_of(value);
@@ -144,7 +144,8 @@ device_config config_from(nb::kwargs options) {
            "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
            "standby, "
            "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
-           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, trace")
+           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, reload, "
+           "trace")
               .c_str());
   }
   return c;
@@ -161,9 +162,9 @@ void give_operations(device_config& c, nb::handle options) {
     environment.emplace_back(variable.c_str(), variable.size());
   }
   c.worker_environment = std::make_shared<const std::vector<std::string>>(std::move(environment));
-  const nb::object given = options.attr("get")("operations");
-  if (given.is_none()) return;
-  const nb::object modules = launching.attr("modules")(given);
+  const nb::object named = options.attr("get")("operations");
+  if (named.is_none()) return;
+  const nb::object modules = launching.attr("modules")(named);
   if (c.isolation == isolation::thread) {
     const nb::object operations = nb::module_::import_("troupe.operations");
     operations.attr("load")(modules);
@@ -172,8 +173,11 @@ void give_operations(device_config& c, nb::handle options) {
     c.own_operations = &add_python_operations;
     return;
   }
+  const nb::object reload_given = options.attr("get")("reload");
+  const bool reload =
+      reload_given.is_none() || given<bool>("reload", "True or False", reload_given);
   fork_server::config how{.command = {}, .environment = *c.worker_environment};
-  for (const nb::handle one : launching.attr("command")(modules))
+  for (const nb::handle one : launching.attr("command")(modules, reload))
     how.command.push_back(path_given("operations", one));
   c.forked_by = value_of(without_gil([&] { return fork_server::start(std::move(how)); }));
 }
@@ -278,7 +282,8 @@ void add_system(nb::module_& m) {
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, "
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries, "
+          "lanes, "
           "run_limit and other\n"
           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
           "troupe.profile()).")

@@ -204,6 +204,18 @@ def test_a_plugin_appears_like_a_library(build_folder, rng):
     assert outcome.stdout == "right\n", outcome
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_nans_are_sorted_by_their_bits(gpu, dtype, descending):
+    x = np.array([np.nan, -np.nan, np.inf, -1, np.nan, -np.nan], dtype)
+    bits = x.view(f"u{x.itemsize}")
+    bits[:2] += 1
+    order = [3, 2, 4, 0, 5, 1]
+    y = gpu.primitives.sort(x=gpu.tensor(x), descending=descending).result().numpy()
+    expected = bits[order[::-1] if descending else order]
+    np.testing.assert_array_equal(y.view(bits.dtype), expected)
+
+
 def test_generated_files_are_current():
     root = pathlib.Path(__file__).resolve().parents[2]
     for path, name in (

@@ -102,7 +102,7 @@ class StaleBuffer(BufferFailure):
 
 
 class TaintedBuffer(BufferFailure):
-    """Content undefined after a fault; overwriting all of it clears the taint."""
+    """Content undefined, as what wrote it was lost or failed; overwriting all of it clears that."""
 
     code = "tainted_buffer"
 

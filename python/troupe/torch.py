@@ -56,7 +56,6 @@ def load(device: Device, name: str, source: Any) -> BoundSet:
         place = (value.data_ptr(), tuple(value.shape), value.stride(), value.dtype)
         if place not in made or value.numel() == 0:
             made[place] = _tensor(device, value, own=True)
-            made[place] = made[place].freeze()
         tensors[key] = made[place]
     return bind(device, name, tensors)
 

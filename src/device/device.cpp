@@ -3,6 +3,7 @@
 #include "device/copy/staged_copy.hpp"
 #include "device/submission/device_core.hpp"
 
+#include <troupe/core/future_combine.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/unretrieved.hpp>
 #include <troupe/lane/marker.hpp>
@@ -268,7 +269,9 @@ future<void> device::freeze(const any_tensor& t) {
     if ((state.load(std::memory_order_acquire) & buffer_frozen) == 0) {
       return device(core).freeze(t);
     }
-    return core->watch().protect(t.buffer(), true);
+    return core->watch().protect(t.buffer(), true).then([t] {
+      t.buffer()->state.fetch_or(buffer_settled, std::memory_order_acq_rel);
+    });
   });
 }
 
@@ -276,15 +279,27 @@ future<void> device::thaw(const any_tensor& t) {
   if (auto refused = not_freezable("thaw", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  return ask(lane::marker{.after = t})
-      .then([core = core_, buffer = t.buffer()](result<void> outcome) {
-        if (!outcome) return make_failed_future<void>(std::move(outcome).error());
-        return core->thaw(buffer);
+  // First the program refuses bound sets with it, then everything that uses one has to be done,
+  // also what was about to be sent: such a request does not name the tensor, and is not waited for
+  // by what writes it.
+  bound_sets& sets = core_->host_memory().sets();
+  const auto before = t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
+  sets.note_change();
+  core_->await_senders();
+  std::vector<future<void>> over = sets.end_uses(*t.buffer().get(), &core_->completions());
+  over.push_back(ask(lane::marker{.after = t}));
+  return when_all(std::move(over))
+      .then([core = core_, buffer = t.buffer(), before](result<void> outcome) {
+        if (outcome) return core->thaw(buffer);
+        buffer->state.fetch_or(before & buffer_settled, std::memory_order_acq_rel);
+        return make_failed_future<void>(std::move(outcome).error());
       });
 }
 
 void device::release(const any_tensor& t) {
-  if (t.buffer()) t.buffer()->state.fetch_or(buffer_released, std::memory_order_acq_rel);
+  if (!t.buffer()) return;
+  t.buffer()->state.fetch_or(buffer_released, std::memory_order_seq_cst);
+  core_->host_memory().sets().note_change();
 }
 
 std::string device::tainted_by(const any_tensor& t) const {

@@ -133,7 +133,10 @@ child_process child_process::forked(pid_t pid, unique_fd pidfd, unique_fd parent
 }
 
 void child_process::signal(int number) const noexcept {
-  if (running()) (void)::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
+  if (!running()) return;
+  const long sent = ::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
+  // Where there are no pidfds.
+  if (sent != 0 && errno != ESRCH) ::kill(pid_, number);
 }
 
 result<void> child_process::watch_ending() {

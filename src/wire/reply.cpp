@@ -72,11 +72,12 @@ bool copy_reply(const worker_header* segment, std::uint32_t capacity, std::uint1
 
 std::optional<error> read_failure(const reply_slot& slot, std::span<const std::byte> bytes) {
   if (slot.code == 0) return std::nullopt;
-  if (slot.code > static_cast<std::uint16_t>(errc::system_error)) {
+  const int code = slot.code & ~not_begun;
+  if (code == 0 || code > static_cast<int>(errc::system_error)) {
     return error{.code = errc::protocol_violation,
-                 .message = fmt::format("a reply with the unknown error code {}", slot.code)};
+                 .message = fmt::format("a reply with the unknown error code {}", code)};
   }
-  error failure{.code = static_cast<errc>(slot.code)};
+  error failure{.code = static_cast<errc>(code)};
   failure.vendor_code = slot.vendor_code;
   const auto take = [&](std::size_t wanted) {
     const std::size_t most = std::min(wanted, bytes.size());

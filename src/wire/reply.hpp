@@ -34,6 +34,10 @@ struct reply_copy {
 [[nodiscard]] bool copy_reply(const worker_header* segment, std::uint32_t capacity,
                               std::uint16_t slot, std::uint64_t ticket, reply_copy& to);
 
+/// Whether the request of a reply with an error had begun, and so may have written.
+[[nodiscard]] inline bool had_begun(const reply_slot& slot) noexcept {
+  return (slot.code & not_begun) == 0;
+}
 /// The error of a reply, or nothing when it is a success.
 [[nodiscard]] std::optional<error> read_failure(const reply_slot& slot,
                                                 std::span<const std::byte> bytes);

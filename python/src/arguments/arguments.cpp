@@ -59,6 +59,12 @@ std::optional<scalar> scalar_from(nb::handle value) {
   if (PyComplex_Check(v)) {
     return scalar(std::complex<double>(PyComplex_RealAsDouble(v), PyComplex_ImagAsDouble(v)));
   }
+  // Of NumPy's complex64, which is no Python number, float() gives the real part.
+  if (!PyFloat_Check(v) && nb::hasattr(value, "__complex__")) {
+    const nb::object whole = nb::steal(PyObject_CallMethod(v, "__complex__", nullptr));
+    if (!whole.is_valid()) PyErr_Clear();
+    if (whole.is_valid() && PyComplex_ImagAsDouble(whole.ptr()) != 0) return scalar_from(whole);
+  }
   if (auto real = real_from(value)) return scalar(*real);
   return std::nullopt;
 }

@@ -182,38 +182,6 @@ void reactor::continuation_attached() noexcept {
   if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
 }
 
-error reactor::copy_error() {
-  return {.code = errc::device_stopped,
-          .message =
-              "this process was forked from the one that made the device, which works for "
-              "that one only: make systems and devices after fork() or daemon()"};
-}
-
-void reactor::track_promise(const std::shared_ptr<promise<void>>& answer) {
-  const std::lock_guard lock(owed_mutex_);
-  if (owed_.size() >= owed_room_) {
-    std::erase_if(owed_, [](const auto& one) { return one.expired(); });
-    owed_room_ = std::max<std::size_t>(64, 2 * owed_.size());
-  }
-  owed_.push_back(answer);
-}
-
-// Here only one thread is left. The requests themselves are the other process's.
-void reactor::fail_in_copy() noexcept {
-  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
-    if (!records_[slot].done) continue;
-    error why = copy_error();
-    completion done = std::move(records_[slot].done);
-    done(nullptr, &why);
-  }
-  // Whoever had it at the fork is not here to let go of it.
-  const std::unique_lock lock(owed_mutex_, std::try_to_lock);
-  if (!lock) return;
-  for (const auto& one : std::exchange(owed_, {})) {
-    if (const auto answer = one.lock()) answer->set_error(copy_error());
-  }
-}
-
 void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
   if (is_copy()) [[unlikely]]
     return fail_in_copy();
@@ -339,10 +307,27 @@ void reactor::settle_prompt() {
 bool reactor::take_completions() {
   deferred_ = false;
   if (segment_ == nullptr) return false;
+  lane_ends ends;
+  look_at_marks(ends);
+  if (ends.lanes == 0) return false;
+  if (is_word_left()) [[unlikely]]
+    return take_in_order(ends);
   bool progress = false;
+  for (std::uint32_t left = ends.lanes; left != 0; left &= left - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(left));
+    // Compared anew each time: an answer may send, and so poll below this one.
+    while (lanes_[number].first < ends.of[number].completed && lanes_[number].count > 0) {
+      if (!take_first(number, ends.of[number].replied)) break;
+      progress = true;
+    }
+  }
+  return progress;
+}
+
+inline void reactor::look_at_marks(lane_ends& ends) {
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
     const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
-    lane& l = lanes_[number];
+    const lane& l = lanes_[number];
     const wire::lane_mark& mark = segment_->lanes[number];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
     if (completed == l.first) continue;
@@ -358,21 +343,66 @@ bool reactor::take_completions() {
       }
       continue;
     }
-    const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
-    // Compared anew each time: an answer may send, and so poll below this one.
-    while (l.first < completed && l.count > 0) {
-      const std::uint16_t next = slot_at(l, l.first + 1);
-      if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
-        deferred_ = true;
-        break;
+    ends.lanes |= 1u << number;
+    ends.of[number] = {completed, mark.replied.load(std::memory_order_relaxed)};
+  }
+}
+
+// Of several lanes, one has a reply that is not taken yet, which may be a failure. What a request
+// that has ended was waiting for shows in this look, though perhaps not in the one before.
+inline bool reactor::is_word_left() const noexcept {
+  if ((busy_lanes_ & (busy_lanes_ - 1)) == 0) return false;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
+    const std::uint64_t replied = segment_->lanes[number].replied.load(std::memory_order_relaxed);
+    if (replied > lanes_[number].first) return true;
+  }
+  return false;
+}
+
+// Of a lane. False where another request has to end before.
+inline bool reactor::take_first(std::size_t number, std::uint64_t replied) {
+  lane& l = lanes_[number];
+  const std::uint16_t next = slot_at(l, l.first + 1);
+  if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
+    deferred_ = true;
+    return false;
+  }
+  l.last_type = records_[next].type;
+  l.last_ticket = records_[next].ticket;
+  ++l.first;
+  --l.count;
+  if (l.count == 0) busy_lanes_ &= ~(1u << number);
+  finish(next, replied >= l.first);
+  return true;
+}
+
+// A failure may leave something undefined that a later request has overwritten since, and that
+// another one has read in between. So they end in the order sent, whatever their lanes.
+bool reactor::take_in_order(lane_ends& ends) {
+  add_earlier(ends);
+  bool progress = false;
+  for (std::uint32_t left = ends.lanes; left != 0;) {
+    std::size_t first = 0;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::uint32_t one = left; one != 0; one &= one - 1) {
+      const auto number = static_cast<std::size_t>(__builtin_ctz(one));
+      lane& l = lanes_[number];
+      if (l.first >= ends.of[number].completed || l.count == 0) {
+        left &= ~(1u << number);
+        continue;
       }
+      const std::uint64_t ticket = records_[slot_at(l, l.first + 1)].ticket;
+      if (ticket < least) {
+        least = ticket;
+        first = number;
+      }
+    }
+    if (left == 0) break;
+    if (take_first(first, ends.of[first].replied)) {
       progress = true;
-      l.last_type = records_[next].type;
-      l.last_ticket = records_[next].ticket;
-      ++l.first;
-      --l.count;
-      if (l.count == 0) busy_lanes_ &= ~(1u << number);
-      finish(next, replied >= l.first);
+    } else {
+      left &= ~(1u << first);
     }
   }
   return progress;
@@ -405,7 +435,8 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
   bool can_be = has_reply && copy.is_whole;
   if (can_be) {
     if (auto failure = wire::read_failure(copy.slot, copy.bytes())) {
-      return end(slot, nullptr, &*failure, what);
+      const begun had = wire::had_begun(copy.slot) ? begun::yes : begun::no;
+      return end(slot, nullptr, &*failure, what, had);
     }
   }
   if (!r.type->has_reply() && (can_be || !has_reply)) return end(slot, nullptr, nullptr, what);
@@ -428,14 +459,17 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
     violation_ = failure;
     wake_device_thread();
   }
-  end(slot, nullptr, &failure, what);
+  end(slot, nullptr, &failure, what, begun::yes);
 }
 
 // Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
-void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what) {
+void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what, begun had) {
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
+  // Also of one that was answered early, and has gone on.
+  const bool left_undefined = failure != nullptr && had == begun::yes &&
+                              !(keeps_outputs_ && keeps_outputs_(slot, failure->code));
   if (!r.answered) {
     if (r.watched) [[unlikely]] {
       std::string culprit = taints_.conclude(slot, failure == nullptr);
@@ -451,6 +485,8 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
   }
+  if (left_undefined) [[unlikely]]
+    taints_.disappoint(slot);
   if (traced_) [[unlikely]]
     note_stamps(slot);
   if (what == slot_is::freed) free_slot(slot);
@@ -516,53 +552,6 @@ std::vector<std::uint16_t> reactor::in_flight() const {
     return records_[a].ticket < records_[b].ticket;
   });
   return slots;
-}
-
-std::uint64_t reactor::started(std::uint8_t number) const noexcept {
-  if (segment_ == nullptr) return 0;
-  return wire::last_begun(segment_->lanes[number]);
-}
-
-bool reactor::mark_can_be(std::uint8_t number) const noexcept {
-  if (segment_ == nullptr) return true;
-  const lane& l = lanes_[number];
-  const std::uint64_t completed = segment_->lanes[number].completed.load(std::memory_order_acquire);
-  return completed >= l.first && completed - l.first <= l.count;
-}
-
-std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
-  std::optional<std::uint64_t> suspect;
-  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
-    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
-    const lane& l = lanes_[number];
-    if (l.count == 0 || given(number) <= l.first) continue;
-    const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
-    if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
-    if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
-    suspect = first.ticket;
-  }
-  return suspect;
-}
-
-std::string reactor::last_ended() const {
-  std::string names;
-  for (const lane& l : lanes_) {
-    if (l.last_type == nullptr) continue;
-    fmt::format_to(std::back_inserter(names), "{}{} #{}", names.empty() ? "" : ", ",
-                   l.last_type->name, l.last_ticket);
-  }
-  return names;
-}
-
-std::uint64_t reactor::progress() const noexcept {
-  std::uint64_t sum = 0;
-  if (segment_ != nullptr) {
-    for (const wire::lane_mark& mark : segment_->lanes) {
-      sum += mark.started.load(std::memory_order_relaxed) +
-             mark.completed.load(std::memory_order_relaxed);
-    }
-  }
-  return sum;
 }
 
 void reactor::attach(wire::worker_header* segment, std::uint64_t worker,

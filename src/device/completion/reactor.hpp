@@ -183,6 +183,10 @@ class reactor final : public completion_driver {
   void on_failure(unique_function<void(std::uint16_t, error&)> complete) {
     complete_error_ = std::move(complete);
   }
+  /// Asked of each request that had begun and has failed: whether what it writes is defined.
+  void on_outcome(unique_function<bool(std::uint16_t, errc)> keeps) {
+    keeps_outputs_ = std::move(keeps);
+  }
 
  private:
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
@@ -203,14 +207,30 @@ class reactor final : public completion_driver {
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
     return of.slots[place & lane_ring_mask_];
   }
+  /// Up to which place a lane's requests have ended, and left word.
+  struct lane_end {
+    std::uint64_t completed;
+    std::uint64_t replied;
+  };
+  struct lane_ends {
+    std::uint32_t lanes = 0;  // a bit for each that something has ended in
+    std::array<lane_end, wire::max_lanes> of;
+  };
+  void look_at_marks(lane_ends& ends);
+  [[nodiscard]] bool is_word_left() const noexcept;
+  void add_earlier(lane_ends& ends);
   bool take_completions();
+  bool take_in_order(lane_ends& ends);
+  bool take_first(std::size_t number, std::uint64_t replied);
   void settle_prompt();
   void screen(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   enum class slot_is : bool { kept, freed };
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
                    slot_is what);
-  void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what);
+  enum class begun : bool { no, yes };  // of a request that fails: it may have written
+  void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
+           begun had = begun::no);
   void note_answered(record& r, bool failed);
   void note_stamps(std::uint16_t slot);
   void free_slot(std::uint16_t slot);
@@ -263,6 +283,7 @@ class reactor final : public completion_driver {
   bool deferred_ = false;  // a completion waits for another one
   std::optional<error> violation_;
   unique_function<void(std::uint16_t, error&)> complete_error_;
+  unique_function<bool(std::uint16_t, errc)> keeps_outputs_;
 };
 
 }  // namespace troupe

@@ -175,7 +175,10 @@ class device_core {
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
+  template <class Use>
+  void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;
   const device_config config_;

@@ -1,4 +1,5 @@
 // How a device ends: given up, condemned, or let go; and how one that has stopped serves again.
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/supervisor.hpp"
 
 #include <fmt/format.h>
@@ -53,6 +54,7 @@ void supervisor::give_up(error why, bool by_request) {
   memory_.fail_protects(reason);
   active_.reset();
   succession_.end();
+  if (parts_.config.forked_by) parts_.config.forked_by->own().dismiss(reason);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
 }

@@ -255,7 +255,10 @@ void supervisor::tick() {
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
   if (auto why = succession_.overdue(now)) {
-    if (parts_.config.forked_by && !active_) parts_.config.forked_by->own().give_up_loading();
+    // A process that has been forked, and hangs, is not the server's fault.
+    if (parts_.config.forked_by && succession_.next()->pid() <= 0) {
+      parts_.config.forked_by->own().give_up();
+    }
     next_failed(*std::move(why));
   }
   end_debtors(now);

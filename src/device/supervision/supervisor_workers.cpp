@@ -1,4 +1,5 @@
 // Workers come, have the mailbox handed over, and are lost.
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 
@@ -96,6 +97,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     health_.last_fault = sign.why;
   }
   active_->kill();
+  if (parts_.config.forked_by) parts_.config.forked_by->own().hurry();
   settlement::outcome left = settlement_.take_over(std::move(active_), sign);
   const bool explained = left.explained;
   note_outcome(std::move(left));

@@ -48,6 +48,8 @@ std::optional<error> worker_succession::start(const incarnation* active, const i
   // From the first one on, a worker that is there soon is worth more than a warm one: it may be
   // needed before it is, and warms up while it is not.
   plan_.warm_first = !any_has_served_;
+  plan_.any_has_served = any_has_served_;
+  plan_.all_wait = active == nullptr;
   auto started = around_.start_worker(plan_, last_number_, frozen);
   if (!started) return std::move(started).error();
   next_ = *std::move(started);

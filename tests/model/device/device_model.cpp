@@ -184,7 +184,8 @@ void device_model::is_answered(int id, errc code, time now) {
     expect(r.done == code, "nobody said so");
   }
   // It may have run, and what it writes then comes from the undefined; or in part.
-  if (undefined || r.interrupted) taint(r);
+  const bool failed_itself = r.done == code && code == errc::numerical;
+  if (undefined || r.interrupted || failed_itself) taint(r);
 }
 
 bool device_model::all_answered() const {
@@ -224,6 +225,11 @@ void device_model::completes(std::uint64_t ticket, errc code) {
   }
   r->done = code;
   if (r->answer && !r->held) r->over = true;
+}
+
+bool device_model::has_answer(std::uint64_t ticket) {
+  const asked* r = by_ticket(ticket);
+  return r != nullptr && r->answer.has_value();
 }
 
 void device_model::passes_over(std::uint64_t ticket) {

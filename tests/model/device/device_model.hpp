@@ -50,6 +50,7 @@ class device_model {
   void begins(std::uint64_t ticket, bool alone, time now);
   void passes_over(std::uint64_t ticket);  ///< in a queue: takes its place and does nothing
   void completes(std::uint64_t ticket, errc code);  ///< `errc{}`: well
+  [[nodiscard]] bool has_answer(std::uint64_t ticket);
   /// Why the supervisor takes it for lost.
   struct sign {
     enum class sort { end, context_lost, silence, hang } what{};

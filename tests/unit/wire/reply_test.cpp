@@ -65,6 +65,10 @@ TEST(WireReply, EveryCodeThereIsIsRead) {
     wire::write_failure(slot, 1, {.code = static_cast<errc>(code)});
     ASSERT_TRUE(wire::read_failure(slot)) << code;
     EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+    EXPECT_TRUE(wire::had_begun(slot));
+    slot.code |= wire::not_begun;
+    EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+    EXPECT_FALSE(wire::had_begun(slot));
   }
 }
 
