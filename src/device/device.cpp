@@ -357,8 +357,7 @@ bool device::drain(std::chrono::nanoseconds timeout) {
     detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() + pause);
     pause = std::min(2 * pause, longest_pause);
   }
-  core_->completions().settle_answers();
-  return true;
+  return core_->completions().settle_answers(deadline);
 }
 
 result<void> device::restart() { return core_->watch().restart(); }

@@ -72,6 +72,7 @@ struct slot_header {
   end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
+static_assert(slot_payload_bytes == 464, "device_config::mailbox_bytes states it");
 
 /// One place of the ring: which slot, which lane, and the low bits of the ticket as proof that the
 /// place holds this round's entry. A single 64-bit store publishes it, with release order: whoever

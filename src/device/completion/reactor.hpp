@@ -94,7 +94,8 @@ class reactor final : public completion_driver {
   void catch_up();
   /// Returns when the answers that were counted before the call have been given. One may be counted
   /// a moment earlier, so that who has it finds it counted.
-  void settle_answers() noexcept;
+  /// False where whoever is about it takes longer than until the deadline.
+  [[nodiscard]] bool settle_answers(std::chrono::steady_clock::time_point deadline) noexcept;
   /// How long a thread that waits for the worker spins before it sleeps.
   [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
 
@@ -195,13 +196,14 @@ class reactor final : public completion_driver {
   ~reactor() override;
 
   struct lane {
-    std::unique_ptr<std::uint16_t[]> slots;  // a ring of its requests in flight, by place
-    std::uint64_t first = 0;                 // place of the oldest, minus one: completed so far
+    std::uint16_t* slots = nullptr;  // a ring of its requests in flight, by place
+    std::uint64_t first = 0;         // place of the oldest, minus one: completed so far
     std::uint64_t count = 0;
     const request_type* last_type = nullptr;  // of the last that ended
     std::uint64_t last_ticket = 0;
   };
 
+  [[nodiscard]] bool take_role_until(std::chrono::steady_clock::time_point deadline) noexcept;
   [[nodiscard]] bool make_owner(const detail::deferred_continuations& thread) noexcept;
   void place_in_lane(std::uint16_t slot);
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
@@ -223,14 +225,24 @@ class reactor final : public completion_driver {
   bool take_in_order(lane_ends& ends);
   bool take_first(std::size_t number, std::uint64_t replied);
   void settle_prompt();
+  [[nodiscard]] bool is_doubtful(const record& r) const noexcept;
+  void screen_sent(std::uint64_t first, std::uint64_t end);
   void screen(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   enum class slot_is : bool { kept, freed };
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
                    slot_is what);
+  struct word_left;
+  [[nodiscard]] std::optional<error> read_word(const wire::worker_header* segment,
+                                               std::uint16_t slot, bool may_have_reply,
+                                               slot_is what, word_left& left);
+  template <class Text>
+  void note_violation(Text&& text);
   enum class begun : bool { no, yes };  // of a request that fails: it may have written
   void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
            begun had = begun::no);
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code);
+  void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, bool failed);
   void note_stamps(std::uint16_t slot);
   void free_slot(std::uint16_t slot);
@@ -277,6 +289,7 @@ class reactor final : public completion_driver {
   std::uint32_t busy_lanes_ = 0;
   std::uint32_t epoch_ = 0;
   const std::uint64_t lane_ring_mask_;
+  const std::unique_ptr<std::uint16_t[]> lane_slots_;  // of all lanes
   std::array<lane, wire::max_lanes> lanes_;
   std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
   std::size_t freed_count_ = 0;

@@ -1,5 +1,6 @@
 #include "device/submission/device_core.hpp"
 
+#include "base/spin_wait.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
 #include "request/description/table.hpp"
@@ -11,7 +12,6 @@
 #include <troupe/device/device.hpp>
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -126,6 +126,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     if (!whole) return of_device(std::move(whole).error());
     *path = *std::move(whole);
   }
+  os::raise_descriptor_limit();
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
@@ -224,13 +225,14 @@ void device_core::with_request(std::uint16_t slot, Use&& use) const {
   std::size_t left = room.size();
   at = std::align(type.alignment, type.bytes, at, left);
   type.construct(type.context, at);
+  const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
+  const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
   const wire::address_ranges ranges{
       wire::address_range{device_memory_->base(), device_memory_->bytes()},
       wire::address_range{host_memory_->base(), host_memory_->bytes()}};
   std::vector<wire::operand> operands;
   const auto decoded = wire::decode(type, at, requests_->sent_bytes(slot), ranges, operands);
   use(decoded ? at : nullptr);
-  type.destroy(type.context, at);
 }
 
 // With the role.
@@ -369,8 +371,9 @@ void device_core::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
     // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
-      ::sched_yield();
+      wait.step();
   }
 }
 

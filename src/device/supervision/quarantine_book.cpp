@@ -18,8 +18,9 @@ constexpr std::size_t most_suspects = 256;
 
 // The program writes the table of a bound set once.
 bool may_be_written_in_place(const kept_operand& o) noexcept {
+  const std::uint32_t state = o.buffer->state.load(std::memory_order_relaxed);
   return o.buffer->space == memory_space::host && o.role != access::write &&
-         (o.buffer->state.load(std::memory_order_relaxed) & detail::buffer_table) == 0;
+         (state & (detail::buffer_frozen | detail::buffer_table)) == 0;
 }
 
 }  // namespace

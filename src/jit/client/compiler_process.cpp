@@ -131,6 +131,13 @@ result<binary> run_job(const job& what, const compile_limits& limits, const std:
   if (!content) return std::move(content).error();
   auto made = decode_result(*content);
   if (!made) {
+    if (report.unknown) {
+      return error{.code = errc::library_error,
+                   .message =
+                       "the compiler ended before it had written anything, and nobody knows "
+                       "how: this program ignores SIGCHLD, or waits for its children",
+                   .library = what.links() ? "nvjitlink" : "nvrtc"};
+    }
     return error{.code = errc::protocol_violation,
                  .message = fmt::format("{} wrote nothing that can be read: is it of the same "
                                         "version as the library?",

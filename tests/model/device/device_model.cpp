@@ -259,7 +259,7 @@ void device_model::next_fails(errc code, time now) {
   if (active_ || stopped_) return;
   const bool permanent = code == errc::library_missing || code == errc::worker_not_found;
   if (permanent) return stops(code);
-  if (admit_restart(now, true)) return;
+  if (admit_restart(now, true, false)) return;
   stops(code == errc::device_unavailable && !ever_active_ ? code : errc::device_stopped);
 }
 
@@ -270,6 +270,7 @@ void device_model::is_activated(time now) {
   next_ = next::none;
   active_ = true;
   ever_active_ = true;
+  active_since_ = now;
   // What has its answer is not handed over, unless an earlier worker may still do it.
   for (auto& [id, r] : all_) {
     if (!r.answer || r.held || r.kept) continue;

@@ -143,8 +143,9 @@ class device_model {
   bool judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
   [[nodiscard]] int budget() const;
   [[nodiscard]] int spent(time now) const;
+  [[nodiscard]] bool is_spent(time at) const;
   [[nodiscard]] bool note_well();
-  [[nodiscard]] bool admit_restart(time at, bool costs);
+  [[nodiscard]] bool admit_restart(time at, bool costs, bool served);
   void refund(time at);
 
   limits limits_;
@@ -167,6 +168,7 @@ class device_model {
   std::optional<errc> stopped_;
   bool active_ = false;
   bool ever_active_ = false;
+  time active_since_;
   enum class next { none, starting, ready } next_ = next::none;
   bool just_failed_ = false;
   bool just_lost_ = false;

@@ -86,6 +86,19 @@ TEST_F(JitLimits, ACrashIsAnErrorThatNamesTheSignal) {
   EXPECT_EQ(c.statistics().failed, test::under_sanitizers ? 1u : 4u);
 }
 
+// Then nobody hears how a child has ended.
+TEST_F(JitLimits, ACrashIsNoBreachOfProtocolWhereSigchldIsIgnored) {
+  if (test::under_sanitizers) GTEST_SKIP() << "it tells otherwise";
+  compiler c(config());
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  const error why = failure_of(c, "crash");
+  const auto fine = c.compile({.text = "fine", .architecture = "sm_90"}).get_result();
+  ::signal(SIGCHLD, before);
+  EXPECT_EQ(why.code, errc::library_error) << why.message;
+  EXPECT_NE(why.message.find("SIGCHLD"), std::string::npos) << why.message;
+  EXPECT_TRUE(fine);
+}
+
 TEST_F(JitLimits, WhatFailedIsNotKept) {
   compiler c(config());
   EXPECT_EQ(failure_of(c, "refuse").code, errc::library_error);
