@@ -9,6 +9,7 @@
 
 #include <troupe/device/bound_tensors.hpp>
 #include <troupe/lane/marker.hpp>
+#include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
 #include <troupe/request/catalogue.hpp>
@@ -145,6 +146,24 @@ nb::object copy_out(const py_device& d, const py_tensor& from, nb::handle bytes,
                  std::move(array));
   made.keep(std::move(to.object));
   return nb::cast(std::move(made));
+}
+
+nb::object copy_tensor(const py_device& d, const py_tensor& from, const py_tensor& to) {
+  const library_actor memory = d->library("memory");
+  const bool on_one_device =
+      from.device->queue == d.handle->queue && to.device->queue == d.handle->queue;
+  if (on_one_device && goes_to_queue(*d.handle, memory)) {
+    any_request copy(request_type_of<memory::copy>());
+    *static_cast<memory::copy*>(copy.data()) = {.from = from.view, .to = to.view};
+    sent_request sent = send(*d.handle, memory, std::move(copy), {});
+    return nb::cast(py_future(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
+                              nb::cast(to), std::move(sent.handle)));
+  }
+  from.device->queue->flush();
+  to.device->queue->flush();
+  device& on = d.in_order();
+  return nb::cast(
+      py_future(without_gil([&] { return on.copy(from.view, to.view); }), nb::cast(to)));
 }
 
 std::string_view name_of(device_state s) noexcept {
@@ -295,13 +314,7 @@ void add_device(nb::module_& m) {
           "staging. Use the elements only while no request that uses them is in flight.")
       .def("_copy_in", &copy_in)
       .def("_copy_out", &copy_out)
-      .def("_copy",
-           [](const py_device& d, const py_tensor& from, const py_tensor& to) {
-             if (to.device != d.handle) to.device->queue->flush();
-             device& on = d.in_order();
-             return py_future(without_gil([&] { return on.copy(from.view, to.view); }),
-                              nb::cast(to));
-           })
+      .def("_copy", &copy_tensor)
       .def("_bind",
            [](const py_device& d, const py_tensor& table, std::string set,
               const std::vector<std::pair<std::string, py_tensor>>& tensors) {

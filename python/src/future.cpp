@@ -292,6 +292,7 @@ void add_future(nb::module_& m) {
       .def("exception", &py_future::exception, nb::arg("timeout") = nb::none(),
            "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
       .def("done", &py_future::done, "True once there is an answer or a failure.")
+      .def("_look", &py_future::look)
       .def("cancel", &py_future::cancel,
            "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False "
            "for\n"

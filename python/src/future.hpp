@@ -45,6 +45,8 @@ class py_future {
   bool cancel();
   /// The same without waiting for the outcome.
   void withdraw();
+  /// Nothing is to be said of its failure.
+  void look() noexcept { looked_at_ = true; }
   /// The value. Throws the failure. Precondition: done.
   [[nodiscard]] nb::object value();
 

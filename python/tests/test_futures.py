@@ -257,6 +257,9 @@ def test_a_failure_that_is_not_looked_at_is_warned_of(gpu):
             await looked[3]
 
     asyncio.run(main())
+    looked += (fails(), fails())
+    with pytest.raises(troupe.Numerical):
+        troupe.gather(*looked[-2:])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         looked.clear()
@@ -266,10 +269,14 @@ def test_a_failure_that_is_not_looked_at_is_warned_of(gpu):
     done = fails()
     while not done.done():
         time.sleep(0.001)
-    with pytest.warns(troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv") as told:
+    with pytest.warns(
+        troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv"
+    ) as told:
         del done
     assert len(told) == 1
-    with pytest.warns(troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv") as told:
+    with pytest.warns(
+        troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv"
+    ) as told:
         fails()  # dropped before it is done
         gpu.drain(5)
         time.sleep(0.01)
@@ -334,6 +341,9 @@ def test_a_full_mailbox_does_not_stop_an_event_loop(system):
             gpu.blas.gemm(a=gpu.zeros((2, 3)), b=gpu.zeros((2, 3)))
         late = gpu.memory.fill(to=x, value=7, deadline=0.1)
         mapped = gpu.map(lambda v: v + 1, x)
+        begun = time.monotonic()
+        gpu.copy(x, gpu.zeros(4)).cancel()
+        assert time.monotonic() - begun < 0.3
         await asyncio.sleep(0)
         return await asyncio.gather(gate, *fills, late, mapped, return_exceptions=True)
 

@@ -180,10 +180,34 @@ def test_the_environment_is_a_copy(system, monkeypatch):
     device.stop()
 
 
-def test_results_that_were_not_written_are_found(system, monkeypatch, on_gpu):
+LEFT_AS_THEY_ARE = """
+import importlib.util, troupe
+arrays = "torch" if importlib.util.find_spec("torch") else None
+X, Y = troupe.Reads("n", dtype="f32"), troupe.Writes("n", like="x")
+
+@troupe.operation("results.rebound", arrays=arrays)
+def rebound(x: X, y: Y) -> None:
+    y = x * 2
+
+@troupe.operation("results.part", arrays=arrays)
+def part(x: X, y: Y) -> None:
+    y[:60] = x[:60]
+
+@troupe.operation("results.written", arrays=arrays)
+def written(x: X, y: Y, z: troupe.Updates("n", like="x"), b: troupe.Writes(dtype="u8")) -> None:
+    y[:] = x * 2
+
+@troupe.operation("results.answers", arrays=arrays)
+def answers(x: X, y: Y):
+    return 7
+"""
+
+
+def test_results_that_were_not_written_are_found(system, monkeypatch, tmp_path, on_gpu):
     if on_gpu:
         pytest.importorskip("torch")
-    module = os.path.join(HERE, "result_operations.py")
+    module = tmp_path / "result_operations.py"
+    module.write_text(LEFT_AS_THEY_ARE)
     monkeypatch.setenv("TROUPE_CHECK_RESULTS", "1")
     device = system.device(41, operations=[module])
     x, y = device.full(100, 1), device.zeros((100, 2))

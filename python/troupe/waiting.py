@@ -32,6 +32,10 @@ def as_completed(
 def gather(*futures: Future[Any], timeout: float | None = None) -> list[Any]:
     """Waits for all and returns their results in order. Raises the first failure, in that order."""
     end = None if timeout is None else time.monotonic() + timeout
-    return [
-        one.result(None if end is None else max(0.0, end - time.monotonic())) for one in futures
-    ]
+    try:
+        return [
+            one.result(None if end is None else max(0.0, end - time.monotonic())) for one in futures
+        ]
+    finally:
+        for one in futures:
+            one._look()  # the first failure stands for all

@@ -11,6 +11,7 @@
 #include <troupe/plugin/worker_entry.hpp>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
