@@ -1,7 +1,8 @@
 // What a compiler may do to its own process, and what a program hears of it. The compiler is a fake
 // that does as its source says, so this needs no NVRTC.
 
-#include "jit/client/compiler_process.hpp"
+#include "device/selection/locate.hpp"
+#include "jit/client/job.hpp"
 #include "under_sanitizers.hpp"
 #include "unit/core/no_more_threads.hpp"
 #include "unit/jit/jit_sources.hpp"
@@ -204,7 +205,7 @@ TEST_F(JitLimits, AResultOfAnyLengthIsNotTakenIntoMemory) {
 }
 
 TEST_F(JitLimits, ACompilerWithoutItsProgramEndsAtOnce) {
-  const std::string command = compiler_executable(config()) + " " + compiler_argument + " 1";
+  const std::string command = compiler_program() + " " + compiler_argument + " 1";
   // NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor)
   const int status = std::system(("exec " + command + " 3</dev/null").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3) << command;
