@@ -315,7 +315,7 @@ TEST(DnnBatchNorm, LosesNothingFarFromZero) {
   for (const auto& [type, offset, most] :
        {std::tuple{dtype::f32, 1e5, 2e-6}, {dtype::f64, -1e12, 1e-13}}) {
     for (const image_order order : image_orders) {
-      for (const auto& [channels, side] : {std::pair{5, 8}, {24, 28}, {3, 1}, {33, 60}}) {
+      for (const auto& [channels, side] : {std::pair{5, 8}, {24, 28}, {3, 1}, {33, 40}}) {
         const norm_case c{.type = type,
                           .n = 4,
                           .c = channels,

@@ -280,7 +280,7 @@ void expect_nan_named(dtype type, blas::uplo uplo, std::int64_t n, std::int64_t 
 TEST(SolverCholesky, NamesTheMinorOfANaN) {
   for (const dtype type : classic_types) {
     for (const blas::uplo uplo : triangles) {
-      for (const std::int64_t n : {3, 40, 300}) {
+      for (const std::int64_t n : {3, 130}) {
         expect_nan_named(type, uplo, n, 0, 0);
         expect_nan_named(type, uplo, n, n / 2, n / 2);
         expect_nan_named(type, uplo, n, n - 1, n / 3);
