@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -232,11 +233,20 @@ def check_page(library, present):
         yield f"{page}: its headings are {headings}; every library's are {HEADINGS}"
 
 
+def check_mutations(paths):
+    listed = tomllib.loads((ROOT / "tests/mutations.toml").read_text(encoding="utf-8"))["bug"]
+    for bug in listed:
+        if pathlib.PurePosixPath(bug["file"]) not in paths:
+            yield f"tests/mutations.toml: there is no {bug['file']}"
+        elif (ROOT / bug["file"]).read_text(encoding="utf-8").count(bug["find"]) != 1:
+            yield f"tests/mutations.toml: {bug['file']} does not have once: {bug['find']}"
+
+
 def main():
     paths = files()
     found = []
     for rule in (check_names, check_lengths, check_headers, check_folders, check_sources_listed,
-                 check_includes, check_libraries):
+                 check_includes, check_libraries, check_mutations):
         found += rule(paths)
     for line in found:
         print(line)

@@ -36,6 +36,7 @@ declare -A gpu_sanitized=(
 gpu_sanitized[primitives]+=':PrimitivesScan.WorksInPlace:PrimitivesTopK.NeedsNoIndices:PrimitivesHistogram.FailsFor*'
 gpu_sanitized[memory]+=':MemoryConvert.KeepsSixtyFourBits:MemoryConvert.TakesAnyShapeAndStrides'
 gpu_sanitized[dnn]+=':DnnPooling.AveragesAdaptively:DnnLrn.*:DnnRnn.GradientsOfWeights*'
+gpu_sanitized[dnn]+=':DnnAttentionBackward.IsWhatDifferences*:DnnAttentionForward.OfAChunk*:DnnAttentionForward.OfAQuery*'
 gpu_sanitized[blas]+=':BlasGemm.AcceptsEmptyAndOddSizes:BlasGemm.WorksOnBlocks*:BlasGeam.*'
 
 # A name for the contents of everything that is built. The same wherever the files are the same: of

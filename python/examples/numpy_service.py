@@ -6,6 +6,7 @@ Workers import this file, too: the operation comes first, and what makes devices
 import asyncio
 import collections
 import ctypes
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +20,7 @@ Floats = NDArray[np.float32]
 @troupe.operation("model.classify")
 def classify(
     x: Annotated[Floats, troupe.Reads("batch", 64, dtype="f32")],
-    weights: Annotated[dict[str, Floats], troupe.ReadsMany()],
+    weights: Annotated[Mapping[str, Floats], troupe.ReadsMany()],
     y: Annotated[Floats, troupe.Writes("batch", 10, dtype="f32")],
 ) -> None:
     if x[0, 0] == 666:

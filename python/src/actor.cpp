@@ -26,12 +26,22 @@ struct call {
 error error_from_exception(nb::handle exception) {
   const nb::object fields =
       nb::module_::import_("troupe.actors").attr("error_fields")(nb::borrow(exception));
-  const auto code = nb::cast<std::string>(fields[0]);
-  error made{.code = errc::handler_failed, .message = nb::cast<std::string>(fields[1])};
+  const std::string code = shown_text(fields[0]);
+  error made{.code = errc::handler_failed, .message = shown_text(fields[1])};
   for (int number = 1; number <= static_cast<int>(errc::system_error); ++number) {
     if (to_string(static_cast<errc>(number)) == code) made.code = static_cast<errc>(number);
   }
   return made;
+}
+
+// Calls a function of `troupe.actors`. A thread that Python ends within it stops before it unwinds
+// what holds Python's objects.
+void call_python(const char* function, nb::object a, nb::object b, nb::object c) {
+  PyObject* const arguments[] = {a.ptr(), b.ptr(), c.ptr()};
+  const nb::object called = nb::module_::import_("troupe.actors").attr(function);
+  const nb::object nothing = nb::steal(
+      unless_python_ends([&] { return PyObject_Vectorcall(called.ptr(), arguments, 3, nullptr); }));
+  if (!nothing.is_valid()) throw nb::python_error();
 }
 
 /// Where Python puts the outcome of a handler, on any thread.
@@ -56,26 +66,25 @@ class python_actor final : public actor {
  public:
   explicit python_actor(std::shared_ptr<behaviour> b) : behaviour_(std::move(b)) {}
   ~python_actor() override {
-    if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
-    if (context_) context_->actor = nullptr;
+    if (python_ends()) return;
+    with_gil([this] {
+      if (context_) context_->actor = nullptr;
+    });
   }
 
   task<carried_object> handle(call c) {
     promise<carried_object> to;
     future<carried_object> outcome = to.get_future();
-    {
-      const nb::gil_scoped_acquire gil;
-      begin(*c.what, std::move(to));
-    }
+    with_gil([&] { begin(*c.what, std::move(to)); });
     co_return co_await std::move(outcome);
   }
   void handle(const terminated& one) {
-    const nb::gil_scoped_acquire gil;
-    guarded([&] {
-      nb::module_::import_("troupe.actors")
-          .attr("tell_terminated")(instance_.get(), static_cast<std::uint64_t>(one.id),
-                                   one.reason ? exception_for(*one.reason) : nb::none());
+    with_gil([&] {
+      guarded([&] {
+        call_python("tell_terminated", nb::borrow(instance_.get()),
+                    nb::int_(static_cast<std::uint64_t>(one.id)),
+                    one.reason ? exception_for(*one.reason) : nb::none());
+      });
     });
   }
 
@@ -91,18 +100,13 @@ class python_actor final : public actor {
 
  protected:
   void pre_start() override {
-    const nb::gil_scoped_acquire gil;
-    guarded([&] { construct("pre_start", nb::none()); });
+    with_gil([&] { guarded([&] { construct("pre_start", nb::none()); }); });
   }
   void post_restart(const error& reason) override {
-    const nb::gil_scoped_acquire gil;
-    guarded([&] { construct("post_restart", exception_for(reason)); });
+    with_gil([&] { guarded([&] { construct("post_restart", exception_for(reason)); }); });
   }
-  void post_stop() noexcept override { leave("post_stop", nb::none()); }
-  void pre_restart(const error& reason) noexcept override {
-    const nb::gil_scoped_acquire gil;
-    leave("pre_restart", exception_for(reason));
-  }
+  void post_stop() noexcept override { leave("post_stop", nullptr); }
+  void pre_restart(const error& reason) noexcept override { leave("pre_restart", &reason); }
   [[nodiscard]] troupe::supervision supervise() const override { return behaviour_->supervision; }
 
  private:
@@ -122,22 +126,23 @@ class python_actor final : public actor {
     call_hook(hook, std::move(argument));
   }
   void call_hook(const char* hook, nb::object argument) {
-    nb::module_::import_("troupe.actors").attr("call_hook")(instance_.get(), hook, argument);
+    call_python("call_hook", nb::borrow(instance_.get()), nb::str(hook), std::move(argument));
   }
-  void leave(const char* hook, nb::object argument) noexcept {
-    if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
-    if (!instance_.get().is_valid()) return;
-    try {
-      call_hook(hook, std::move(argument));
-    } catch (nb::python_error& e) {
-      e.discard_as_unraisable("an actor's hook");
-    }
+  void leave(const char* hook, const error* reason) noexcept {
+    if (python_ends()) return;
+    with_gil([&] {
+      if (!instance_.get().is_valid()) return;
+      try {
+        call_hook(hook, reason != nullptr ? exception_for(*reason) : nb::none());
+      } catch (nb::python_error& e) {
+        e.discard_as_unraisable("an actor's hook");
+      }
+    });
   }
   void begin(carried_object& what, promise<carried_object> to) {
     guarded([&] {
-      nb::module_::import_("troupe.actors")
-          .attr("deliver")(instance_.get(), what.get(), nb::cast(py_reply{std::move(to)}));
+      call_python("deliver", nb::borrow(instance_.get()), nb::borrow(what.get()),
+                  nb::cast(py_reply{std::move(to)}));
     });
   }
 
@@ -263,8 +268,9 @@ void add_actor(nb::module_& m) {
            [](const py_actor_ref& r) {
              // With the reason, as an exception or None.
              return py_future(r.to.when_terminated().then([](terminated t) {
-               const nb::gil_scoped_acquire gil;
-               return carried_object(t.reason ? exception_for(*t.reason) : nb::none());
+               return with_gil([&] {
+                 return carried_object(t.reason ? exception_for(*t.reason) : nb::none());
+               });
              }));
            })
       .def_prop_ro("path", [](const py_actor_ref& r) { return r.to.path(); })

@@ -6,9 +6,8 @@ namespace troupe::python {
 
 carried_object::~carried_object() {
   // A process that ends frees its memory by itself.
-  if (object_ == nullptr || !Py_IsInitialized()) return;
-  const nb::gil_scoped_acquire gil;
-  Py_DECREF(object_);
+  if (object_ == nullptr || python_ends()) return;
+  with_gil([this] { Py_DECREF(object_); });
 }
 
 bool pending_answer::ready() {

@@ -64,6 +64,10 @@ class pending_answer : public std::enable_shared_from_this<pending_answer> {
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline);
   /// Precondition: ready, and not taken before.
   [[nodiscard]] answer take() noexcept { return std::move(answer_); }
+  /// Null for what succeeded. The same precondition.
+  [[nodiscard]] const error* failure() const noexcept { return std::get_if<error>(&answer_); }
+  /// True once somebody has listened, who takes the answer from then on.
+  [[nodiscard]] bool attached() const noexcept { return attached_; }
   /// Hands `one` over once ready; at once if it is.
   void listen(std::unique_ptr<listener> one);
 

@@ -13,6 +13,7 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 /// What every part of the binding uses. Functions hold the GIL unless they say otherwise.
@@ -34,21 +35,27 @@ T value_of(result<T> r) {
   if constexpr (!std::is_void_v<T>) return *std::move(r);
 }
 
-/// This thread does without the GIL until the object goes.
+/// Calls `f`, which may ask for the GIL.
 ///
 /// When the interpreter ends, Python up to 3.13 ends every other thread that asks for the GIL, by
 /// unwinding its stack: through functions that are noexcept, which would end the program. Such a
 /// thread stops here instead, until the process is gone.
+template <class F>
+auto unless_python_ends(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const abi::__forced_unwind&) {
+    for (;;)
+      ::pause();
+  }
+}
+
+/// This thread does without the GIL until the object goes.
 class gil_released {
  public:
   gil_released() noexcept : state_(PyEval_SaveThread()) {}
   ~gil_released() {
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (const abi::__forced_unwind&) {
-      for (;;)
-        ::pause();
-    }
+    unless_python_ends([this] { PyEval_RestoreThread(state_); });
   }
   gil_released(const gil_released&) = delete;
   gil_released& operator=(const gil_released&) = delete;
@@ -63,6 +70,33 @@ auto without_gil(F&& f) {
   const gil_released released;
   return std::forward<F>(f)();
 }
+
+/// Calls `f` with the GIL, on any thread of the runtime.
+template <class F>
+auto with_gil(F&& f) -> decltype(f()) {
+  return unless_python_ends([&] {
+    const PyGILState_STATE before = PyGILState_Ensure();
+    try {
+      if constexpr (std::is_void_v<decltype(f())>) {
+        f();
+        PyGILState_Release(before);
+      } else {
+        auto made = f();
+        PyGILState_Release(before);
+        return made;
+      }
+    } catch (const abi::__forced_unwind&) {
+      throw;  // without the GIL
+    } catch (...) {
+      PyGILState_Release(before);
+      throw;
+    }
+  });
+}
+
+/// True from when the interpreter begins to end: the threads of the runtime leave Python's objects
+/// alone, and nothing waits for threads that wait for Python. system.cpp
+[[nodiscard]] bool python_ends() noexcept;
 
 /// Seconds, as Python counts time; nothing for None. Throws ValueError for what is no number.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> duration_of(

@@ -1,3 +1,4 @@
+#include "arguments/given.hpp"
 #include "binding.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
@@ -6,10 +7,14 @@
 #include "operations/python_operation.hpp"
 #include "tensor.hpp"
 
+#include <troupe/device/bound_tensors.hpp>
+#include <troupe/lane/marker.hpp>
+#include <troupe/memory/fill.hpp>
 #include <troupe/plugin/plugin_requests.hpp>
 #include <troupe/request/catalogue.hpp>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -24,6 +29,7 @@ struct py_device {
   device_ref handle;
   [[nodiscard]] device& operator*() const noexcept { return handle->device; }
   [[nodiscard]] device* operator->() const noexcept { return &handle->device; }
+  [[nodiscard]] device& in_order() const { return handle->in_order(); }
 };
 
 /// One library's actor on a device.
@@ -62,7 +68,8 @@ void learn_operations(const device_ref& handle) {
   nb::module_::import_("troupe.operations").attr("define")(text);
 }
 
-nb::object library_named(nb::handle self, const std::string& name) {
+nb::object library_named(nb::handle self, nb::handle wanted) {
+  const std::string name = shown_text(wanted);
   auto all = libraries();
   // Another device may have a library of the same name, with other operations.
   const bool known = std::ranges::find(all, name) != all.end() && !is_python_library(name);
@@ -79,7 +86,8 @@ nb::object library_named(nb::handle self, const std::string& name) {
   return kept_as_attribute(self, name, nb::cast(py_library{d.handle, name, d->library(lane)}));
 }
 
-nb::object operation_named(nb::handle self, const std::string& name) {
+nb::object operation_named(nb::handle self, nb::handle wanted) {
+  const std::string name = shown_text(wanted);
   py_library& of = *nb::inst_ptr<py_library>(self);
   if (const request_type* const type = request_named(of.name + "." + name)) {
     return kept_as_attribute(self, name, make_operation(of.device, of.actor, *type));
@@ -92,10 +100,19 @@ nb::object operation_named(nb::handle self, const std::string& name) {
 }
 
 py_tensor allocate(const py_device& d, nb::handle extents, nb::handle type, bool zero, bool own) {
-  return {value_of(d->allocate(dtype_from(type), shape_from(extents),
-                               zero ? initial::zero : initial::undefined,
-                               own ? placement::own : placement::shared)),
-          d.handle};
+  const auto allocate_with = [&](initial content) {
+    return py_tensor{value_of(d->allocate(dtype_from(type), shape_from(extents), content,
+                                          own ? placement::own : placement::shared)),
+                     d.handle};
+  };
+  if (!zero) return allocate_with(initial::undefined);
+  const library_actor memory = d->library("memory");
+  if (!goes_to_queue(*d.handle, memory)) return allocate_with(initial::zero);
+  py_tensor made = allocate_with(initial::undefined);
+  any_request fill(request_type_of<memory::fill>());
+  *static_cast<memory::fill*>(fill.data()) = {.to = made.view, .value = 0};
+  (void)send(*d.handle, memory, std::move(fill), {});
+  return made;
 }
 
 // A buffer that a future can keep for as long as a copy takes.
@@ -111,7 +128,8 @@ nb::object copy_in(const py_device& d, nb::handle bytes, nb::handle type, const 
   release_kept();
   kept_buffer from(bytes, PyBUF_SIMPLE);
   const dtype t = dtype_from(type);
-  py_future made(without_gil([&] { return d->copy_in(t, from.buffer->bytes(), to.view); }),
+  device& on = d.in_order();
+  py_future made(without_gil([&] { return on.copy_in(t, from.buffer->bytes(), to.view); }),
                  nb::cast(to));
   made.keep(std::move(from.object));
   return nb::cast(std::move(made));
@@ -122,7 +140,8 @@ nb::object copy_out(const py_device& d, const py_tensor& from, nb::handle bytes,
   release_kept();
   kept_buffer to(bytes, PyBUF_WRITABLE);
   const dtype t = dtype_from(type);
-  py_future made(without_gil([&] { return d->copy_out(from.view, t, to.buffer->bytes()); }),
+  device& on = d.in_order();
+  py_future made(without_gil([&] { return on.copy_out(from.view, t, to.buffer->bytes()); }),
                  std::move(array));
   made.keep(std::move(to.object));
   return nb::cast(std::move(made));
@@ -278,8 +297,18 @@ void add_device(nb::module_& m) {
       .def("_copy_out", &copy_out)
       .def("_copy",
            [](const py_device& d, const py_tensor& from, const py_tensor& to) {
-             return py_future(without_gil([&] { return d->copy(from.view, to.view); }),
+             if (to.device != d.handle) to.device->queue->flush();
+             device& on = d.in_order();
+             return py_future(without_gil([&] { return on.copy(from.view, to.view); }),
                               nb::cast(to));
+           })
+      .def("_bind",
+           [](const py_device& d, const py_tensor& table, std::string set,
+              const std::vector<std::pair<std::string, py_tensor>>& tensors) {
+             std::vector<std::pair<std::string, any_tensor>> views;
+             for (const auto& [name, tensor] : tensors)
+               views.emplace_back(name, tensor.view);
+             value_of(bind_tensors(*d, table.view, std::move(set), std::move(views)));
            })
       .def_prop_ro("_key",
                    [](const py_device& d) {
@@ -300,11 +329,27 @@ void add_device(nb::module_& m) {
       .def(
           "wait_until_ready",
           [](const py_device& d) { value_of(without_gil([&] { return d->wait_until_ready(); })); },
-          "Waits for the first worker. Raises why the device could not start.")
+          "Waits for the first worker, as does `await device.ready()`. Raises why the device "
+          "could\n"
+          "not start.")
+      .def(
+          "ready",
+          [](const py_device& d) {
+            // As `wait_until_ready`, whose request the caller knows nothing of.
+            return py_future(d->ask(lane::marker{}).then([](result<void> r) -> result<void> {
+              if (r) return {};
+              error why = std::move(r).error();
+              why.request.clear();
+              return why;
+            }));
+          },
+          "A Future of the first worker: `await device.ready()`. After it the first use of a\n"
+          "library of operations in Python waits for nothing.")
       .def(
           "drain",
           [](const py_device& d, double timeout) {
-            return without_gil([&] { return d->drain(*duration_of(timeout)); });
+            device& on = d.in_order();
+            return without_gil([&] { return on.drain(*duration_of(timeout)); });
           },
           nb::arg("timeout"),
           "Waits until no request is in flight. False if timeout (seconds) passed.")

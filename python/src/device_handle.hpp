@@ -1,11 +1,16 @@
 #pragma once
 
+#include "sending/sending.hpp"
+
 #include <troupe/core/system.hpp>
 #include <troupe/device/device.hpp>
 #include <troupe/device/fork_server.hpp>
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,9 +23,15 @@ namespace troupe::python {
 /// A system and what ends with it. Destroyed without the GIL, because its threads may wait for it.
 class system_handle {
  public:
-  explicit system_handle(const system_config& config) : system(config) {}
+  explicit system_handle(const system_config& config) : drain(config.drain), system(config) {}
 
+  /// How long actors have at the end for what is in their mailboxes.
+  const std::chrono::nanoseconds drain;
   troupe::system system;
+  /// No handler runs any more.
+  std::atomic<bool> has_ended{false};
+  /// True in a child that was forked since: the threads are elsewhere, so nothing can end here.
+  [[nodiscard]] bool is_copy() const noexcept { return ::getpid() != made_by_; }
 
   // The devices that were made. Nothing that may let go of the GIL happens under the lock.
   [[nodiscard]] std::optional<troupe::device> find(std::int32_t ordinal) {
@@ -39,6 +50,13 @@ class system_handle {
     const auto there = forks_.find(ordinal);
     return there == forks_.end() ? nullptr : there->second;
   }
+  /// What waits for room in a device's mailbox: one queue for each device.
+  [[nodiscard]] std::shared_ptr<sending_queue> queue_of(std::int32_t ordinal) {
+    const std::lock_guard lock(mutex_);
+    auto& one = queues_[ordinal];
+    if (!one) one = std::make_shared<sending_queue>();
+    return one;
+  }
   [[nodiscard]] std::vector<troupe::device> all() {
     const std::lock_guard lock(mutex_);
     std::vector<troupe::device> copies;
@@ -48,8 +66,10 @@ class system_handle {
   }
 
  private:
+  const ::pid_t made_by_ = ::getpid();
   std::mutex mutex_;
   std::map<std::int32_t, std::shared_ptr<fork_server>> forks_;
+  std::map<std::int32_t, std::shared_ptr<sending_queue>> queues_;
   std::map<std::int32_t, troupe::device> devices_;
 };
 using system_ref = std::shared_ptr<system_handle>;
@@ -57,9 +77,18 @@ using system_ref = std::shared_ptr<system_handle>;
 
 /// A device, and the system that it needs: both live as long as anything refers to them.
 struct device_handle {
-  device_handle(system_ref s, troupe::device d) : system(std::move(s)), device(std::move(d)) {}
+  device_handle(system_ref s, troupe::device d)
+      : system(std::move(s)), device(std::move(d)), queue(system->queue_of(device.ordinal())) {}
   system_ref system;
   troupe::device device;
+  std::shared_ptr<sending_queue> queue;
+
+  /// The device, for what comes after all that was asked before. With the GIL, which it may
+  /// release.
+  [[nodiscard]] troupe::device& in_order() {
+    queue->flush();
+    return device;
+  }
 };
 using device_ref = std::shared_ptr<device_handle>;
 

@@ -1,5 +1,6 @@
 #include "dtypes.hpp"
 
+#include "arguments/given.hpp"
 #include "binding.hpp"
 
 #include <array>
@@ -66,13 +67,13 @@ std::optional<dtype> named(std::string_view name) {
 dtype dtype_from(nb::handle type) {
   std::string name;
   if (nb::isinstance<nb::str>(type)) {
-    name = nb::cast<std::string>(type);
+    name = shown_text(type);
   } else if (nb::hasattr(type, "name") && nb::isinstance<nb::str>(type.attr("name"))) {
-    name = nb::cast<std::string>(type.attr("name"));  // numpy.dtype
+    name = shown_text(type.attr("name"));  // numpy.dtype
   } else if (nb::hasattr(type, "__name__")) {
-    name = nb::cast<std::string>(type.attr("__name__"));  // numpy.float32, ml_dtypes.bfloat16
+    name = shown_text(type.attr("__name__"));  // numpy.float32, ml_dtypes.bfloat16
   } else {
-    name = nb::cast<std::string>(nb::str(type));  // torch.float32
+    name = shown_text(type);  // torch.float32
   }
   // Python's own.
   if (type.is(reinterpret_cast<PyObject*>(&PyFloat_Type))) return dtype::f64;

@@ -4,7 +4,10 @@
 #include "event_loop.hpp"
 #include "operations/python_operation.hpp"
 #include "reply.hpp"
+#include "sending/unretrieved.hpp"
 #include "tensor.hpp"
+
+#include <troupe/device/unretrieved.hpp>
 
 #include <nanobind/stl/optional.h>
 
@@ -23,12 +26,18 @@ constexpr std::chrono::milliseconds between_signals{50};
 
 std::atomic<listener*> kept_for_nobody{nullptr};
 
-// Holds the source of a copy whose future was dropped. The thread that completes the copy does not
-// wait for the GIL: whoever comes next with it lets go.
+// Of a future that was dropped before it was ready: tells of its failure, and holds the source of a
+// copy. The thread that completes the copy does not wait for the GIL: whoever comes next with it
+// lets go.
 class kept_listener final : public listener {
  public:
-  explicit kept_listener(nb::object source) : source_(std::move(source)) {}
+  // `of`: lives while it calls.
+  kept_listener(const pending_answer& of, bool looked_at, nb::object source)
+      : of_(of), looked_at_(looked_at), source_(std::move(source)) {}
   void hear(std::unique_ptr<listener> self) noexcept override {
+    if (const error* const why = of_.failure(); why != nullptr && !looked_at_) {
+      note_unretrieved(*why);
+    }
     listener* const one = self.release();
     one->next = kept_for_nobody.load(std::memory_order_relaxed);
     while (!kept_for_nobody.compare_exchange_weak(one->next, one, std::memory_order_release,
@@ -37,6 +46,8 @@ class kept_listener final : public listener {
   }
 
  private:
+  const pending_answer& of_;
+  const bool looked_at_;
   carried_object source_;
 };
 
@@ -73,7 +84,7 @@ class awaiting {
     of_->pending().listen(std::make_unique<loop_listener>(loop, waiting));
     return waiting.release().ptr();
   }
-  void cancelled() { of_->cancel(); }
+  void cancelled() { of_->withdraw(); }
 
  private:
   static void stop_with(const nb::object& value) {
@@ -173,7 +184,14 @@ void release_kept() {
 }
 
 py_future::~py_future() {
-  if (pending_ && kept_.is_valid()) pending_->listen(std::make_unique<kept_listener>(kept_));
+  if (failure_ && !looked_at_) warn_unretrieved(*failure_);
+  if (!pending_) return;
+  if (pending_->ready()) {
+    const error* const why = pending_->failure();
+    if (why != nullptr && !looked_at_) warn_unretrieved(*why);
+  } else if (kept_.is_valid() || pending_->attached()) {
+    pending_->listen(std::make_unique<kept_listener>(*pending_, looked_at_, std::move(kept_)));
+  }
 }
 
 bool py_future::done() {
@@ -227,13 +245,16 @@ void py_future::wait(std::optional<double> timeout) {
   }
 }
 
-nb::object py_future::value() const {
+nb::object py_future::value() {
+  looked_at_ = true;
   if (failure_) raise(*failure_);
   return value_;
 }
 
-void py_future::raise_refusal() const {
-  if (failure_ && failure_->code < errc::unsupported) raise(*failure_);
+void py_future::raise_refusal() {
+  if (!failure_ || failure_->code >= errc::unsupported) return;
+  looked_at_ = true;
+  raise(*failure_);
 }
 
 nb::object py_future::result(std::optional<double> timeout) {
@@ -243,16 +264,22 @@ nb::object py_future::result(std::optional<double> timeout) {
 
 nb::object py_future::exception(std::optional<double> timeout) {
   wait(timeout);
+  looked_at_ = true;
   return failure_ ? exception_for(*failure_) : nb::none();
 }
 
 bool py_future::cancel() {
-  if (done()) return false;
-  without_gil([&] { sent_.cancel(); });
-  return true;
+  looked_at_ = true;
+  return !done() && without_gil([&] { return sent_.cancel_and_wait(); });
+}
+
+void py_future::withdraw() {
+  looked_at_ = true;
+  if (!done()) without_gil([&] { sent_.cancel(); });
 }
 
 void add_future(nb::module_& m) {
+  on_unretrieved_failure(&note_unretrieved);
   nb::class_<py_future>(
       m, "Future", nb::type_slots(future_slots),
       "What is to come: an answer that can be awaited in asyncio, or waited for.\n\n"
@@ -265,10 +292,11 @@ void add_future(nb::module_& m) {
       .def("exception", &py_future::exception, nb::arg("timeout") = nb::none(),
            "Waits, and returns the request's failure instead of raising it; None if it succeeded.")
       .def("done", &py_future::done, "True once there is an answer or a failure.")
-      .def(
-          "cancel", &py_future::cancel,
-          "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False if\n"
-          "nothing can be cancelled any more. A request in a GPU's stream runs to its end.");
+      .def("cancel", &py_future::cancel,
+           "Cancels a request that has not begun: it fails with troupe.Cancelled. Returns False "
+           "for\n"
+           "one that has begun or ended, which is not affected, and for what is no request. One\n"
+           "that is in a GPU's stream has begun.");
   nb::class_<awaiting>(m, "_Awaiting", nb::type_slots(awaiting_slots))
       .def("send",
            [](nb::handle self, nb::handle) {

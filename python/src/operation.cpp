@@ -53,11 +53,17 @@ struct operation {
   nb::object call(PyObject* const* values, nb::handle names) const;
 
  private:
+  // A result, and its place in the description.
+  struct written_tensor {
+    std::size_t place;
+    nb::object tensor;
+  };
+
   std::string option_name(std::string_view option) const;
   bool set_option(request_options& options, PyObject* name, nb::handle value) const;
-  void allocate_missing(any_request& request, std::vector<nb::object>& written) const;
-  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value,
-                 nb::object& keep) const;
+  void allocate_missing(any_request& request, std::vector<written_tensor>& written) const;
+  static nb::object answer_of(std::vector<written_tensor> written);
+  bool set_bound(any_request& request, const argument_setter::argument& to, nb::handle value) const;
   void expect_required(nb::handle names) const;
 };
 
@@ -83,7 +89,7 @@ bool operation::set_option(request_options& options, PyObject* name, nb::handle 
   return true;
 }
 
-void operation::allocate_missing(any_request& request, std::vector<nb::object>& written) const {
+void operation::allocate_missing(any_request& request, std::vector<written_tensor>& written) const {
   const auto made =
       value_of(allocate_outputs(*type, request.data(), [this](dtype t, const shape& s) {
         return device->device.allocate(t, s);
@@ -91,13 +97,24 @@ void operation::allocate_missing(any_request& request, std::vector<nb::object>& 
   for (const std::size_t offset : made) {
     const auto& view =
         *reinterpret_cast<const any_tensor*>(static_cast<std::byte*>(request.data()) + offset);
-    written.push_back(nb::cast(py_tensor{view, device}));
+    written.push_back({setter->place_at(offset), nb::cast(py_tensor{view, device})});
   }
+}
+
+// One tensor, or a tuple in the order of the description, whichever of them were given.
+nb::object operation::answer_of(std::vector<written_tensor> written) {
+  if (written.empty()) return nb::none();
+  if (written.size() == 1) return std::move(written.front().tensor);
+  std::ranges::sort(written, {}, &written_tensor::place);
+  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(written.size())));
+  for (std::size_t i = 0; i < written.size(); ++i)
+    PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), written[i].tensor.release().ptr());
+  return all;
 }
 
 // Where a bound set is given for a list of tensors, or its name, the table of that set is sent.
 bool operation::set_bound(any_request& request, const argument_setter::argument& to,
-                          nb::handle value, nb::object& keep) const {
+                          nb::handle value) const {
   if (to.field.kind != field_kind::tensors) return false;
   nb::object set = nb::borrow(value);
   if (nb::isinstance<nb::str>(value)) {
@@ -110,8 +127,6 @@ bool operation::set_bound(any_request& request, const argument_setter::argument&
     *reinterpret_cast<any_tensor*>(static_cast<std::byte*>(request.data()) + a.bound.value()) =
         nb::cast<const py_tensor&>(set.attr("_table")).view;
   }
-  // Its tensors are no operands of the request: nothing else keeps their memory.
-  keep = keep.is_valid() ? nb::object(nb::make_tuple(keep, set)) : set;
   return true;
 }
 
@@ -129,8 +144,7 @@ void operation::expect_required(nb::handle names) const {
 nb::object operation::call(PyObject* const* values, nb::handle names) const {
   any_request request(*type);
   request_options options;
-  std::vector<nb::object> written;
-  nb::object kept;
+  std::vector<written_tensor> written;
   std::size_t given = 0;
   if (of_python != nullptr && of_python->has_required) expect_required(names);
   const Py_ssize_t count = names.is_valid() ? PyTuple_GET_SIZE(names.ptr()) : 0;
@@ -142,28 +156,17 @@ nb::object operation::call(PyObject* const* values, nb::handle names) const {
       if (set_option(options, name, value)) continue;
       setter->refuse_unknown(name);
     }
-    if (of_python != nullptr && set_bound(request, *to, value, kept)) continue;
+    if (of_python != nullptr && set_bound(request, *to, value)) continue;
     setter->set(request, *to, value);
     if (to->field.kind != field_kind::tensor || value.is_none()) continue;
     ++given;
-    if (to->field.may_write) written.push_back(nb::borrow(value));
+    if (to->field.may_write) written.push_back({setter->place_of(*to), nb::borrow(value)});
   }
   if (given < setter->tensors()) allocate_missing(request, written);
 
-  request_handle sent;
-  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
-  nb::object result = nb::none();
-  if (written.size() == 1) {
-    result = std::move(written.front());
-  } else if (!written.empty()) {
-    result = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(written.size())));
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), written[i].release().ptr());
-    }
-  }
-  py_future made(std::make_shared<pending_future<any_reply>>(std::move(answer)), std::move(result),
-                 std::move(sent));
-  if (kept.is_valid()) made.keep(std::move(kept));
+  sent_request sent = send(*device, actor, std::move(request), options);
+  py_future made(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
+                 answer_of(std::move(written)), std::move(sent.handle));
   if (made.done()) made.raise_refusal();
   return nb::cast(std::move(made));
 }

@@ -12,7 +12,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,11 @@ struct py_system {
     return *handle;
   }
 };
+
+std::atomic<bool> python_has_ended{false};
+
+// What an actor that was stopped has for its last hooks.
+constexpr std::chrono::seconds last_words{1};
 
 // All systems that there are, to be ended before the interpreter does.
 std::vector<std::weak_ptr<system_handle>>& all_systems() {
@@ -70,7 +78,7 @@ device_config config_from(nb::kwargs options) {
   c.mailbox_capacity = 16'384;
   c.full = when_full::wait;
   for (const auto [key, value] : options) {
-    const auto name = nb::cast<std::string>(key);
+    const std::string name = shown_text(key);
     const auto number = [&]<class T>(T& to) {
       to = given<T>(name, std::is_unsigned_v<T> ? "a number that is not negative" : "an integer",
                     value);
@@ -120,22 +128,24 @@ device_config config_from(nb::kwargs options) {
     else if (name == "fault_injection")
       c.fault_injection = flag();
     else if (name == "plugins")
-      c.plugins = nb::cast<std::vector<std::string>>(
-          nb::module_::import_("troupe.launching").attr("paths")(name, value));
-    else if (name == "operations")
+      for (const nb::handle one :
+           nb::module_::import_("troupe.launching").attr("paths")(name, value))
+        c.plugins.push_back(path_given(name, one));
+    else if (name == "operations" || name == "reload")
       continue;  // see `give_operations`
     else if (name == "trace" && profile_tracer_of(value) != nullptr)
       c.tracer = profile_tracer_of(value);
     else if (name == "trace")
-      c.tracer = value_of(trace_file::open(
-          nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(value))));
+      c.tracer = value_of(
+          trace_file::open(path_given(name, nb::module_::import_("os").attr("fsdecode")(value))));
     else
       throw nb::type_error(
           ("device() has no option '" + name +
            "'; it has backend, isolation, gpu, full, mailbox_capacity, memory_limit_bytes, "
            "standby, "
            "lanes, lane_threads, libraries, restarts, restart_window, start_timeout, "
-           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, trace")
+           "silence_timeout, run_limit, quarantine, fault_injection, plugins, operations, reload, "
+           "trace")
               .c_str());
   }
   return c;
@@ -152,9 +162,9 @@ void give_operations(device_config& c, nb::handle options) {
     environment.emplace_back(variable.c_str(), variable.size());
   }
   c.worker_environment = std::make_shared<const std::vector<std::string>>(std::move(environment));
-  const nb::object given = options.attr("get")("operations");
-  if (given.is_none()) return;
-  const nb::object modules = launching.attr("modules")(given);
+  const nb::object named = options.attr("get")("operations");
+  if (named.is_none()) return;
+  const nb::object modules = launching.attr("modules")(named);
   if (c.isolation == isolation::thread) {
     const nb::object operations = nb::module_::import_("troupe.operations");
     operations.attr("load")(modules);
@@ -163,9 +173,12 @@ void give_operations(device_config& c, nb::handle options) {
     c.own_operations = &add_python_operations;
     return;
   }
-  fork_server::config how{
-      .command = nb::cast<std::vector<std::string>>(launching.attr("command")(modules)),
-      .environment = *c.worker_environment};
+  const nb::object reload_given = options.attr("get")("reload");
+  const bool reload =
+      reload_given.is_none() || given<bool>("reload", "True or False", reload_given);
+  fork_server::config how{.command = {}, .environment = *c.worker_environment};
+  for (const nb::handle one : launching.attr("command")(modules, reload))
+    how.command.push_back(path_given("operations", one));
   c.forked_by = value_of(without_gil([&] { return fork_server::start(std::move(how)); }));
 }
 
@@ -198,24 +211,43 @@ nb::object device_of(const py_system& s, std::int32_t ordinal, nb::kwargs option
   return make_device(std::make_shared<device_handle>(s.handle, made));
 }
 
-void close(const system_ref& handle, double timeout) {
-  if (!handle) return;
+// How the actors ended within `timeout`, by default the system's own.
+result<void> close(const system_ref& handle, std::optional<double> timeout) {
+  if (!handle || handle->is_copy()) return {};
   const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
   if (modules.contains("troupe.binding")) {
     modules["troupe.binding"].attr("forget_system")(reinterpret_cast<std::uintptr_t>(handle.get()));
   }
-  without_gil([&] {
+  const std::chrono::nanoseconds patience = duration_of(timeout).value_or(handle->drain);
+  return without_gil([&] {
+    // Actors first: what they are still to do may want the devices.
+    auto ended = handle->system.shutdown(patience).get_result();
     for (device& one : handle->all())
       one.stop();
-    (void)handle->system.shutdown(*duration_of(timeout)).get_result();
+    // Stopped, and maybe in a hook: their threads are not to meet the end of the interpreter there.
+    handle->has_ended = ended || handle->system.shutdown().wait_for(last_words);
+    return ended;
   });
+}
+
+void close_and_warn(py_system& s, std::optional<double> timeout) {
+  const auto ended = close(s.handle, timeout);
+  s.handle.reset();
+  if (ended) return;
+  const std::string text = "System.close(): " + ended.error().message + " (System(drain=...))";
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
 }
 
 }  // namespace
 
+bool python_ends() noexcept {
+  return python_has_ended.load(std::memory_order_acquire) || Py_IsInitialized() == 0;
+}
+
 system_ref make_system(const system_config& config) {
   system_ref made(new system_handle(config), [](system_handle* dead) {
-    // Its threads may wait for the GIL.
+    // Its threads may wait for the GIL, and then for ever.
+    if (python_ends() && !dead->has_ended) return;
     if (PyGILState_Check() != 0) {
       without_gil([dead] { delete dead; });
     } else {
@@ -230,36 +262,37 @@ system_ref make_system(const system_config& config) {
 void add_system(nb::module_& m) {
   nb::class_<py_system>(m, "System",
                         "A tree of actors, the threads that run them, and the devices.\n\n"
-                        "threads: in the pool of actors; 0 for one per processor.")
+                        "threads: in the pool of actors; 0 for one per processor. drain: seconds\n"
+                        "that actors have at the end for the messages in their mailboxes.")
       .def(
           "__init__",
-          [](py_system* self, int threads) {
+          [](py_system* self, int threads, double drain) {
             system_config config;
             config.threads = threads;
+            config.drain = *duration_of(drain);
             try {
               new (self) py_system{make_system(config)};
             } catch (const failure& why) {
               raise(why.error());
             }
           },
-          nb::arg("threads") = 0)
+          nb::arg("threads") = 0, nb::arg("drain") = 1.0)
       .def(
           "device", &device_of, nb::arg("ordinal") = 0, nb::arg("options"),
           "The device with this number; made if there is none: on the GPU with that number if\n"
           "there is one, else on the CPU. Returns at once; the device starts in the background.\n\n"
           "Options: backend ('auto', 'cpu', 'cuda'), gpu (number, UUID or 'any'),\n"
-          "memory_limit_bytes, standby, plugins (paths), operations (modules), libraries, lanes, "
+          "memory_limit_bytes, standby, plugins (paths), operations (modules), reload, libraries, "
+          "lanes, "
           "run_limit and other\n"
           "limits in seconds, restarts, fault_injection, trace (path of a Perfetto trace, or a\n"
           "troupe.profile()).")
       .def(
-          "close",
-          [](py_system& s, double timeout) {
-            close(s.handle, timeout);
-            s.handle.reset();
-          },
-          nb::arg("timeout") = 5.0,
-          "Stops the devices and the actors. Tensors and futures stay; what is not done fails.")
+          "close", &close_and_warn, nb::arg("timeout") = nb::none(),
+          "Stops the actors, once they have handled what is in their mailboxes, and the devices.\n"
+          "Tensors and futures stay; what is not done fails.\n\n"
+          "timeout: seconds that the actors have, by default the system's drain. A RuntimeWarning\n"
+          "says how many messages were not handled. In a forked child it does nothing.")
       .def_prop_ro("closed", [](const py_system& s) { return s.handle == nullptr; })
       .def("_spawn",
            [](const py_system& s, nb::handle make, nb::handle options) {
@@ -268,16 +301,16 @@ void add_system(nb::module_& m) {
                  options);
            })
       .def("__enter__", [](nb::object self) { return self; })
-      .def("__exit__", [](py_system& s, nb::args) {
-        close(s.handle, 5.0);
-        s.handle.reset();
-      });
+      .def("__exit__", [](py_system& s, nb::args) { close_and_warn(s, std::nullopt); });
 
   m.def("_close_all", [] {
     // Others may make and drop systems while one ends.
     const auto all = all_systems();
     for (const auto& one : all)
-      close(one.lock(), 1.0);
+      (void)close(one.lock(), std::nullopt);
+    const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+    if (modules.contains("troupe.actors")) modules["troupe.actors"].attr("end_loop")();
+    python_has_ended.store(true, std::memory_order_release);
   });
   m.attr("__version__") = nb::str(library_version.data(), library_version.size());
 }

@@ -96,6 +96,11 @@ any_tensor at(any_tensor view, nb::handle index) {
       continue;
     }
     --left;
+    if (PyBool_Check(one.ptr())) {
+      throw nb::type_error(
+          "a tensor is not indexed by True and False, which are masks in NumPy: copy it out with "
+          "numpy(), or use 0 and 1");
+    }
     if (PySlice_Check(one.ptr())) {
       view = at_slice(view, dimension, one);
       ++dimension;
@@ -125,16 +130,16 @@ new_array make_array(const any_tensor& view) {
 nb::object to_numpy(py_tensor& t) {
   const new_array made = make_array(t.view);
   const held_buffer target(made.bytes, PyBUF_WRITABLE);
-  value_of(without_gil([&] {
-    return t.device->device.copy_out(t.view, t.view.type(), target.bytes()).get_result();
-  }));
+  device& on = t.device->in_order();
+  value_of(
+      without_gil([&] { return on.copy_out(t.view, t.view.type(), target.bytes()).get_result(); }));
   return made.array;
 }
 
 // Waits until it is read-only. What shares its memory with others is copied to memory of its own.
 nb::object freeze(nb::handle self) {
   py_tensor& t = *nb::inst_ptr<py_tensor>(self);
-  device& d = t.device->device;
+  device& d = t.device->in_order();
   auto frozen = without_gil([&] { return d.freeze(t.view).get_result(); });
   if (frozen) return nb::borrow(self);
   if (frozen.error().code != errc::unsupported || t.view.space() == memory_space::host) {
@@ -275,19 +280,20 @@ void add_tensor(nb::module_& m) {
           "thaw",
           [](nb::handle self) {
             py_tensor& t = *nb::inst_ptr<py_tensor>(self);
-            value_of(without_gil([&] { return t.device->device.thaw(t.view).get_result(); }));
+            device& on = t.device->in_order();
+            value_of(without_gil([&] { return on.thaw(t.view).get_result(); }));
             return nb::borrow(self);
           },
           "Undoes freeze().")
       .def(
-          "release", [](py_tensor& t) { t.device->device.release(t.view); },
+          "release", [](py_tensor& t) { t.device->in_order().release(t.view); },
           "Invalidates every view of the memory at once; it is freed once requests are done with "
           "it.")
-      .def(
-          "_map",
-          [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
-            return py_future(t.device->device.map(t.view, access_from(role), duration_of(timeout)));
-          })
+      .def("_map",
+           [](py_tensor& t, const std::string& role, std::optional<double> timeout) {
+             return py_future(
+                 t.device->in_order().map(t.view, access_from(role), duration_of(timeout)));
+           })
       .def("_view_in_place",
            [](nb::handle self) {
              py_tensor& t = *nb::inst_ptr<py_tensor>(self);

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -63,14 +64,40 @@ def values(
 
 @troupe.operation("py.total")
 def total(weights: troupe.ReadsMany, y: troupe.Writes(1, dtype="f64")) -> None:
-    arrays = weights.values() if isinstance(weights, dict) else weights
+    arrays = weights.values() if isinstance(weights, Mapping) else weights
     y[0] = sum(float(one.sum()) for one in arrays)
+
+
+@troupe.operation("py.late_total")
+def late_total(
+    weights: troupe.ReadsMany, y: troupe.Writes(1, dtype="f64"), *, seconds: float
+) -> None:
+    time.sleep(seconds)
+    y[0] = sum(float(one.sum()) for one in weights.values())
+
+
+@troupe.operation("py.changes_its_set")
+def changes_its_set(weights: troupe.ReadsMany) -> None:
+    weights["mine"] = np.ones(3)
+
+
+@troupe.operation("py.ends")
+def ends(weights: troupe.ReadsMany) -> None:
+    os._exit(len(weights))
+
+
+@troupe.operation("py.half")
+def half(y: troupe.Writes("n", dtype="f32"), *, raises: bool = True) -> None:
+    y[: len(y) // 2] = 43
+    if raises:
+        raise ValueError("bad model input")
 
 
 @troupe.operation("py.identities")
 def identities(weights: troupe.ReadsMany):
     """Whether the worker has made the arrays anew."""
-    return id(weights), type(weights).__name__, sorted(weights) if isinstance(weights, dict) else []
+    named = isinstance(weights, Mapping)
+    return id(weights), type(weights).__name__, sorted(weights) if named else []
 
 
 @troupe.operation("py.big")
@@ -204,6 +231,15 @@ def _fork_and_write(y):
         time.sleep(0.05)
         y[:] = 666
         os._exit(0)
+
+
+@troupe.operation("py.says_much")
+def says_much(text: str, times: int):
+    for _ in range(times):
+        os.write(2, text.encode())
+    while os.fstat(2).st_blocks * 512 > 1 << 20:
+        time.sleep(0.01)
+    return True
 
 
 @troupe.operation("py.says_from_c")

@@ -81,6 +81,77 @@ def test_a_failed_actor_is_made_anew(system):
     assert counter.ask(Counter.plain).result(5) == 7
 
 
+class NoText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class NoFailureText(troupe.Failure):
+    __str__ = NoText.__str__
+
+
+class OddCode(troupe.Failure):
+    code = 7
+
+
+class Raises(troupe.Actor):
+    def now(self, what):
+        raise what()
+
+    async def later(self, what):
+        await asyncio.sleep(0)
+        raise what()
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (lambda: ValueError("\ud800 \0"), r"\ud800"),
+        (lambda: troupe.Failure("\udcff"), r"\udcff"),
+        (lambda: troupe.InvalidArgument("\udcff"), r"\udcff"),
+        (lambda: OddCode("odd"), "odd"),
+        (NoText, "NoText"),
+        (NoFailureText, "NoFailureText"),
+        (lambda: ExceptionGroup("many", [ValueError("\ud800"), NoText()]), "many"),
+        (GeneratorExit, "GeneratorExit"),
+        (lambda: SystemExit(3), "SystemExit"),
+        (lambda: ValueError("x" * 3000), "xxx"),
+    ],
+    ids=range(10),
+)
+@pytest.mark.parametrize("how", ["now", "later"])
+def test_whatever_a_handler_raises_is_answered(system, how, what, says):
+    actor = system.spawn(Raises)
+    with pytest.raises(troupe.Failure) as caught:
+        actor.ask(how, what).result(5)
+    assert says in str(caught.value)
+    actor.stop()
+
+
+def test_the_end_waits_for_handlers_as_long_as_it_is_told(system):
+    class Slow(troupe.Actor):
+        async def sleep(self, seconds):
+            await asyncio.sleep(seconds)
+            return seconds
+
+    begun = time.monotonic()
+    with troupe.System(drain=5) as patient:
+        answer = patient.spawn(Slow).ask(Slow.sleep, 0.2)
+    assert answer.result(0) == 0.2 and time.monotonic() - begun < 2
+    begun = time.monotonic()
+    impatient = troupe.System(drain=0.1)
+    answer = impatient.spawn(Slow).ask(Slow.sleep, 60)
+    with pytest.warns(RuntimeWarning, match="0 messages waited to be handled, 1 for their replies"):
+        impatient.close()
+    with pytest.raises(troupe.RequestFailure):
+        answer.result(1)
+    assert time.monotonic() - begun < 2
+    with pytest.raises(TypeError, match="drain"):
+        troupe.System(drain="long")
+
+
 def test_children_and_their_supervision(system):
     class Parent(troupe.Actor):
         supervision = troupe.Supervision(on_failure="resume")

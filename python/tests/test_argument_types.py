@@ -43,6 +43,40 @@ def test_views(gpu, call, says):
         call(gpu.empty((2, 3, 4)))
 
 
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda g, s: g.empty(3, s), r"no element type is called '\ud800é'"),
+        (lambda g, s: g.tensor([1.0], s), r"no element type is called '\ud800é'"),
+        (lambda g, s: g.einsum(s, g.zeros(3)), r"modes must be text that UTF-8 can encode; it is '\ud800é->"),
+        (lambda g, s: g.solver.svd(a=g.zeros((2, 2)), driver=s), r"driver must be one of"),
+        (lambda g, s: g.blas.gemm(a=s * 90, b=g.zeros((2, 2))), r"a must be a troupe.Tensor; it is '\ud800é\ud800é"),
+        (lambda g, s: g.blas.gemm(a="é" * 90, b=g.zeros((2, 2))), "a must be a troupe.Tensor; it is 'éé"),
+        (lambda g, s: g.blas.gemm(**{s: 1}), r"has no argument \ud800é"),
+        (lambda g, s: getattr(g, s), r"a device has no '\ud800é'"),
+        (lambda g, s: getattr(g.blas, s), r"blas has no request '\ud800é'"),
+    ],
+)  # fmt: skip
+def test_text_that_has_no_utf8_is_shown_escaped(gpu, call, says):
+    with pytest.raises((TypeError, ValueError, AttributeError), match=re.escape(says)):
+        call(gpu, "\ud800é")
+
+
+def test_names_and_paths_without_utf8_are_refused_by_name(system):
+    with pytest.raises(
+        ValueError, match=r"name must be text that UTF-8 can encode; it is '\\ud800'"
+    ):
+        system.spawn(type("A", (troupe.Actor,), {}), name="\ud800")
+    for options, says in (
+        ({"trace": "\ud800"}, "trace must be a path that the file system can encode"),
+        ({"plugins": ["\ud800"]}, "plugins must be a path that the file system can encode"),
+        ({"backend": "\ud800"}, "backend must be text that UTF-8 can encode"),
+        ({"\ud800": 1}, "no option"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=says):
+            system.device(7, **options)
+
+
 def test_orders_that_are_none_say_so(gpu):
     t = gpu.empty((2, 3, 4))
     with pytest.raises(IndexError, match="dimension 3 of a tensor of rank 3"):

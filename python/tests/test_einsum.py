@@ -17,6 +17,35 @@ EQUATIONS = [
 ]
 
 
+# Modes that are named twice, extents of 1 that are repeated, extents of 0.
+BROADCAST = [
+    ("tiijj->ij", (2, 3, 3, 4, 4)), ("iji->j", (4, 3, 4)), ("ijij->", (2, 3, 2, 3)),
+    ("iiii->i", (3, 3, 3, 3)), ("ii,i->", (4, 4), (4,)), ("iij,j->ij", (3, 3, 5), (5,)),
+    ("i,i->", (3,), (1,)), ("ij,jk->ik", (3, 1), (4, 5)), ("ij,jk->ik", (3, 4), (1, 5)),
+    ("bij,bjk->bik", (1, 3, 4), (6, 4, 5)), ("ij,jk,kl->il", (3, 1), (4, 1), (5, 6)),
+    ("i,j,k,l->", (2,), (3,), (4,), (5,)), ("iij,jkk->ik", (3, 3, 4), (4, 2, 2)),
+    (",i->i", (), (3,)), ("i->", (0,)), ("ij,jk->ik", (3, 0), (0, 5)), ("i,i->i", (1,), (0,)),
+    ("ii->i", (0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("equation", BROADCAST, ids=lambda e: e[0])
+def test_extents_of_one_are_repeated(gpu, rng, equation):
+    modes, *shapes = equation
+    arrays = [rng.standard_normal(shape) for shape in shapes]
+    lists = modes.split("->")[0].split(",")
+    size = {}
+    for names, array in zip(lists, arrays, strict=True):
+        for name, extent in zip(names, array.shape, strict=True):
+            size[name] = extent if size.get(name, 1) == 1 else size[name]
+    full = [
+        np.broadcast_to(a, [size[n] if names.count(n) == 1 else e for n, e in zip(names, a.shape, strict=True)])
+        for names, a in zip(lists, arrays, strict=True)
+    ]  # fmt: skip
+    y = gpu.einsum(modes, *(gpu.tensor(one) for one in arrays)).result()
+    np.testing.assert_allclose(y.numpy(), np.einsum(modes, *full), rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("equation", EQUATIONS, ids=lambda e: e[0])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
 def test_einsum(gpu, rng, equation, dtype):
@@ -42,6 +71,8 @@ def test_refusals(gpu):
         gpu.einsum("ij,jk->z", a, gpu.zeros((3, 4))).result()
     with pytest.raises(troupe.ShapeMismatch, match="mode 'j' is 3"):
         gpu.einsum("ij,jk->ik", a, gpu.zeros((2, 4))).result()
+    with pytest.raises(troupe.ShapeMismatch, match="i"):
+        gpu.einsum("ii->", gpu.zeros((3, 4))).result()
     with pytest.raises(TypeError, match="at least one operand"):
         gpu.einsum("->")
 

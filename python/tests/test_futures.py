@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ def test_await_is_the_same(gpu):
     asyncio.run(main())  # another loop
 
 
-def busy(gpu, seconds):
-    return gpu.fault.inject(what="spin", duration_ns=int(seconds * 1e9))
+def busy(gpu, seconds, **operands):
+    return gpu.fault.inject(what="spin", duration_ns=int(seconds * 1e9), **operands)
 
 
 def test_a_task_and_threads_wait_for_the_same(gpu):
@@ -190,6 +191,204 @@ def test_the_interpreter_ends_whatever_is_going_on(end):
         outcome.stderr
     )
     assert "Fatal" not in outcome.stderr and "terminate" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "async def f(self): await asyncio.sleep(60)",
+        "def f(self): time.sleep(60)",
+        "async def f(self): time.sleep(60)",
+        "def f(self): pass\n    def post_stop(self): time.sleep(0.4)",
+    ],
+)
+def test_the_interpreter_ends_whatever_a_handler_does(handler):
+    outcome = run_python(
+        f"""
+import asyncio, time, troupe
+class A(troupe.Actor):
+    {handler}
+system = troupe.System(drain=0.1)
+a = system.spawn(A)
+answer = a.ask(A.f)
+time.sleep(0.1)
+print("there", flush=True)
+        """,
+        timeout=20,
+        check=False,
+    )
+    assert (outcome.returncode, outcome.stdout) == (0, "there\n"), outcome.stderr
+    assert "Fatal" not in outcome.stderr and "terminate" not in outcome.stderr
+
+
+def test_handlers_that_run_at_the_end_are_cancelled():
+    outcome = run_python(
+        """
+        import asyncio, time, troupe
+        class A(troupe.Actor):
+            async def f(self):
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    print("cancelled", flush=True)
+        system = troupe.System(drain=0.1)
+        answer = system.spawn(A).ask(A.f)
+        time.sleep(0.1)
+        """,
+        timeout=20,
+    )
+    assert outcome.stdout == "cancelled\n"
+
+
+def test_a_failure_that_is_not_looked_at_is_warned_of(gpu):
+    bad = gpu.zeros((2, 2))
+
+    def fails():
+        return gpu.solver.gesv(a=bad, b=gpu.zeros((2, 1)))
+
+    looked = [fails() for _ in range(4)]
+    with pytest.raises(troupe.Numerical):
+        looked[0].result()
+    assert isinstance(looked[1].exception(), troupe.Numerical)
+    looked[2].cancel()
+
+    async def main():
+        with pytest.raises(troupe.Numerical):
+            await looked[3]
+
+    asyncio.run(main())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        looked.clear()
+        busy(gpu, 0.05).cancel()
+        gpu.drain(5)
+        time.sleep(0.01)  # what was noted is told between two bytecodes
+    done = fails()
+    while not done.done():
+        time.sleep(0.001)
+    with pytest.warns(troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv") as told:
+        del done
+    assert len(told) == 1
+    with pytest.warns(troupe.UnretrievedFailure, match="(?s)never looked at: .*solver.gesv") as told:
+        fails()  # dropped before it is done
+        gpu.drain(5)
+        time.sleep(0.01)
+    assert len(told) == 1
+
+
+def test_what_the_end_of_a_device_fails_is_no_news():
+    outcome = run_python(
+        """
+        import troupe
+        system = troupe.System()
+        gpu = system.device(0, fault_injection=True)
+        for _ in range(3):
+            gpu.fault.inject(what="spin", duration_ns=10**9)
+        kept = gpu.memory.fill(to=gpu.zeros(3), value=1)
+        """
+    )
+    assert outcome.stderr == ""
+
+
+def test_cancel_says_whether_it_was_in_time(gpu):
+    running, waiting = busy(gpu, 0.3), busy(gpu, 0.001)
+    time.sleep(0.1)
+    assert waiting.cancel()
+    assert not running.cancel()
+    assert running.result() is None
+    with pytest.raises(troupe.Cancelled):
+        waiting.result()
+    assert not running.cancel() and not waiting.cancel()
+    assert not gpu.tensor([1.0])._map("read", None).cancel()  # no request
+
+
+async def longest_pause(work):
+    """The longest time for which the loop did nothing else."""
+    longest, before, over = 0.0, time.monotonic(), False
+
+    async def tick():
+        nonlocal longest, before
+        while not over:
+            await asyncio.sleep(0.001)
+            now = time.monotonic()
+            longest, before = max(longest, now - before), now
+
+    ticking = asyncio.create_task(tick())
+    answer = await work()
+    over = True
+    await ticking
+    return longest, answer
+
+
+def test_a_full_mailbox_does_not_stop_an_event_loop(system):
+    gpu = system.device(31, fault_injection=True, mailbox_capacity=16)
+    x = gpu.zeros(4)
+    gpu.wait_until_ready()
+
+    async def work():
+        gate = busy(gpu, 0.5, output=x)
+        fills = [gpu.memory.fill(to=x, value=i) for i in range(100)]
+        # Not sent yet: it is not run, and those behind it are.
+        assert fills[60].cancel()
+        with pytest.raises(troupe.ShapeMismatch):
+            gpu.blas.gemm(a=gpu.zeros((2, 3)), b=gpu.zeros((2, 3)))
+        late = gpu.memory.fill(to=x, value=7, deadline=0.1)
+        mapped = gpu.map(lambda v: v + 1, x)
+        await asyncio.sleep(0)
+        return await asyncio.gather(gate, *fills, late, mapped, return_exceptions=True)
+
+    longest, answers = asyncio.run(longest_pause(work))
+    failed = [i for i, one in enumerate(answers) if isinstance(one, Exception)]
+    assert failed == [61, 101]
+    assert isinstance(answers[61], troupe.Cancelled)
+    assert isinstance(answers[101], troupe.DeadlineExceeded)
+    assert answers[-1].tolist() == [100.0] * 4
+    assert longest < 0.3
+
+    async def leave():
+        busy(gpu, 0.2, output=x)
+        return [gpu.memory.fill(to=x, value=i) for i in range(50)]
+
+    # What is read, by any thread, comes after all that was asked.
+    asyncio.run(leave())
+    assert x.tolist() == [49.0] * 4
+    gpu.stop()
+
+
+def test_a_device_is_awaited(system):
+    async def work():
+        gpu = system.device(32)
+        assert await gpu.ready() is None
+        return gpu
+
+    longest, gpu = asyncio.run(longest_pause(work))
+    assert gpu.worker_pid is not None and longest < 0.3
+    gpu.stop()
+    with pytest.raises(troupe.DeviceStopped):
+        gpu.ready().result(5)
+
+
+def test_close_in_a_forked_child_waits_for_nobody():
+    run_python(
+        """
+        import asyncio, os, time, troupe
+        class A(troupe.Actor):
+            async def f(self):
+                await asyncio.sleep(0.01)
+        system = troupe.System()
+        gpu = system.device(0)
+        gpu.zeros(4).numpy()
+        a = system.spawn(A)
+        a.ask(A.f).result()
+        pid = os.fork()
+        if pid == 0:
+            begun = time.monotonic()
+            system.close()
+            os._exit(0 if time.monotonic() - begun < 1 else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert gpu.blas.asum(x=gpu.zeros(4)).result() == 0
+        """
+    )
 
 
 def test_a_forked_child_is_told():

@@ -1,4 +1,4 @@
-"""Operations of Python in workers: arguments, checks, answers, modules, and how workers start."""
+"""Operations of Python in workers: arguments, checks, answers, and what is printed."""
 
 import asyncio
 import os
@@ -157,36 +157,17 @@ def test_asyncio(service):
         np.testing.assert_array_equal(y, np.arange(8, dtype="f4") * i)
 
 
-def test_bound_sets(service):
-    arrays = {f"w{i}": np.full(100, i, "f8") for i in range(10)}
-    weights = service.bind("model", arrays)
-    for given in (weights, "model", list(weights.tensors.values())):
-        assert service.py.total(weights=given).result().numpy()[0] == 4500
-    first = service.py.identities(weights=weights).result()
-    assert first == service.py.identities(weights="model").result()
-    assert first[1:] == ("dict", sorted(arrays))
-    with pytest.raises(ValueError, match="no set is bound as 'other' on this device; there are"):
-        service.py.total(weights="other")
-    # The set survives the worker, and a new one of the name takes its place.
-    with pytest.raises(troupe.DeviceFault):
-        service.py.goes_wrong(x=service.zeros(8), how="segfault").result()
-    assert service.py.total(weights="model").result().numpy()[0] == 4500
-    service.bind("model", [np.ones(7)])
-    assert service.py.total(weights="model").result().numpy()[0] == 7
-    assert service.py.identities(weights="model").result()[1] == "list"
-    assert service.py.total(weights=weights).result().numpy()[0] == 4500
-    service.forgive_all()
-
-
-def test_a_dropped_set_stays_for_calls_in_flight(service):
-    for i in range(20):
-        weights = service.bind("passing", [np.full(100_000, i, "f8")])
-        future = service.py.total(weights=weights)
-        del weights
-        service.unbind("passing")
-        noise = [service.tensor(np.full(100_000, -1.0), own=True) for _ in range(3)]
-        assert future.result().numpy()[0] == 100_000 * i
-        del noise
+def test_what_a_failed_call_was_writing_is_tainted(service):
+    y = service.tensor(np.ones(4, "f4"))
+    with pytest.raises(troupe.HandlerFailed, match="bad model input"):
+        service.py.half(y=y).result()
+    with pytest.raises(troupe.TaintedBuffer, match="py.half #.* has not finished writing it"):
+        y.numpy()
+    assert "tainted" in repr(y)
+    service.memory.fill(to=y, value=2)
+    assert y.numpy().tolist() == [2, 2, 2, 2]
+    service.py.half(y=y, raises=False).result()
+    assert y.numpy().tolist() == [43, 43, 2, 2]
 
 
 def test_the_environment_is_a_copy(system, monkeypatch):
@@ -199,210 +180,56 @@ def test_the_environment_is_a_copy(system, monkeypatch):
     device.stop()
 
 
-def test_a_module_that_cannot_be_imported_says_why(system, tmp_path):
-    (tmp_path / "broken.py").write_text("import numpy\n\ndef f():\n    import nowhere\nf()\n")
-    device = system.device(22, backend="cpu", operations=[tmp_path / "broken.py"])
-    for ask in (device.wait_until_ready, lambda: device.py2.f):
-        with pytest.raises(troupe.LibraryMissing) as caught:
-            ask()
-        text = str(caught.value)
-        assert (
-            "broken.py" in text and "No module named 'nowhere'" in text and "line 4, in f" in text
-        )
-    with pytest.raises(troupe.LibraryMissing, match="No module named 'nowhere'"):
-        device.lane.marker().result()
-    # Repaired, it can be restarted.
-    (tmp_path / "broken.py").write_text("import troupe\n")
-    device.restart()
-    device.wait_until_ready()
+def test_results_that_were_not_written_are_found(system, monkeypatch, on_gpu):
+    if on_gpu:
+        pytest.importorskip("torch")
+    module = os.path.join(HERE, "result_operations.py")
+    monkeypatch.setenv("TROUPE_CHECK_RESULTS", "1")
+    device = system.device(41, operations=[module])
+    x, y = device.full(100, 1), device.zeros((100, 2))
+    packed = device.empty(100)
+    ask = device.results
+    for call, element in ((ask.rebound, 0), (ask.part, 60), (ask.answers, 0)):
+        with pytest.raises(
+            troupe.HandlerFailed, match=rf"y is a result, .* {element} was not written"
+        ):
+            call(x=x).result()
+    with pytest.raises(troupe.HandlerFailed, match="was not written"):
+        ask.rebound(x=x, y=packed).result()
+    z, b = device.zeros(100), device.empty((), "u8")  # too short to be told from what is written
+    assert ask.written(x=x, z=z, b=b).result()[0].tolist() == [2.0] * 100
+    ask.written(x=x, y=y[:, 1], z=z, b=b).result()  # not packed: what is between is kept
+    assert y.numpy()[:, 0].tolist() == [0.0] * 100 and y.numpy()[:, 1].tolist() == [2.0] * 100
+    ask.rebound(x=x, y=y[:, 1]).result()
+    device.stop()
+    monkeypatch.delenv("TROUPE_CHECK_RESULTS")
+    device = system.device(42, operations=[module])
+    assert device.results.rebound(x=device.zeros(100)).result().shape == (100,)
     device.stop()
 
 
-def test_threads_and_devices_at_import_are_refused(system, tmp_path):
-    (tmp_path / "threads.py").write_text(
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), name='mine').start()\n"
+def test_first_use_in_an_event_loop_is_awaited(system, tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time, troupe\ntime.sleep(0.6)\n"
+        "@troupe.operation('slow.one')\ndef one() -> int:\n    return 1\n"
     )
-    device = system.device(22, backend="cpu", operations=[tmp_path / "threads.py"])
-    with pytest.raises(troupe.LibraryMissing, match=r"starts threads .*mine.*on_worker_start"):
-        device.wait_until_ready()
-    device.stop()
-    (tmp_path / "devices.py").write_text("import troupe\ntroupe.System().device(0)\n")
-    device = system.device(23, backend="cpu", operations=[tmp_path / "devices.py"])
-    with pytest.raises(troupe.LibraryMissing, match="__name__ == '__main__'"):
-        device.wait_until_ready()
-    device.stop()
 
-
-def test_a_failing_start_says_why(system, tmp_path):
-    (tmp_path / "start.py").write_text(
-        "import troupe\n@troupe.on_worker_start\ndef begin():\n    raise OSError('no licence')\n"
-    )
-    device = system.device(24, backend="cpu", operations=[tmp_path / "start.py"])
-    with pytest.raises(troupe.LibraryMissing, match="on_worker_start failed: OSError: no licence"):
-        device.wait_until_ready()
-    device.stop()
-
-
-def test_slow_imports_get_time_and_say_what_they_do(system, tmp_path):
-    # Room for the interpreter's own start on a busy machine, and less than all imports take.
-    start_timeout = 3
-    for i in range(4):
-        (tmp_path / f"slow{i}.py").write_text("import time\ntime.sleep(0.9)\n")
-    (tmp_path / "patient.py").write_text("import slow0, slow1, slow2, slow3\n")
-    # Its own lines, too, count for the module, whatever it has imported before.
-    (tmp_path / "begun.py").write_text("")
-    (tmp_path / "idle.py").write_text("import begun\nimport time\ntime.sleep(100)\n")
-    device = system.device(
-        25,
-        backend="cpu",
-        operations=[tmp_path / "idle.py"],
-        start_timeout=start_timeout,
-        restarts=0,
-    )
-    with pytest.raises(
-        troupe.DeviceUnavailable, match=r"importing .*idle\.py, which began begun last"
-    ):
-        device.wait_until_ready()
-    device.stop()
-    device = system.device(
-        25, backend="cpu", operations=[tmp_path / "patient.py"], start_timeout=start_timeout
-    )
-    device.wait_until_ready()
-    device.stop()
-    (tmp_path / "endless.py").write_text("import forever\n")
-    (tmp_path / "forever.py").write_text("while True: pass\n")
-    device = system.device(
-        26,
-        backend="cpu",
-        operations=[tmp_path / "endless.py"],
-        start_timeout=start_timeout,
-        restarts=0,
-    )
-    with pytest.raises(troupe.DeviceFailure, match=r"endless\.py, which began forever last"):
-        device.wait_until_ready()
-    device.stop()
-
-
-def test_an_edited_module_is_imported_anew(system, tmp_path):
-    file = tmp_path / "edited.py"
-    text = "import troupe\n@troupe.operation('edited.version')\ndef version():\n    return {}\n"
-    file.write_text(text.format(1))
-    device = system.device(27, backend="cpu", operations=[file])
-    assert device.edited.version().result() == 1
-    pid = device.worker_pid
-    while not device.health.standby_ready:
-        time.sleep(0.01)
-    file.write_text(text.format(22))
-    os.kill(pid, 9)  # the standby has the old one, and the one after it the new
-    while device.worker_pid in (None, pid) or not device.health.standby_ready:
-        time.sleep(0.01)
-    os.kill(device.worker_pid, 9)
-    deadline = time.monotonic() + 20
-    while device.edited.version().result() != 22:
-        assert time.monotonic() < deadline
-    device.stop()
-
-
-def test_a_module_that_is_being_edited_is_not_imported(system, tmp_path, capfd):
-    path = tmp_path / "halfway.py"
-    text = """import os
-import troupe
-@troupe.operation("halfway.version")
-def version():
-    return {}
-@troupe.operation("halfway.end")
-def end():
-    os._exit(1)
-"""
-
-    def replaced_twice():
-        for _ in range(2):  # the standby may be from before
-            with pytest.raises(troupe.DeviceFault):
-                device.halfway.end().result(timeout=30)
-            device.forgive_all()
-        return device.halfway.version().result(timeout=30)
-
-    path.write_text(text.format(1))
-    device = system.device(32, backend="cpu", operations=[path], restarts=100)
-    assert device.halfway.version().result() == 1
-    path.write_text(text.format("("))
-    assert replaced_twice() == 1
-    assert capfd.readouterr().err.count("halfway.py has changed, and new workers go on") == 1
-    path.write_text(text.format(22))
-    assert replaced_twice() == 22
-    device.stop()
-
-
-def test_one_name_is_one_operation_in_a_program(system, tmp_path):
-    for name, argument in (("one", "i: int"), ("same", "i: int"), ("other", "f: float")):
-        (tmp_path / f"{name}_twin.py").write_text(
-            f"import troupe\n@troupe.operation('twin.f')\ndef f({argument}):\n    return '{name}'\n"
-        )
-    one, same, other = (
-        system.device(33 + i, backend="cpu", operations=[tmp_path / f"{name}_twin.py"])
-        for i, name in enumerate(("one", "same", "other"))
-    )
-    assert (one.twin.f(i=1).result(), same.twin.f(i=1).result()) == ("one", "same")
-    with pytest.raises(ValueError, match=r"twin\.f is in this program already, with other arg"):
-        other.twin
-    for device in (one, same, other):
+    async def main():
+        device = system.device(43, backend="cpu", operations=[tmp_path / "slow.py"])
+        ready = asyncio.ensure_future(asyncio.wait_for(device.ready(), 20))
+        beats = 0
+        while not ready.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        begun = time.monotonic()
+        answer = device.slow.one()
+        took = time.monotonic() - begun
+        assert await answer == 1
         device.stop()
+        return beats, took
 
-
-def test_nothing_is_left_of_a_device(system):
-    device = system.device(28, backend="cpu", operations=[MODULE])
-    about = device.py.about().result()
-    device.stop()
-    del device
-    # The system keeps its devices; another in its place lets go of the server.
-    system.device(28, backend="cpu", standby=False).stop()
-    deadline = time.monotonic() + 10
-    while any(_runs(about[one]) for one in ("pid", "parent")):
-        assert time.monotonic() < deadline, "the worker or its server still runs"
-        time.sleep(0.01)
-
-
-def _runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
-
-
-def test_workers_end_with_their_program(tmp_path):
-    program = f"""
-        import sys, time, troupe
-        system = troupe.System()
-        device = system.device(0, backend="cpu", operations=[{MODULE!r}])
-        about = device.py.about().result()
-        print(about["pid"], about["parent"], flush=True)
-        time.sleep(100)
-    """
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
-    )
-    pids = [int(one) for one in child.stdout.readline().split()]
-    assert all(map(_runs, pids))
-    child.kill()
-    child.wait()
-    deadline = time.monotonic() + 10
-    while any(map(_runs, pids)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def test_a_lost_server_is_replaced(service):
-    before = service.py.about().result()
-    os.kill(before["parent"], 9)
-    deadline = time.monotonic() + 20
-    while True:
-        assert time.monotonic() < deadline
-        after = service.py.about().result()
-        if after["parent"] != before["parent"]:
-            break
-        time.sleep(0.01)
-    assert after["pid"] != before["pid"]
+    beats, took = asyncio.run(main())
+    assert beats > 20 and took < 0.3
 
 
 def test_in_this_program_for_a_debugger(system, rng):
@@ -448,6 +275,21 @@ def test_stderr_arrives_in_order_whoever_writes_it(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == "".join(f"C {i}\nPython {i}\nprogram {i}\n" for i in range(50))
+
+
+def test_what_c_code_writes_in_a_long_call_is_not_kept_in_memory(tmp_path):
+    program = f"""
+        import troupe
+        with troupe.System() as system:
+            device = system.device(0, backend="cpu", standby=False, operations=[{MODULE!r}])
+            # The call lasts until little of its two MiB is left.
+            device.py.says_much(text="y" * 1024, times=2048).result(timeout=20)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert (done.stderr.count("y"), len(done.stderr)) == (2 << 20, 2 << 20)
 
 
 def test_declarations_that_say_nothing_are_refused():

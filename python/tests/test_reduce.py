@@ -33,6 +33,27 @@ def test_reduce(gpu, rng, op, axis):
     assert gpu.reduce(op, x, axis=axis, out=y).result() is y
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "i64", "u64", "bool"])
+def test_extremes_of_nothing_are_the_limits_of_the_type(gpu, dtype):
+    nothing = gpu.zeros((2, 0), dtype)
+    numpys = nothing.numpy().dtype
+    least, most = (False, True) if dtype == "bool" else (np.iinfo(numpys).min, np.iinfo(numpys).max)
+    for op, limit in (("maximum", least), ("minimum", most)):
+        y = gpu.reduce(op, nothing, axis=1, dtype=dtype).result().numpy()
+        np.testing.assert_array_equal(y, np.array([limit, limit], numpys))
+    assert gpu.reduce("all", nothing).result().item() and not gpu.reduce("any", nothing).result().item()  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ["maximum", "minimum", "argmax", "argmin", "sum", "product", "mean"])
+def test_reductions_of_u64(gpu, op):
+    a = np.array([2**63, 1, 2**64 - 1, 5], "u8")
+    y = gpu.reduce(op, gpu.tensor(a)).result()
+    with np.errstate(over="ignore"):
+        expected = REDUCTIONS[op](a) if op != "mean" else a.astype("f8").mean()
+    assert y.dtype == ("f64" if op == "mean" else "i64" if "arg" in op else "u64")
+    assert y.item() == expected
+
+
 def test_reduce_between_functions(gpu, rng):
     a, b = rng.standard_normal((6, 7)), rng.standard_normal(7)
     x, y = gpu.tensor(a), gpu.tensor(b)

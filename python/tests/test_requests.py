@@ -141,6 +141,35 @@ def test_help_says_what_a_request_takes(gpu):
     assert repr(gpu.blas.gemm).startswith("<request blas.gemm(a, b, alpha=1")
 
 
+@pytest.mark.parametrize(
+    ("ask", "shapes"),
+    [
+        (lambda g, a: g.solver.svd(a=a, u=g.empty((3, 2), "f64")), [(2,), (3, 2), (2, 2)]),
+        (lambda g, a: g.solver.svd(vh=g.empty((2, 2), "f64"), s=g.empty(2, "f64"), a=a), [(2,), (3, 2), (2, 2)]),
+        (lambda g, a: g.solver.gels(rank=g.empty((), "i32"), a=a, b=g.zeros((3, 1), "f64"), driver="svd"), [(2, 1), ()]),
+        (lambda g, a: g.elementwise.rms_norm(x=a, rstd=g.empty(3, "f64")), [(3, 2), (3,)]),
+        (lambda g, a: g.primitives.top_k(indices=g.empty(1, "i64"), values=g.empty(1, "f64"), x=a[:, 0]), ["f64", "i64"]),
+        (lambda g, a: g.primitives.top_k(indices=g.empty(1, "i64"), values=g.empty(1, "f64"), x=a[:, 0]), [(1,), (1,)]),
+        (lambda g, a: g.dnn.max_pool_forward(places=g.empty((1, 1, 2, 1), "u8"), x=a.reshape(1, 1, 3, 2), window=[2, 2], stride=[1, 1]), ["f64", "u8"]),
+        (lambda g, a: g.dnn.attention_forward(q=a.reshape(1, 1, 3, 2), k=a.reshape(1, 1, 3, 2), v=a.reshape(1, 1, 3, 2), statistics=g.empty((1, 1, 3, 1), "f64")), [(1, 1, 3, 2), (1, 1, 3, 1)]),
+    ],
+)  # fmt: skip
+def test_results_come_in_the_order_of_the_description(gpu, on_gpu, ask, shapes):
+    if on_gpu and "attention_forward" in ask.__code__.co_names:
+        pytest.skip("attention in f64")
+    a = gpu.tensor(np.array([[3.0, 1], [1, 2], [0, 1]]))
+    answers = ask(gpu, a).result()
+    assert [one.dtype if isinstance(shapes[0], str) else one.shape for one in answers] == shapes
+
+
+def test_the_order_of_the_keywords_does_not_matter(gpu):
+    keys, values = gpu.tensor(np.array([3, 1, 2])), gpu.tensor(np.array([10, 20, 30]))
+    made = {"sorted_values": gpu.empty(3, "i64"), "sorted_keys": gpu.empty(3, "i64")}
+    both = gpu.primitives.sort_pairs(keys=keys, values=values, **made).result()
+    assert [one.tolist() for one in both] == [[1, 2, 3], [20, 30, 10]]
+    assert both[0] is made["sorted_keys"]
+
+
 def test_options_of_requests(gpu):
     x = gpu.zeros(4)
     assert gpu.memory.fill(to=x, value=3, deadline=10, run_limit=10, quarantine=False).result() is x
@@ -173,6 +202,18 @@ def test_a_plugin_appears_like_a_library(build_folder, rng):
             print("right")
     """)
     assert outcome.stdout == "right\n", outcome
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_nans_are_sorted_by_their_bits(gpu, dtype, descending):
+    x = np.array([np.nan, -np.nan, np.inf, -1, np.nan, -np.nan], dtype)
+    bits = x.view(f"u{x.itemsize}")
+    bits[:2] += 1
+    order = [3, 2, 4, 0, 5, 1]
+    y = gpu.primitives.sort(x=gpu.tensor(x), descending=descending).result().numpy()
+    expected = bits[order[::-1] if descending else order]
+    np.testing.assert_array_equal(y.view(bits.dtype), expected)
 
 
 def test_generated_files_are_current():

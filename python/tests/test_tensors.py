@@ -1,6 +1,4 @@
-"""Tensors: to NumPy and back in every type, views, files, memory used in place."""
-
-import json
+"""Tensors: to NumPy and back in every type, views, memory used in place."""
 
 import ml_dtypes
 import numpy as np
@@ -159,42 +157,55 @@ def test_a_source_outlives_a_dropped_future(gpu):
     np.testing.assert_array_equal(t.numpy(), 19)
 
 
-def test_files_are_loaded_frozen(gpu, rng, tmp_path):
-    array = rng.random((300, 70)).astype("f4")
-    np.save(tmp_path / "a.npy", array)
-    seen = []
-    t = gpu.load(tmp_path / "a.npy", progress=lambda done, total: seen.append((done, total)))
-    assert t.frozen and seen[-1] == (array.nbytes, array.nbytes)
+@pytest.mark.parametrize("dtype", [">f2", ">f4", ">f8", ">i2", ">u4", ">i8", ">c8", ">c16"])
+def test_the_byte_order_of_arrays_is_theirs(gpu, dtype):
+    array = np.array([1, 2, 300], dtype)
+    t = gpu.tensor(array)
     np.testing.assert_array_equal(t.numpy(), array)
-
-    from safetensors.numpy import save_file
-
-    save_file({"w": array, "b": array[0].astype(ml_dtypes.bfloat16), "n": np.zeros((0, 3), "i4")},
-              tmp_path / "m.safetensors")  # fmt: skip
-    model = gpu.load(tmp_path / "m.safetensors", freeze=False)
-    assert {k: (v.dtype, v.shape) for k, v in model.items()} == {
-        "w": ("f32", (300, 70)), "b": ("bf16", (70,)), "n": ("i32", (0, 3))}  # fmt: skip
-    np.testing.assert_array_equal(model["w"].numpy(), array)
+    y = gpu.zeros(3, t.dtype)
+    gpu.copy(array, y).result()
+    np.testing.assert_array_equal(y.numpy(), array)
+    with pytest.raises(TypeError, match="the other byte order"):
+        gpu.copy(y, np.zeros(3, dtype))
 
 
 @pytest.mark.parametrize(
-    ("header", "text"),
-    [
-        (b"\xff" * 8, "its header has"),
-        (b"\x05" + b"\x00" * 7 + b"{bad}", "no JSON"),
-        (
-            {"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 99]}},
-            "lies at 0 … 99 of 8 bytes",
-        ),
-        ({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 8]}}, "16 bytes, but has 8"),
-        ({"w": {"dtype": "Q3", "shape": [4], "data_offsets": [0, 8]}}, "type Q3"),
-        ({"w": {"dtype": "F32"}}, "described wrongly"),
-    ],
-)
-def test_broken_files_are_refused(gpu, tmp_path, header, text):
-    if isinstance(header, dict):
-        encoded = json.dumps(header).encode()
-        header = len(encoded).to_bytes(8, "little") + encoded + bytes(8)
-    (tmp_path / "m.safetensors").write_bytes(header)
-    with pytest.raises((ValueError, TypeError), match=text):
-        gpu.load(tmp_path / "m.safetensors")
+    ("value", "dtype"),
+    [(300, "u8"), (-1, "u8"), (2**40, "i32"), (2**63, "i64"), ([1, 300], "u8"), ([[-1]], "u64"),
+     (range(-1, 3), "u16"), ((2**64,), "u64"), (2**70, None)],
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(gpu, value, dtype):
+    with pytest.raises((OverflowError, TypeError)):
+        gpu.tensor(value, dtype)
+
+
+def test_numbers_in_range_are_kept(gpu):
+    assert gpu.tensor([255, 0], "u8").tolist() == [255, 0]
+    assert gpu.tensor(2**64 - 1, "u64").item() == 2**64 - 1
+    assert gpu.tensor([True, 2], "i16").tolist() == [1, 2]
+    assert gpu.tensor(np.array([300]), "u8").tolist() == [44]  # as astype
+    assert gpu.tensor([[1, 2], [3, 4]], "f32").tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="array of Python objects"):
+        gpu.tensor([1, None], "f32")
+
+
+@pytest.mark.parametrize("index", [True, False, np.True_, (0, True)])
+def test_a_mask_is_no_index(gpu, index):
+    with pytest.raises(TypeError, match=r"numpy\(\)"):
+        gpu.zeros((2, 3))[index]
+
+
+def test_mapped_memory_is_exported_as_it_is(gpu, on_gpu):
+    if on_gpu:
+        pytest.skip("NumPy shows no GPU's memory")
+    array = np.arange(24.0).reshape(4, 6)
+    t = gpu.tensor(array)
+    for view, expected in ((t.T, array.T), (t[1:3, ::2], array[1:3, ::2]), (t[0, 0], array[0, 0])):
+        with view.mapped("read") as m:
+            np.testing.assert_array_equal(np.from_dlpack(m), expected)
+            np.testing.assert_array_equal(m.numpy(), expected)
+            assert not np.from_dlpack(m).flags.writeable
+    m = t.mapped("read")
+    shown = np.from_dlpack(m)
+    del t, m
+    np.testing.assert_array_equal(shown, array)  # it keeps the memory

@@ -56,6 +56,27 @@ def test_a_module_answers_as_in_this_program(service, module, rng, tmp_path):
         service.net.forward(x=x, weights="none").result()
 
 
+def test_a_late_call_reads_the_set_it_was_sent_with(service):
+    service.net.where(x=service.zeros(4)).exception()  # the worker serves
+    ran = 0
+    for i in range(3):
+        service.bind("rolling", {"w": np.full(1 << 18, i, "f4")})
+        y = service.tensor(np.array([-1], "f4"))
+        late = service.net.late_sum(weights="rolling", y=y, seconds=0.3, deadline=0.1)
+        with pytest.raises(troupe.DeadlineExceeded) as why:
+            late.result()
+        service.bind("rolling", {"w": np.full(1 << 18, -7, "f4")})
+        service.trim()
+        noise = [service.tensor(np.full(1 << 18, -1, "f4"), own=True) for _ in range(8)]
+        got = y.numpy()[0]
+        if got == -1 and "before" in why.value.message:
+            continue  # on a busy machine it had not begun
+        assert got == (1 << 18) * i
+        ran += 1
+        del noise
+    assert ran
+
+
 @pytest.mark.parametrize("name", ["doubles", "doubles_by_cupy"])
 def test_views_are_taken_in_place(service, on_card, rng, name):
     if name == "doubles_by_cupy" and not on_card:

@@ -21,6 +21,15 @@ model = troupe.torch.skeleton(make)
 on_gpu_while_imported = torch.cuda.is_available()  # as many modules ask
 
 
+@troupe.on_worker_start
+def computes():
+    """In each worker, and while imported: with threads that are not there after a fork."""
+    return float((torch.ones(1024, 1024) @ torch.ones(1024, 1024)).add_(1).sum())
+
+
+computes()
+
+
 @troupe.operation("net.forward", arrays="torch")
 def forward(
     x: troupe.Reads("batch", 256, dtype="f32"),
@@ -84,6 +93,17 @@ def goes_wrong(
 @troupe.operation("net.asked_while_imported")
 def asked_while_imported():
     return on_gpu_while_imported
+
+
+@troupe.operation("net.late_sum", arrays="torch")
+def late_sum(
+    weights: troupe.ReadsMany, y: troupe.Writes(1, dtype="f32"), *, seconds: float
+) -> None:
+    if y.is_cuda:
+        torch.cuda._sleep(int(seconds * 1.5e9))  # in the stream: the call itself returns at once
+    else:
+        time.sleep(seconds)
+    y[0] = weights["w"].sum()
 
 
 @troupe.operation("net.spins")

@@ -257,9 +257,12 @@ def tell_terminated(actor: Actor, number: int, reason: Failure | None) -> None:
 
 
 def error_fields(why: BaseException) -> tuple[str, str]:
-    """The code and the text of the C++ error for an exception."""
-    if isinstance(why, Failure):
-        return why.code, str(why)
+    """The code and the text of the C++ error for an exception, whatever that is."""
+    try:
+        if isinstance(why, Failure):
+            return why.code if isinstance(why.code, str) else "handler_failed", str(why)
+    except Exception:  # of a `__str__` or a `code` of its own
+        return "handler_failed", f"{type(why).__name__}, a failure without a text"
     if isinstance(why, asyncio.CancelledError):
         return "cancelled", "the handler was cancelled"
     text = "".join(traceback.format_exception_only(type(why), why)).strip()
@@ -287,15 +290,37 @@ async def _finish(outcome: Awaitable[Any], reply: _Reply) -> None:
 
 _loop_made = threading.Lock()
 _the_loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
+_LAST_WORDS = 1.0  # what handlers that are cancelled at the end may take, in seconds
 
 
 def _loop() -> asyncio.AbstractEventLoop:
     """The loop that handlers share, in a thread of its own from the first use on."""
-    global _the_loop
+    global _the_loop, _thread
     if _the_loop is None:
         with _loop_made:
             if _the_loop is None:
                 loop = asyncio.new_event_loop()
-                threading.Thread(target=loop.run_forever, name="troupe-actors", daemon=True).start()
+                _thread = threading.Thread(
+                    target=loop.run_forever, name="troupe-actors", daemon=True
+                )
+                _thread.start()
                 _the_loop = loop
     return _the_loop
+
+
+def end_loop() -> None:
+    """Cancels the handlers that still run, and ends their thread: before the interpreter ends."""
+    if _the_loop is None or _thread is None or not _thread.is_alive():
+        return
+    asyncio.run_coroutine_threadsafe(_cancel_all(_the_loop), _the_loop)
+    _thread.join(2 * _LAST_WORDS)
+
+
+async def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    running = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in running:
+        one.cancel()
+    if running:
+        await asyncio.wait(running, timeout=_LAST_WORDS)
+    loop.stop()

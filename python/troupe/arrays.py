@@ -89,7 +89,10 @@ def _source(value: Any, dtype: Any) -> tuple[Any, tuple[int, ...], str]:
             "its elements have to be numbers, and its rows equally long"
         )
     if dtype is not None:
-        array = array.astype(_numpy_type(_name_of(dtype)), copy=False)
+        wanted = _numpy_type(_name_of(dtype))
+        if wanted.kind in "iu" and isinstance(value, (int, float, list, tuple, range)):
+            array = np.array(value, wanted)  # refuses what is out of range, where a cast wraps
+        array = array.astype(wanted, copy=False)
     if array.dtype.name not in _NAMES.values():
         raise TypeError(
             f"a device has no elements of NumPy's type {array.dtype}; there are "
@@ -175,6 +178,11 @@ def copy(self: Device, source: Any, to: Any) -> Future[Any]:
         if not (to.flags.c_contiguous and to.flags.writeable):
             raise ValueError("copy: the target array has to be contiguous (row-major) and writable")
         _expect_shape("source", source.shape, to.shape)
+        if not to.dtype.isnative:
+            raise TypeError(
+                f"copy: the elements of the target array have the other byte order ({to.dtype.str}); "
+                "copy to one of the native type, or use numpy()"
+            )
         return self._copy_out(source, to.reshape(-1).view(np.uint8), to.dtype.name, to)
     raise TypeError(
         "copy: one of source and to has to be a troupe.Tensor, and a target that is none has to be "

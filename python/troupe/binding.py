@@ -17,7 +17,7 @@ _MAX_RANK = 8
 
 
 class BoundSet:
-    """Frozen tensors that operations get as a dict or a list of arrays, which a worker keeps.
+    """Frozen tensors that operations get as a mapping or a tuple of arrays, which a worker keeps.
 
     It goes with the last reference to it. `tensors` are the tensors by name, or by number.
     """
@@ -31,6 +31,7 @@ class BoundSet:
         # Memory that every worker has, at the same place.
         self._table = device.host_empty(len(data), "u8")
         self._table.in_place()[:] = np.frombuffer(data, np.uint8)
+        device._bind(self._table, name, list(tensors.items()))
 
     def __len__(self) -> int:
         return len(self.tensors)
@@ -60,14 +61,18 @@ def bind(self: Device, name: str, tensors: Mapping[str, Any] | Sequence[Any]) ->
 
     A call gives the set, or its name, where its operation takes `troupe.ReadsMany`. The arrays that
     the function gets are made once in each worker. Another set of the same name takes its place for
-    calls that come later; the tensors are freed once nothing refers to the set.
+    calls that come later; the tensors are freed once nothing refers to the set and no call uses it.
+    While one of its tensors is thawed, calls with the set raise `InvalidArgument`.
     """
     named = isinstance(tensors, Mapping)
-    items = tensors.items() if isinstance(tensors, Mapping) else enumerate(tensors)
+    items = tensors if named else {str(i): one for i, one in enumerate(tensors)}
+    for key in items:
+        if not isinstance(key, str):
+            raise TypeError(f"bind: the names of tensors are str; {key!r} is {type(key).__name__}")
     frozen = {}
-    for key, value in items:
+    for key, value in items.items():
         one = value if isinstance(value, Tensor) else _tensor(self, value, own=True)
-        frozen[str(key)] = one if one.frozen else one.freeze()
+        frozen[key] = one.freeze()
     made = BoundSet(self, name, frozen, named)
     _sets.setdefault(self._key, {})[name] = made
     return made

@@ -33,6 +33,10 @@ class Failure(Exception):
         return _restored, (type(self), str(self), fields, self.__cause__)
 
 
+class UnretrievedFailure(RuntimeWarning):
+    """A request failed, and its future was dropped before anyone had asked for the outcome."""
+
+
 class ArgumentFailure(Failure, ValueError):
     """The caller's arguments; found before anything was sent."""
 
@@ -98,7 +102,7 @@ class StaleBuffer(BufferFailure):
 
 
 class TaintedBuffer(BufferFailure):
-    """Content undefined after a fault; overwriting all of it clears the taint."""
+    """Content undefined, as what wrote it was lost or failed; overwriting all of it clears that."""
 
     code = "tainted_buffer"
 
@@ -290,6 +294,7 @@ def _restored(kind: type[Failure], text: str, fields: dict[str, Any], cause: Any
 
 __all__ = [
     "Failure",
+    "UnretrievedFailure",
     "ArgumentFailure",
     "BufferFailure",
     "RequestFailure",

@@ -9,7 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# `python -m troupe.worker`, where the program's own path finds Troupe.
+# `python -m troupe.worker`, where the program's own path finds Troupe. Nothing is imported from the
+# current folder before that is set (-P).
 _PROGRAM = (
     "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['path']; "
     "from troupe.worker import main; main(settings)"
@@ -47,15 +48,15 @@ def paths(what: str, given: object) -> list[str]:
         raise TypeError(f"{what} must be a path, or a list of paths; it is {given!r}") from None
 
 
-def command(names: list[str]) -> list[str]:
+def command(names: list[str], reload: bool) -> list[str]:
     import json
     import subprocess
 
     # Flags such as -O, -X or -W, as multiprocessing passes them on.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     path = [os.path.abspath(one) for one in sys.path]
-    settings = json.dumps({"path": path, "modules": names})
-    return [sys.executable, *flags, "-c", _PROGRAM, settings]
+    settings = json.dumps({"path": path, "modules": names, "reload": reload})
+    return [sys.executable, "-P", *flags, "-c", _PROGRAM, settings]
 
 
 def environment() -> list[bytes]:

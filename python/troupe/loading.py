@@ -1,24 +1,24 @@
-"""Weights from files, straight into tensors: .npy and safetensors, memory-mapped, in chunks."""
+"""Weights from files, straight into tensors: .npy and .safetensors, in chunks.
+
+Files are read, not mapped: one that is cut meanwhile is an error, where a mapping ends the program.
+"""
 
 from __future__ import annotations
 
-import json
-import mmap
+import math
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from . import safetensors
 from ._core import Device, Tensor
+from .arrays import _NAMES
 
-# How much of a file is on its way at once: enough to keep a disk and a copy busy.
-_CHUNK = 64 << 20
-
-_SAFETENSORS = {
-    "F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16", "F8_E4M3": "e4m3", "F8_E5M2": "e5m2",
-    "C64": "c64", "I64": "i64", "I32": "i32", "I16": "i16", "I8": "i8", "U64": "u64", "U32": "u32",
-    "U16": "u16", "U8": "u8", "BOOL": "bool",
-}  # fmt: skip
+# How much of a file is on its way at once: enough to keep a disk and a copy busy, and little enough
+# to stay in the processor's cache between the two.
+_CHUNK = 2 << 20
+_CHUNKS = 4
 
 Progress = Callable[[int, int], None]
 
@@ -36,37 +36,62 @@ def load(
     the bytes that are done and the bytes in all.
     """
     name = os.fspath(path)
-    if name.endswith(".npy"):
-        return _load_npy(self, name, freeze, progress)
-    if name.endswith(".safetensors"):
-        return _load_safetensors(self, name, freeze, progress)
-    raise ValueError(f"load: {name} is neither .npy nor .safetensors")
+    if not name.endswith((".npy", ".safetensors")):
+        raise ValueError(f"load: {name} is neither .npy nor .safetensors")
+    load_one = _load_npy if name.endswith(".npy") else _load_safetensors
+    with open(name, "rb", buffering=0) as file:
+        try:
+            return load_one(self, file, freeze, progress)
+        except Exception as why:
+            # Whatever it is, it says in which file.
+            if isinstance(why, OSError) and why.errno is not None:
+                why.filename = name
+            else:
+                why.args = (f"load: {name}: {why}",)
+            raise
 
 
 class _Copier:
     """Copies stretches of a file to tensors, a few chunks at a time."""
 
-    def __init__(self, device: Device, total: int, progress: bool | Progress) -> None:
+    def __init__(self, device: Device, file: Any, total: int, progress: bool | Progress) -> None:
         self.device = device
+        self.file = file
         self.total = total
         self.done = 0
         self.report = _bar if progress is True else progress or None
-        self.in_flight: list[tuple[Any, int]] = []
+        self.room = [memoryview(bytearray(min(_CHUNK, total))) for _ in range(_CHUNKS)]
+        self.in_flight: list[tuple[Any, int, memoryview]] = []
 
-    def copy(self, data: memoryview, dtype: str, to: Tensor) -> None:
+    def copy(self, at: int, to: Tensor, turned: Any = None) -> None:
+        """Copies from the byte `at` on. turned: NumPy's type of elements in the other byte order."""
         flat = to.reshape(-1)
-        step = max(1, _CHUNK // max(1, to.nbytes // max(1, to.size)))
         width = to.nbytes // max(1, to.size)
+        step = _CHUNK // max(1, width)
         for begin in range(0, to.size, step):
             end = min(begin + step, to.size)
-            part = data[begin * width : end * width]
-            self.in_flight.append((self.device._copy_in(part, dtype, flat[begin:end]), len(part)))
-            while len(self.in_flight) > 2:
+            if not self.room:
                 self._finish_one()
+            room = self.room.pop()
+            part = room[: (end - begin) * width]
+            self._read(at + begin * width, part)
+            if turned is not None:
+                _turn(part, turned)
+            copied = self.device._copy_in(part, to.dtype, flat[begin:end])
+            self.in_flight.append((copied, len(part), room))
+
+    def _read(self, at: int, to: memoryview) -> None:
+        done = 0
+        while done < len(to):
+            count = os.preadv(self.file.fileno(), [to[done:]], at + done)
+            if count == 0:
+                raise ValueError(f"it ends at byte {at + done}: it was cut while it was read")
+            done += count
 
     def _finish_one(self) -> None:
-        future, size = self.in_flight.pop(0)
+        future, size, room = self.in_flight.pop(0)
         future.result()
+        self.room.append(room)
         self.done += size
         if self.report:
             self.report(self.done, self.total)
@@ -84,75 +109,68 @@ def _bar(done: int, total: int) -> None:
           end=end, file=sys.stderr, flush=True)  # fmt: skip
 
 
-def _load_npy(device: Device, path: str, freeze: bool, progress: bool | Progress) -> Tensor:
+def _turn(part: memoryview, dtype: Any) -> None:
+    """Turns the bytes of each element round; of a complex one, those of its parts."""
     import numpy as np
 
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.dtype == object:
-        raise TypeError(f"load: {path} holds Python objects")
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
-    made = device.empty(array.shape, array.dtype.name, own=freeze)
-    copier = _Copier(device, array.nbytes, progress)
-    copier.copy(memoryview(array.reshape(-1).view(np.uint8)), made.dtype, made)
+    np.frombuffer(part, dtype).byteswap(inplace=True)
+
+
+def _load_npy(device: Device, file: Any, freeze: bool, progress: bool | Progress) -> Tensor:
+    import numpy as np
+
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):  # later ones name the fields of records
+        raise ValueError(f"it is of version {version} of its format, which no array of numbers is")
+    read = np.lib.format.read_array_header_1_0
+    if version == (2, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = read(file)
+    begin = file.tell()
+    native = dtype.newbyteorder("=")
+    if dtype.hasobject:
+        raise TypeError("it holds Python objects")
+    if native.name not in _NAMES.values():
+        raise TypeError(f"it has elements of NumPy's type {dtype}, which no device has")
+    total = math.prod(shape) * dtype.itemsize
+    left = os.fstat(file.fileno()).st_size - begin
+    if any(extent < 0 for extent in shape) or total > left:
+        raise ValueError(f"it is {native.name}{list(shape)}, {total} bytes, but has {left}")
+    made = device.empty(shape, native.name, own=freeze)
+    by_columns = by_columns and len(shape) > 1
+    target = device.empty(shape[::-1], native.name) if by_columns else made
+    copier = _Copier(device, file, total, progress)
+    copier.copy(begin, target, None if dtype == native else native)
     copier.finish()
+    if by_columns:
+        device.copy(target.permute(*reversed(range(len(shape)))), made).result()
     return made.freeze() if freeze else made
 
 
 def _load_safetensors(
-    device: Device, path: str, freeze: bool, progress: bool | Progress
+    device: Device, file: Any, freeze: bool, progress: bool | Progress
 ) -> dict[str, Tensor]:
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        header, begin = _safetensors_header(path, file.read(8), file, size)
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[begin:]
-    plan = []
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        plan.append((name, *_checked(path, name, entry, len(data))))
-    copier = _Copier(device, sum(last - first for _, _, _, first, last in plan), progress)
+    size = os.fstat(file.fileno()).st_size
+    length = file.read(8)
+    count = int.from_bytes(length, "little")
+    if len(length) < 8 or count > min(size - 8, safetensors.LONGEST_HEADER):
+        raise ValueError(
+            f"it is no safetensors file: its header has {count} bytes of {size}, and may have "
+            f"{safetensors.LONGEST_HEADER}"
+        )
+    text = file.read(count)
+    try:
+        entries = safetensors.entries(text, size - 8 - count)
+    except ValueError as why:
+        raise ValueError(f"it is no safetensors file: {why}") from None
+    copier = _Copier(device, file, size - 8 - count, progress)
     made = {}
-    for name, dtype, shape, first, last in plan:
-        tensor = device.empty(shape, dtype, own=freeze)
-        if tensor.nbytes != last - first:
-            raise ValueError(
-                f"load: {path}: {name} is {dtype}{list(shape)}, {tensor.nbytes} bytes, but has "
-                f"{last - first}"
-            )
-        copier.copy(data[first:last], dtype, tensor)
-        made[name] = tensor
+    for one in entries:
+        try:
+            tensor = made[one.name] = device.empty(one.shape, one.dtype, own=freeze)
+        except Exception as why:
+            why.args = (f"{one.name!r}: {why}",)
+            raise
+        copier.copy(8 + count + one.first, tensor)
     copier.finish()
     return {name: one.freeze() for name, one in made.items()} if freeze else made
-
-
-def _safetensors_header(
-    path: str, length: bytes, file: Any, size: int
-) -> tuple[dict[str, Any], int]:
-    count = int.from_bytes(length, "little")
-    if len(length) < 8 or count > size - 8:
-        raise ValueError(
-            f"load: {path} is no safetensors file: its header has {count} bytes of {size}"
-        )
-    try:
-        header = json.loads(file.read(count))
-    except ValueError as why:
-        raise ValueError(
-            f"load: {path} is no safetensors file: its header is no JSON ({why})"
-        ) from None
-    if not isinstance(header, dict):
-        raise ValueError(f"load: {path} is no safetensors file: its header is no object")
-    return header, 8 + count
-
-
-def _checked(path: str, name: str, entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int]:
-    try:
-        dtype, shape = entry["dtype"], tuple(int(n) for n in entry["shape"])
-        first, last = (int(n) for n in entry["data_offsets"])
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"load: {path}: {name} is described wrongly: {entry!r}") from None
-    if dtype not in _SAFETENSORS:
-        raise TypeError(f"load: {path}: {name} has elements of type {dtype}, which no device has")
-    if not 0 <= first <= last <= size:
-        raise ValueError(f"load: {path}: {name} lies at {first} … {last} of {size} bytes")
-    return _SAFETENSORS[dtype], shape, first, last

@@ -288,19 +288,41 @@ def _load_file(path: pathlib.Path) -> None:
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    if path.stem in sys.modules and getattr(sys.modules[path.stem], "__file__", None) == str(path):
+    # What has its name already, in Python's library or as another file, keeps it.
+    name = path.stem
+    there = sys.modules.get(name)
+    if there is not None and getattr(there, "__file__", None) == str(path):
         return
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if there is not None or name in sys.stdlib_module_names:
+        name = str(path)
+        if name in sys.modules:
+            return
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
 
 
 def description() -> str:
     """All that are registered, for the program."""
     return json.dumps([one.spec for one in _registered.values()])
+
+
+def check_known(text: str) -> None:
+    """Raises where one is not there any more that a program has heard of, or takes something else: an
+    edit has only begun, or is meant for the next program."""
+    here = {spec["name"]: spec for spec in json.loads(description())}
+    for spec in json.loads(text):
+        name = spec["name"]
+        if name not in here or _differ(here[name], spec):
+            what = "has other arguments by now" if name in here else "is not there any more"
+            raise ImportError(f"{name} {what}; for that the program has to be started anew")
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return any(one[what] != other[what] for what in ("fields", "replies"))
 
 
 _defined: dict[str, Any] = {}
@@ -314,7 +336,7 @@ def define(text: str) -> None:
         if known is None:
             _core._define_operation(spec, None, None, None)
             _defined[name] = spec
-        elif any(known[what] != spec[what] for what in ("fields", "replies")):
+        elif _differ(known, spec):
             raise ValueError(
                 f"{name} is in this program already, with other arguments: as another device has "
                 "it, or from before its module was edited. Choose another name, or start the "

@@ -31,13 +31,22 @@ from .binding import BoundSet, bind
 def load(device: Device, name: str, source: Any) -> BoundSet:
     """Binds the parameters and buffers of a module as frozen tensors.
 
-    source: a module, its state dict, or a file of one: .safetensors, or what torch.save wrote.
+    source: a module, its state dict, or a file of one: .safetensors, or what torch.save wrote. The
+    latter wants torch 2.10: before, a prepared file runs code in this program, though only weights
+    are asked for.
     """
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         if path.endswith(".safetensors"):
             return bind(device, name, device.load(path))
-        source = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        if torch.torch_version.TorchVersion(torch.__version__) < (2, 10):
+            raise ValueError(
+                f"troupe.torch.load: {path}: torch {torch.__version__} may run code of a prepared "
+                "file (CVE-2026-24747); use torch 2.10 or newer, .safetensors, or a state dict "
+                "that you have loaded"
+            )
+        # Read, not mapped: a mapped file that is cut ends the program.
+        source = torch.load(path, map_location="cpu", weights_only=True, mmap=False)
     state: Mapping[str, Any] = source.state_dict() if hasattr(source, "state_dict") else source
     # Parameters that share their memory share a tensor.
     made: dict[Any, Tensor] = {}
@@ -47,7 +56,6 @@ def load(device: Device, name: str, source: Any) -> BoundSet:
         place = (value.data_ptr(), tuple(value.shape), value.stride(), value.dtype)
         if place not in made or value.numel() == 0:
             made[place] = _tensor(device, value, own=True)
-            made[place] = made[place].freeze()
         tensors[key] = made[place]
     return bind(device, name, tensors)
 

@@ -12,26 +12,23 @@ import faulthandler
 import fcntl
 import gc
 import io
-import json
 import os
 import select
 import signal
 import socket
 import stat
 import sys
-import sysconfig
 import threading
+import time
 import traceback
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
-from . import _core, operations, streams
+from . import _core, imports, operations, streams
 
 _CONTROL = 3  # where the program's socket is, and where a worker looks for its own
 _WHERE = signal.SIGRTMAX - 4  # asks a worker where it is
-_STATE = "TROUPE_FORK_SERVER_STATE"
 _LONGEST = 24 * 1024  # of a message with a traceback
+_LONGEST_MESSAGE = 64 * 1024
 
 
 def _send(to: socket.socket, text: str) -> None:
@@ -52,19 +49,6 @@ def _why(error: BaseException, what: str) -> str:
     return f"{what}: {reason[:_LONGEST]}" + (f"\n{told}" if told else "")
 
 
-class _Notes:
-    """A finder that finds nothing, and hears of every module that is being imported."""
-
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        self.hear = hear
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: Any = None
-    ) -> ModuleSpec | None:
-        self.hear(name)
-        return None
-
-
 class _Worker:
     """One that was asked for: its end of the control socket, and where news of it are told."""
 
@@ -72,80 +56,65 @@ class _Worker:
         self.control = control
         self.news = socket.socket(fileno=news)
         self.pid = 0
-        self.pidfd = -1
+        self.ended = -1  # readable once it has: a pidfd, or a pipe where there can be none,
+        self.runs = -1  # and that pipe's other end, which then closes, as it does with the server
+
+    def close(self) -> None:
+        self.news.close()
+        for one in (self.control, self.ended, self.runs):
+            if one >= 0:
+                os.close(one)
+        self.control = self.ended = self.runs = -1
 
 
 class Server:
-    def __init__(self, modules: list[str]) -> None:
-        self.modules = modules
-        self.module = ""  # which of them is being imported
+    def __init__(self, modules: list[str], reload: bool) -> None:
+        self.imports = imports.Imports(modules, self.note)
+        self.reload = reload
         self.program = socket.socket(fileno=_CONTROL)
+        self.forks: _Worker | None = None  # which worker, while it does
         self.asked: list[_Worker] = []
         self.running: list[_Worker] = []
         self.ending: list[_Worker] = []  # killed, and not wanted any more
-        self.files: dict[str, tuple[int, int]] = {}
-        self.not_compiled = ""  # why, as it was told last
+        self.known = "[]"  # what the program has heard from a server before this one
+        self.is_to_look = False
+        self.shown = ""  # on stderr, the last
+        self.pidfds = True
+        self.on_child: Any = signal.SIG_DFL  # what modules have set for SIGCHLD
         self.program.set_inheritable(False)
-        state = json.loads(os.environ.pop(_STATE, "{}"))
-        for pid, news in state.get("running", ()):
-            one = _Worker(-1, news)
-            one.pid, one.pidfd = pid, os.pidfd_open(pid)
-            self.running.append(one)
-        self.asked = [_Worker(*one) for one in state.get("asked", ())]
-        for one in self.running + self.asked:
-            one.news.set_inheritable(False)
-            if one.control >= 0:
-                os.set_inheritable(one.control, False)
+        os.register_at_fork(after_in_child=self.let_go)
+
+    def let_go(self) -> None:
+        """In a forked process, before anything else runs there: whatever it is, it does not keep the
+        program from hearing of this one's end."""
+        if self.forks is None:
+            self.program.close()
+        else:
+            os.dup2(self.forks.control, self.program.detach(), inheritable=False)
+            self.forks = None
+        for one in self.running + self.ending + self.asked:
+            one.close()
+        self.running, self.ending, self.asked = [], [], []
 
     # Importing ----------------------------------------------------------------------------------
 
     def load(self) -> None:
         """Imports all. What fails is told, and ends the process: nothing else would come of it."""
-        _send(self.program, "loading")
-        notes = _Notes(self.note)
-        sys.meta_path.insert(0, notes)
-        before = set(sys.modules)
-        module = ""
-
-        def note(name: str) -> None:
-            nonlocal module
-            module = name
-            self.module = name
-            self.note(name)
-
         try:
-            operations.load(self.modules, note)
-            sys.meta_path.remove(notes)
-            self.check(module)
-            operations.define_with_functions()
-            message = ("described " + operations.description()).encode()
+            self.imports.load()
+            self.hear_program(wait=False)
+            operations.check_known(self.known)
+            described = _memory(operations.description().encode())
         except BaseException as error:
-            self.fail(_why(error, f"importing {module} failed"))
-        self.files = self.stamps(before)
-        self.program.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * len(message) + 4096)
-        self.program.send(message)
+            self.fail(_why(error, f"importing {self.imports.module} failed"))
+        to_program = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [described]))]
+        self.program.sendmsg([b"described"], to_program)
+        os.close(described)
 
-    def note(self, name: str) -> None:
+    def note(self, importing: str) -> None:
         self.hear_program(wait=False)
-        # Nobody hears when an import is over: it may be the module's own lines that take long.
-        last = "" if name == self.module else f", which began {name} last"
         for to in [self.program, *(one.news for one in self.asked)]:
-            _send(to, f"importing {self.module}{last}")
-
-    @staticmethod
-    def check(module: str) -> None:
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.cuda.is_initialized():
-            raise ImportError(
-                f"{module} uses CUDA while it is imported, and a process with a CUDA context cannot "
-                "be forked: do that in a function with @troupe.on_worker_start"
-            )
-        others = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
-        if others:
-            raise ImportError(
-                f"{module} starts threads while it is imported ({', '.join(others)}), and they are "
-                "not there in a forked process: start them in a function with @troupe.on_worker_start"
-            )
+            _send(to, f"importing {importing}")
 
     def fail(self, why: str) -> NoReturn:
         self.hear_program(wait=False)
@@ -153,78 +122,34 @@ class Server:
             _send(to, f"failed library_missing {why}")
         os._exit(1)
 
-    # Source files -------------------------------------------------------------------------------
-
-    def stamps(self, before: set[str]) -> dict[str, tuple[int, int]]:
-        """The files of the user's own modules, as they are now."""
-        others = {
-            sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
-        }
-        others.add(os.path.dirname(__file__))
-        found = {}
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if name in before or not file or any(file.startswith(one + os.sep) for one in others):
-                continue
-            found[file] = self.stamp(file)
-        return found
-
-    @staticmethod
-    def stamp(file: str) -> tuple[int, int]:
-        try:
-            status = os.stat(file)
-        except OSError:
-            return (0, 0)
-        return (status.st_mtime_ns, status.st_size)
-
-    def can_be_compiled(self, files: set[str]) -> bool:
-        """Not while they are being edited: then workers have what was imported before."""
-        for file in sorted(files):
-            try:
-                with open(file, "rb") as source:
-                    if file.endswith(".py"):
-                        compile(source.read(), file, "exec", dont_inherit=True)
-            except (OSError, SyntaxError, ValueError) as error:
-                why = f"{file} has changed, and new workers go on with what it was: {error}"
-                if why != self.not_compiled:
-                    print(f"troupe: {why}", file=sys.stderr, flush=True)
-                self.not_compiled = why
-                return False
-        return True
-
-    def begin_anew_if_changed(self) -> None:
-        """Where a source file has changed, this process becomes a new one, with the same children."""
-        changed = {file for file, stamp in self.files.items() if self.stamp(file) != stamp}
-        if not changed or not self.can_be_compiled(changed):
-            return
-        for one in self.running + self.asked:
-            one.news.set_inheritable(True)
-            if one.control >= 0:
-                os.set_inheritable(one.control, True)
-        self.program.set_inheritable(True)
-        os.environ[_STATE] = json.dumps(
-            {
-                "running": [(one.pid, one.news.fileno()) for one in self.running],
-                "asked": [(one.control, one.news.fileno()) for one in self.asked],
-            }
-        )
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-
     # Serving ------------------------------------------------------------------------------------
 
     def serve(self) -> NoReturn:
+        try:
+            os.close(os.pidfd_open(os.getpid()))
+        except OSError:
+            self.pidfds = False
+        handler = signal.SIG_DFL if self.pidfds else self.note_ends
+        self.on_child = signal.signal(signal.SIGCHLD, handler) or signal.SIG_DFL
         while True:
-            if self.asked:
-                self.begin_anew_if_changed()
-            while self.asked:
-                self.fork(self.asked.pop(0))
-            self.wait()
+            # An exception that ended this process would end the workers that serve.
+            try:
+                while self.asked:
+                    self.fork(self.asked.pop(0))
+                if self.is_to_look:
+                    self.is_to_look = False
+                    changed = self.reload and self.imports.have_changed()
+                    _send(self.program, "changed" if changed else "same")
+                self.wait()
+            except Exception as error:
+                self.show(_why(error, "the fork server goes on after"))
+                time.sleep(0.1)
 
     def wait(self) -> None:
         poll = select.poll()
         poll.register(self.program, select.POLLIN)
         by_news = {one.news.fileno(): one for one in self.running}
-        by_end = {one.pidfd: one for one in self.ending}
+        by_end = {one.ended: one for one in self.ending}
         for descriptor in (*by_news, *by_end):
             poll.register(descriptor, select.POLLIN)
         for descriptor, _ in poll.poll():
@@ -235,12 +160,20 @@ class Server:
             else:
                 self.hear_program(wait=True)
 
+    def show(self, text: str) -> None:
+        if text != self.shown:
+            with contextlib.suppress(OSError, ValueError):
+                print(f"troupe: {text}", file=sys.stderr, flush=True)
+        self.shown = text
+
     def hear_program(self, wait: bool) -> None:
         while True:
             flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
             try:
                 # (Python 3.11's recv_fds ignores its flags.)
-                message, extra, _, _ = self.program.recvmsg(64, socket.CMSG_SPACE(8), flags)
+                message, extra, _, _ = self.program.recvmsg(
+                    _LONGEST_MESSAGE, socket.CMSG_SPACE(8), flags
+                )
             except BlockingIOError:
                 return
             except OSError:
@@ -250,6 +183,14 @@ class Server:
             for level, kind, data in extra:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 8:
                     self.asked.append(_Worker(*array.array("i", data)))
+                elif (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS) and len(data) == 4:
+                    with open(array.array("i", data)[0], encoding="utf-8") as memory:
+                        self.known = memory.read()
+            if message == b"look":
+                self.is_to_look = True
+            elif message.startswith(b"failed "):
+                why = message.decode(errors="replace").split(" ", 2)[2]
+                self.show(f"modules have changed, and new workers go on with what they were: {why}")
             if wait:
                 return
 
@@ -280,61 +221,90 @@ class Server:
                 kill(number, signal.SIGKILL)
 
     def reap(self, worker: _Worker) -> None:
-        how = os.waitid(os.P_PID, worker.pid, os.WEXITED)
-        if how is not None:
-            _send(worker.news, f"ended {int(how.si_code != os.CLD_EXITED)} {how.si_status}")
-        worker.news.close()
-        os.close(worker.pidfd)
         for all_of_them in (self.running, self.ending):
             if worker in all_of_them:
                 all_of_them.remove(worker)
+        # A handler that a module has set may have reaped it.
+        with contextlib.suppress(ChildProcessError):
+            how = os.waitid(os.P_PID, worker.pid, os.WEXITED)
+            if how is not None:
+                _send(worker.news, f"ended {int(how.si_code != os.CLD_EXITED)} {how.si_status}")
+        worker.close()
+
+    def note_ends(self, *_: Any) -> None:
+        """On SIGCHLD, where there are no pidfds."""
+        for one in self.running + self.ending:
+            with contextlib.suppress(OSError):
+                how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+                if one.runs >= 0 and os.waitid(os.P_PID, one.pid, how):
+                    os.close(one.runs)
+                    one.runs = -1
 
     # Forking ------------------------------------------------------------------------------------
 
     def fork(self, worker: _Worker) -> None:
         gc.freeze()  # collecting garbage is not to copy what is shared
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
         parent = os.getpid()
         try:
-            pid = os.fork()
-        except OSError as error:
+            if not self.pidfds:
+                worker.ended, worker.runs = os.pipe()
+            self.forks = worker
+            worker.pid = os.fork()
+            if worker.pid == 0:
+                self.become(worker, parent)
+            self.forks = None
+            if self.pidfds:
+                worker.ended = os.pidfd_open(worker.pid)
+        except Exception as error:
+            self.forks = None
+            if worker.pid > 0:
+                self.kill(worker)
+                os.waitid(os.P_PID, worker.pid, os.WEXITED)
             _send(worker.news, f"failed out_of_memory forking a worker: {error}")
-            os.close(worker.control)
-            worker.news.close()
+            worker.close()
             return
-        if pid == 0:
-            self.become(worker, parent)
-        worker.pid, worker.pidfd = pid, os.pidfd_open(pid)
         with contextlib.suppress(OSError):  # it may have done so itself, and be gone
-            os.setpgid(pid, pid)
+            os.setpgid(worker.pid, worker.pid)
         os.close(worker.control)
+        worker.control = -1
         self.running.append(worker)
+        if not self.pidfds:
+            self.note_ends()
 
     def become(self, worker: _Worker, parent: int) -> NoReturn:
         """In the forked process."""
         try:
             os.setpgid(0, 0)
             _core._end_with_parent(parent)
+            signal.signal(signal.SIGCHLD, self.on_child)
             log = os.memfd_create("troupe-words", os.MFD_CLOEXEC)
             news = worker.news
-            pidfd = os.pidfd_open(os.getpid())
+            ended = os.pidfd_open(os.getpid()) if self.pidfds else worker.ended
             news.sendmsg(
                 [f"forked {os.getpid()}".encode()],
-                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pidfd, log]))],
+                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [ended, log]))],
             )
-            os.close(pidfd)
-            for one in self.running + self.ending + self.asked:
-                one.news.close()
-                os.close(one.pidfd if one.pidfd >= 0 else one.control)
-            os.dup2(worker.control, _CONTROL, inheritable=False)
-            self.program.detach()
+            os.close(ended)
             os.close(worker.control)
+            if worker.runs >= 0:
+                os.close(worker.runs)
             shown = _prepare(log)
             _core._run_worker(lambda ordinal: _started(news, ordinal), log, shown, _WHERE)
         except BaseException as error:
             _send(worker.news, "failed device_unavailable " + _why(error, "starting a worker"))
-            os._exit(1)
+        os._exit(1)
+
+
+def _memory(data: bytes) -> int:
+    """A descriptor of memory with that, whose size nobody changes any more."""
+    memory = os.memfd_create("troupe-text", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with open(memory, "wb", closefd=False) as file:
+        file.write(data)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+    return memory
 
 
 def _prepare(log: int) -> int:
@@ -410,7 +380,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     _core._begin_fork_server()
     faulthandler.enable()  # where an import crashes
-    server = Server(settings["modules"])
+    server = Server(settings["modules"], settings["reload"])
     server.load()
     server.serve()
 
@@ -432,6 +402,5 @@ if __name__ == "__main__":
         sys.exit(2)
     from troupe import worker
 
-    worker.main(
-        {"modules": [os.path.abspath(one) if one.endswith(".py") else one for one in sys.argv[1:]]}
-    )
+    modules = [os.path.abspath(one) if one.endswith(".py") else one for one in sys.argv[1:]]
+    worker.main({"modules": modules, "reload": True})

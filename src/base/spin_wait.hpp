@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -81,6 +82,25 @@ class spin_wait {
         clock::now() - before > alone ? soonest_yield : std::min(2 * next, longest_between_yields);
     return next;
   }
+};
+
+/// Waiting for a thread that is a few instructions away from what is waited for, and may have lost
+/// its processor. Under real-time scheduling to yield never lets one of lower priority run: so this
+/// sleeps after some rounds.
+class yielding_wait {
+ public:
+  void step() noexcept {
+    constexpr int most_yields = 64;
+    if (yields_ < most_yields) {
+      ++yields_;
+      ::sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+ private:
+  int yields_ = 0;
 };
 
 /// How long this thread should spin before it parks: long while that pays, short while it does not.

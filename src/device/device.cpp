@@ -3,7 +3,9 @@
 #include "device/copy/staged_copy.hpp"
 #include "device/submission/device_core.hpp"
 
+#include <troupe/core/future_combine.hpp>
 #include <troupe/device/device.hpp>
+#include <troupe/device/unretrieved.hpp>
 #include <troupe/lane/marker.hpp>
 #include <troupe/memory/copy.hpp>
 #include <troupe/memory/fill.hpp>
@@ -12,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace troupe {
@@ -27,7 +30,23 @@ completion_driver* driver_of(device_core& core) noexcept { return &core.completi
 }  // namespace detail
 
 void request_handle::cancel() const {
-  if (const auto core = core_.lock()) core->cancel({.slot = slot_, .ticket = ticket_});
+  if (const auto core = core_.lock()) (void)core->cancel({.slot = slot_, .ticket = ticket_});
+}
+bool request_handle::cancel_and_wait() const {
+  const auto core = core_.lock();
+  if (!core) return false;
+  const auto cancelled = core->cancel({.slot = slot_, .ticket = ticket_}).get_result();
+  return cancelled && *cancelled;
+}
+
+namespace {
+
+std::atomic<void (*)(const error&) noexcept> hears_unretrieved{nullptr};
+
+}  // namespace
+
+void on_unretrieved_failure(void (*hear)(const error&) noexcept) noexcept {
+  hears_unretrieved.store(hear, std::memory_order_release);
 }
 
 library_actor::library_actor(std::shared_ptr<device_core> core, std::string_view library,
@@ -49,8 +68,10 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
   const auto placed = core_->send_held(
       r.type(), r.data(), options, lanes_->pick(),
       [source = std::move(source), type = &r.type()](std::byte* reply, error* failure) mutable {
-        if (failure != nullptr) return source.set_error(std::move(*failure));
-        source.set_value(any_reply(*type, reply));
+        if (failure == nullptr) return source.set_value(any_reply(*type, reply));
+        auto* const hear = hears_unretrieved.load(std::memory_order_acquire);
+        if (hear != nullptr && source.abandoned()) hear(*failure);
+        source.set_error(std::move(*failure));
       },
       device_core::no_room::as_configured, device_core::next_in_lane::is_unknown, wire::hold::none);
   if (placed) {
@@ -63,6 +84,8 @@ future<any_reply> library_actor::ask(const any_request& r, const request_options
 result<void> library_actor::tell(const any_request& r, const request_options& options) const {
   return core_->send(r.type(), r.data(), options, lanes_->pick(), {});
 }
+
+bool library_actor::would_wait() const noexcept { return core_->would_wait(); }
 
 library_actor library_actor::on_new_lanes(int n) const {
   auto own = core_->new_lanes_of(library_, n);
@@ -246,7 +269,9 @@ future<void> device::freeze(const any_tensor& t) {
     if ((state.load(std::memory_order_acquire) & buffer_frozen) == 0) {
       return device(core).freeze(t);
     }
-    return core->watch().protect(t.buffer(), true);
+    return core->watch().protect(t.buffer(), true).then([t] {
+      t.buffer()->state.fetch_or(buffer_settled, std::memory_order_acq_rel);
+    });
   });
 }
 
@@ -254,15 +279,27 @@ future<void> device::thaw(const any_tensor& t) {
   if (auto refused = not_freezable("thaw", t, core_->memory())) {
     return make_failed_future<void>(*std::move(refused));
   }
-  return ask(lane::marker{.after = t})
-      .then([core = core_, buffer = t.buffer()](result<void> outcome) {
-        if (!outcome) return make_failed_future<void>(std::move(outcome).error());
-        return core->thaw(buffer);
+  // First the program refuses bound sets with it, then everything that uses one has to be done,
+  // also what was about to be sent: such a request does not name the tensor, and is not waited for
+  // by what writes it.
+  bound_sets& sets = core_->host_memory().sets();
+  const auto before = t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
+  sets.note_change();
+  core_->await_senders();
+  std::vector<future<void>> over = sets.end_uses(*t.buffer().get(), &core_->completions());
+  over.push_back(ask(lane::marker{.after = t}));
+  return when_all(std::move(over))
+      .then([core = core_, buffer = t.buffer(), before](result<void> outcome) {
+        if (outcome) return core->thaw(buffer);
+        buffer->state.fetch_or(before & buffer_settled, std::memory_order_acq_rel);
+        return make_failed_future<void>(std::move(outcome).error());
       });
 }
 
 void device::release(const any_tensor& t) {
-  if (t.buffer()) t.buffer()->state.fetch_or(buffer_released, std::memory_order_acq_rel);
+  if (!t.buffer()) return;
+  t.buffer()->state.fetch_or(buffer_released, std::memory_order_seq_cst);
+  core_->host_memory().sets().note_change();
 }
 
 std::string device::tainted_by(const any_tensor& t) const {
@@ -320,8 +357,7 @@ bool device::drain(std::chrono::nanoseconds timeout) {
     detail::deferred_continuations::mine().pause_until(std::chrono::steady_clock::now() + pause);
     pause = std::min(2 * pause, longest_pause);
   }
-  core_->completions().settle_answers();
-  return true;
+  return core_->completions().settle_answers(deadline);
 }
 
 result<void> device::restart() { return core_->watch().restart(); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -23,14 +25,13 @@ std::size_t arena::bin_of(std::uint64_t rounded) noexcept {
 
 std::optional<arena::piece> arena::take(std::uint64_t bytes) {
   const std::uint64_t size = rounded(bytes);
-  std::vector<std::uint64_t>& bin = bins_[bin_of(size)];
-  if (!bin.empty()) {
-    const std::uint64_t offset = bin.back();
-    bin.pop_back();
-    used_ += size;
-    return piece{offset, size};
-  }
-  return cut(size);
+  bin& its = bins_[bin_of(size)];
+  if (its.offsets.empty()) return cut(size);
+  const std::uint64_t offset = its.offsets.back();
+  its.offsets.pop_back();
+  ++its.out;
+  used_ += size;
+  return piece{offset, size};
 }
 
 std::optional<arena::piece> arena::take_tight(std::uint64_t bytes) {
@@ -42,17 +43,35 @@ std::optional<arena::piece> arena::cut(std::uint64_t size) {
   if (fit == by_size_.end()) return std::nullopt;
   const std::uint64_t offset = fit->second;
   const std::uint64_t rest = fit->first - size;
-  erase_free(free_.find(offset));
-  if (rest > 0) insert_free(offset + size, rest);
+  // A bin holds one size; a piece of any other was taken tightly and is rare.
+  if (rounded(size) == size) {
+    bin& its = bins_[bin_of(size)];
+    const std::size_t wanted = its.offsets.size() + its.out + 1;
+    if (its.offsets.capacity() < wanted) its.offsets.reserve(2 * wanted);
+    ++its.out;
+  }
+  if (rest > 0) {
+    change_free(free_.find(offset), {offset + size, rest});
+  } else {
+    erase_free(free_.find(offset));
+  }
   used_ += size;
   return piece{offset, size};
 }
 
-void arena::give_back(piece unused) {
+void arena::give_back(piece unused) noexcept {
   used_ -= unused.bytes;
-  // A bin holds one size; a piece of any other was taken tightly and is rare.
-  if (rounded(unused.bytes) != unused.bytes) return insert_free(unused.offset, unused.bytes);
-  bins_[bin_of(unused.bytes)].push_back(unused.offset);
+  if (rounded(unused.bytes) == unused.bytes) {
+    bin& its = bins_[bin_of(unused.bytes)];
+    --its.out;
+    its.offsets.push_back(unused.offset);
+    return;
+  }
+  try {
+    insert_free(unused.offset, unused.bytes);
+  } catch (const std::bad_alloc&) {
+    used_ += unused.bytes;  // a rare piece, in a rare moment: it stays in use
+  }
 }
 
 void arena::grow(std::uint64_t bytes) {
@@ -63,20 +82,31 @@ void arena::grow(std::uint64_t bytes) {
 // What lies beside each other becomes one before it comes among the stretches: there may be a
 // hundred thousand pieces, and few stretches of them.
 void arena::coalesce() {
+  std::size_t count = 0;
+  for (const bin& one : bins_)
+    count += one.offsets.size();
   std::vector<piece> pieces;
-  for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
-    const std::uint64_t power = std::uint64_t{1} << (bin / steps);
-    const std::uint64_t size = power + power / steps * (bin % steps);
-    for (const std::uint64_t offset : bins_[bin])
+  pieces.reserve(count);
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    const std::uint64_t power = std::uint64_t{1} << (i / steps);
+    const std::uint64_t size = power + power / steps * (i % steps);
+    for (const std::uint64_t offset : bins_[i].offsets)
       pieces.push_back({offset, size});
-    bins_[bin].clear();
+    bins_[i].offsets.clear();
   }
   std::ranges::sort(pieces, {}, &piece::offset);
   for (std::size_t next = 0; next < pieces.size();) {
+    const std::size_t first = next;
     piece stretch = pieces[next++];
     for (; next < pieces.size() && stretch.offset + stretch.bytes == pieces[next].offset; ++next)
       stretch.bytes += pieces[next].bytes;
-    insert_free(stretch.offset, stretch.bytes);
+    try {
+      insert_free(stretch.offset, stretch.bytes);
+    } catch (const std::bad_alloc&) {
+      for (std::size_t i = first; i < pieces.size(); ++i)
+        bins_[bin_of(pieces[i].bytes)].offsets.push_back(pieces[i].offset);
+      throw;
+    }
   }
 }
 
@@ -86,24 +116,38 @@ std::uint64_t arena::largest_free_bytes() const noexcept {
 
 void arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
   const auto next = free_.lower_bound(offset);
-  if (next != free_.end() && offset + bytes == next->first) {
-    bytes += next->second;
-    erase_free(next);
-  }
-  const auto after = free_.lower_bound(offset);
-  if (after != free_.begin()) {
-    const auto before = std::prev(after);
+  const bool joins_next = next != free_.end() && offset + bytes == next->first;
+  if (joins_next) bytes += next->second;
+  if (next != free_.begin()) {
+    const auto before = std::prev(next);
     if (before->first + before->second == offset) {
-      offset = before->first;
-      bytes += before->second;
-      erase_free(before);
+      change_free(before, {before->first, before->second + bytes});
+      if (joins_next) erase_free(next);
+      return;
     }
   }
-  free_.emplace(offset, bytes);
-  by_size_.emplace(bytes, offset);
+  if (joins_next) return change_free(next, {offset, bytes});
+  const auto made = free_.emplace(offset, bytes).first;
+  try {
+    by_size_.emplace(bytes, offset);
+  } catch (const std::bad_alloc&) {
+    free_.erase(made);
+    throw;
+  }
 }
 
-void arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator stretch) {
+// Without an allocation.
+void arena::change_free(stretches::iterator stretch, piece to) {
+  auto size = by_size_.extract({stretch->second, stretch->first});
+  auto place = free_.extract(stretch);
+  size.value() = {to.bytes, to.offset};
+  place.key() = to.offset;
+  place.mapped() = to.bytes;
+  by_size_.insert(std::move(size));
+  free_.insert(std::move(place));
+}
+
+void arena::erase_free(stretches::iterator stretch) noexcept {
   by_size_.erase({stretch->second, stretch->first});
   free_.erase(stretch);
 }

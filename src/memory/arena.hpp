@@ -13,7 +13,8 @@ namespace troupe {
 /// Hands out pieces of an address range that grows at its end. Works on offsets alone and touches
 /// no memory. Sizes are rounded up to eight steps per doubling, and a piece given back waits in the
 /// bin of its size for the next of that size; only when a bin is empty are neighbours looked at.
-/// Not thread-safe: its pool locks.
+/// Not thread-safe: its pool locks. Where memory for its own books is exhausted (`bad_alloc`),
+/// nothing has changed.
 class arena {
  public:
   struct piece {
@@ -30,7 +31,8 @@ class arena {
   [[nodiscard]] std::optional<piece> take(std::uint64_t bytes);
   /// The same, rounded to granules alone: what still fits where `take` finds no room.
   [[nodiscard]] std::optional<piece> take_tight(std::uint64_t bytes);
-  void give_back(piece unused);
+  /// Does not allocate: what it needs was there when the piece was taken.
+  void give_back(piece unused) noexcept;
 
   /// Adds `bytes` of memory at the end of the range.
   void grow(std::uint64_t bytes);
@@ -49,16 +51,23 @@ class arena {
  private:
   static constexpr int steps = 8;  // per doubling
 
+  struct bin {
+    std::vector<std::uint64_t> offsets;  // last in first out, with room for all that are out
+    std::size_t out = 0;                 // pieces that come back into it
+  };
+  using stretches = std::map<std::uint64_t, std::uint64_t>;
+
   [[nodiscard]] static std::size_t bin_of(std::uint64_t rounded) noexcept;
   [[nodiscard]] std::optional<piece> cut(std::uint64_t size);
   void insert_free(std::uint64_t offset, std::uint64_t bytes);
-  void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator stretch);
+  void change_free(stretches::iterator stretch, piece to);
+  void erase_free(stretches::iterator stretch) noexcept;
 
   std::uint64_t granule_;
   std::uint64_t extent_ = 0;
   std::uint64_t used_ = 0;
-  std::vector<std::vector<std::uint64_t>> bins_;  // by size step: offsets, last in first out
-  std::map<std::uint64_t, std::uint64_t> free_;   // offset → bytes, never adjacent
+  std::vector<bin> bins_;  // by size step
+  stretches free_;         // offset → bytes, never adjacent
   // Bytes and offset of the same stretches. A set, because thousands may be of one size.
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;
 };

@@ -319,9 +319,13 @@ void memory_pool::give_back(detail::buffer& unused) noexcept {
     unused.references.store(1, std::memory_order_relaxed);
     return thaw_(detail::buffer_ref(&unused));
   }
-  std::shared_ptr<memory_pool> last;  // dies after the lock is gone
+  std::shared_ptr<memory_pool> last;  // these die after the lock is gone
+  std::shared_ptr<const bound_set> set;
   const std::lock_guard lock(mutex_);
-  if (unused.state.load(std::memory_order_relaxed) != 0) taints_.forget(unused);
+  if (unused.state.load(std::memory_order_relaxed) != 0) {
+    taints_.forget(unused);
+    set = sets_.forget(unused);
+  }
   if (slabs_) {
     slabs_->give_back({unused.offset, unused.capacity_bytes});
   } else {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memory/arena.hpp"
+#include "memory/bound_sets.hpp"
 #include "memory/slab_store.hpp"
 #include "memory/taint_book.hpp"
 #include "os/fork_count.hpp"
@@ -24,7 +25,10 @@ class device_core;
 
 using detail::buffer_frozen;
 using detail::buffer_released;
+using detail::buffer_settled;
+using detail::buffer_table;
 using detail::buffer_watched;
+inline constexpr std::uint32_t frozen_flags = buffer_frozen | buffer_settled;
 
 struct pool_config {
   memory_space space{};
@@ -127,6 +131,10 @@ class memory_pool final : public detail::buffer_owner,
   [[nodiscard]] taint_book& taints() noexcept { return taints_; }
   [[nodiscard]] const taint_book& taints() const noexcept { return taints_; }
 
+  /// The bound sets whose tables are in its buffers.
+  [[nodiscard]] bound_sets& sets() noexcept { return sets_; }
+  [[nodiscard]] const bound_sets& sets() const noexcept { return sets_; }
+
   void give_back(detail::buffer& unused) noexcept override;
 
  private:
@@ -159,7 +167,8 @@ class memory_pool final : public detail::buffer_owner,
   [[nodiscard]] bool is_copy() const noexcept { return made_in_ != os::fork_count(); }
 
   const std::uint32_t made_in_ = os::fork_count();
-  taint_book taints_;  // has a mutex of its own
+  taint_book taints_;  // these two have mutexes of their own
+  bound_sets sets_;
 
   mutable std::mutex mutex_;
   arena arena_;                      // of shared memory

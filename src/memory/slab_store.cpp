@@ -1,5 +1,7 @@
 #include "memory/slab_store.hpp"
 
+#include "os/limits.hpp"
+
 #include <fmt/format.h>
 
 #include <iterator>
@@ -67,7 +69,15 @@ result<void> slab_store::add_slab(std::uint64_t offset, std::uint64_t bytes) {
                                         committed_, limit_)};
   }
   auto slab = source_->allocate(bytes);
-  if (!slab) return std::move(slab).error();
+  if (!slab) {
+    error why = std::move(slab).error();
+    // A driver says that memory is out.
+    if (const std::string lack = os::lack_of_descriptors(); !lack.empty()) {
+      why.message = fmt::format("{} (each tensor of {} KiB or more holds one; {} are there)", lack,
+                                own_slab_bytes >> 10, slabs_.size());
+    }
+    return why;
+  }
   held_slab& held = slabs_[offset];
   held.place = {offset, bytes, *std::move(slab)};
   committed_ += bytes;

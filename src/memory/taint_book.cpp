@@ -2,6 +2,8 @@
 
 #include "memory/memory_pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -166,6 +168,12 @@ void taint_book::expect_no_more(detail::buffer& b, const request& writer) {
     return e.writer.device == writer.device && e.writer.slot == writer.slot;
   });
   turn(b);
+}
+
+std::string taint_book::rule(std::string_view culprit) {
+  return fmt::format(
+      "is tainted: {} has not finished writing it; overwrite all of it to clear the taint",
+      culprit);
 }
 
 void taint_book::forget(const detail::buffer& b) noexcept {

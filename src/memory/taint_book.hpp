@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +68,9 @@ class taint_book {
   void expect(detail::buffer& b, const request& writer, const footprint& where, intent what);
   /// It has ended, one way or the other.
   void expect_no_more(detail::buffer& b, const request& writer);
+
+  /// For a message that names what is undefined before it.
+  [[nodiscard]] static std::string rule(std::string_view culprit);
 
   /// The buffer is given back.
   void forget(const detail::buffer& b) noexcept;

@@ -1,9 +1,16 @@
 #include "os/limits.hpp"
 
+#include "os/unique_fd.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -95,12 +102,49 @@ std::optional<std::uint64_t> share_of_addresses() {
   return limit.rlim_cur / 4;
 }
 
+// No more is of use: that many mappings is what a process may have (vm.max_map_count). And there
+// are programs that close each number up to the limit, of which a container may grant a thousand
+// million.
+constexpr rlim_t most_descriptors = 64 << 10;
+
+constinit std::atomic<bool> is_raised{false};
+constinit rlim_t soft_before = 0;
+
+void lower_in_forked_process() noexcept {
+  rlimit limit{};
+  if (!is_raised.exchange(false) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = soft_before;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 std::string groups_of_this_process() {
   std::ifstream file("/proc/self/cgroup");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
+
+void raise_descriptor_limit() noexcept {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, &lower_in_forked_process);
+  rlimit limit{};
+  if (registered != 0 || is_raised.exchange(true)) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  soft_before = limit.rlim_cur;
+  limit.rlim_cur = std::max(soft_before, std::min(limit.rlim_max, most_descriptors));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string lack_of_descriptors() {
+  const unique_fd another(::eventfd(0, EFD_CLOEXEC));
+  if (another || (errno != EMFILE && errno != ENFILE)) return {};
+  if (errno == ENFILE) return "the system has no file descriptor left (fs.file-max)";
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return fmt::format(
+      "the program has no file descriptor left: its limit is {} (RLIMIT_NOFILE), the hard one {}; "
+      "raise it with ulimit -n, or LimitNOFILE= of its service",
+      limit.rlim_cur, limit.rlim_max);
+}
 
 std::optional<std::uint64_t> memory_limit_of_groups(std::string_view groups,
                                                     const fs::path& mounted) {

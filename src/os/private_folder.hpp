@@ -89,8 +89,10 @@ class private_folder {
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] file find(const std::string& name) const noexcept {
-    unique_fd content(::openat(get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    if (!content) return {.there = errno == ELOOP};
+    // A FIFO in its place would be waited for.
+    unique_fd content(
+        ::openat(get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!content) return {.there = errno == ELOOP || errno == ENXIO};
     struct stat found{};
     if (::fstat(content.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
         found.st_uid != ::geteuid()) {

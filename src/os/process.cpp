@@ -118,7 +118,9 @@ result<child_process> child_process::spawn(const std::vector<std::string>& argum
   }
   child.ending_ = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
   if (!child.ending_) {
-    if (!call_is_refused(errno)) return system_failure("pidfd_open", errno, arguments[0]);
+    // One that has ended by now may have been reaped, where this program ignores SIGCHLD.
+    if (!call_is_refused(errno) && errno != ESRCH)
+      return system_failure("pidfd_open", errno, arguments[0]);
     if (auto watched = child.watch_ending(); !watched) return std::move(watched).error();
   }
   return child;
@@ -133,7 +135,10 @@ child_process child_process::forked(pid_t pid, unique_fd pidfd, unique_fd parent
 }
 
 void child_process::signal(int number) const noexcept {
-  if (running()) (void)::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
+  if (!running()) return;
+  const long sent = ::syscall(SYS_pidfd_send_signal, ending_.get(), number, nullptr, 0u);
+  // Where there are no pidfds.
+  if (sent != 0 && errno != ESRCH) ::kill(pid_, number);
 }
 
 result<void> child_process::watch_ending() {
@@ -171,7 +176,7 @@ exit_report child_process::reap_by_parent() noexcept {
   while (::poll(&end, 1, -1) < 0 && errno == EINTR) {
   }
   kill();
-  exit_report report{.unknown = true};
+  exit_report report{.unknown = true, .forked_elsewhere = true};
   constexpr std::string_view question = "reap";
   pollfd answer{.fd = parent_.get(), .events = POLLIN, .revents = 0};
   if (!send_message(parent_, std::as_bytes(std::span(question)))) return report;
@@ -185,7 +190,7 @@ exit_report child_process::reap_by_parent() noexcept {
     int code = 0;
     const char* const from = said.data() + kind.size() + 2;
     if (std::from_chars(from, said.data() + said.size(), code).ec != std::errc()) break;
-    return {.signalled = said[kind.size()] == '1', .code = code};
+    return {.signalled = said[kind.size()] == '1', .code = code, .forked_elsewhere = true};
   }
   return report;
 }

@@ -18,6 +18,7 @@ struct exit_report {
   int code = 0;  ///< exit status, or the signal's number
   /// Nobody knows: somebody else has reaped it, or children are reaped by nobody.
   bool unknown = false;
+  bool forked_elsewhere = false;  ///< so the process that has forked it is the one to know
 };
 
 /// Owns a child process and the process group that it leads: all of that is killed, and the child

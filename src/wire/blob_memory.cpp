@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -38,8 +39,13 @@ constexpr std::uint64_t unit = 64;
 
 }  // namespace
 
+void blob_memory::tell_news() noexcept {
+  header_->news.fetch_add(1, std::memory_order_release);
+  os::futex_wake(header_->news, std::numeric_limits<int>::max(), os::sharing::processes);
+}
+
 result<void> blob_memory::publish(std::span<const std::byte> key,
-                                  std::span<const std::byte> content) {
+                                  std::span<const std::byte> content, std::uint32_t loader) {
   const std::uint64_t room = bytes_ - sizeof(blob_header);
   const std::uint64_t wanted = (key.size() + content.size() + unit - 1) / unit * unit;
   std::uint64_t begin = header_->used.load(std::memory_order_relaxed);
@@ -54,7 +60,8 @@ result<void> blob_memory::publish(std::span<const std::byte> key,
   std::memcpy(base() + offset, key.data(), key.size());
   if (!content.empty()) std::memcpy(base() + offset + key.size(), content.data(), content.size());
   const digest_words digest = digest_of(key, content);
-  for (blob_entry& entry : header_->entries) {
+  for (std::size_t place = 0; place < most_blobs; ++place) {
+    blob_entry& entry = header_->entries[place];
     std::uint32_t free = blob_entry::unused;
     if (entry.what.load(std::memory_order_relaxed) != free ||
         !entry.what.compare_exchange_strong(free, blob_entry::claimed, std::memory_order_relaxed)) {
@@ -66,9 +73,14 @@ result<void> blob_memory::publish(std::span<const std::byte> key,
     entry.key_hash.store(hash_of_key(key), std::memory_order_relaxed);
     for (std::size_t i = 0; i < digest.size(); ++i)
       entry.digest[i].store(digest[i], std::memory_order_relaxed);
+    header_->loaders[place].store(loader, std::memory_order_relaxed);
     entry.what.store(blob_entry::published, std::memory_order_release);
-    header_->news.fetch_add(1, std::memory_order_release);
-    os::futex_wake(header_->news, std::numeric_limits<int>::max(), os::sharing::processes);
+    each(key, [&](std::size_t other) {
+      if (other != place && header_->loaders[other].load(std::memory_order_relaxed) != 0)
+        header_->entries[other].what.store(blob_entry::dropped, std::memory_order_relaxed);
+      return true;
+    });
+    tell_news();
     return {};
   }
   return error{
@@ -90,6 +102,7 @@ std::optional<blob_memory::blob> blob_memory::at(std::size_t place) const {
   blob found;
   found.key.assign(base() + offset, base() + offset + key_bytes);
   found.content.assign(base() + offset + key_bytes, base() + offset + key_bytes + content_bytes);
+  found.loader = header_->loaders[place].load(std::memory_order_relaxed);
   const digest_words digest = digest_of(found.key, found.content);
   for (std::size_t i = 0; i < digest.size(); ++i) {
     if (entry.digest[i].load(std::memory_order_relaxed) != digest[i]) return std::nullopt;
@@ -97,22 +110,59 @@ std::optional<blob_memory::blob> blob_memory::at(std::size_t place) const {
   return found;
 }
 
-std::optional<std::vector<std::byte>> blob_memory::find(std::span<const std::byte> key) const {
+template <class Use>
+void blob_memory::each(std::span<const std::byte> key, Use use) const {
   const std::uint64_t hash = hash_of_key(key);
   for (std::size_t place = most_blobs; place-- > 0;) {
     const blob_entry& entry = header_->entries[place];
-    if (entry.what.load(std::memory_order_acquire) != blob_entry::published ||
-        entry.key_hash.load(std::memory_order_relaxed) != hash ||
-        entry.key_bytes.load(std::memory_order_relaxed) != key.size()) {
-      continue;
-    }
-    auto found = at(place);
-    if (found && found->key.size() == key.size() &&
-        std::memcmp(found->key.data(), key.data(), key.size()) == 0) {
-      return std::move(found->content);
+    if (entry.what.load(std::memory_order_acquire) == blob_entry::published &&
+        entry.key_hash.load(std::memory_order_relaxed) == hash &&
+        entry.key_bytes.load(std::memory_order_relaxed) == key.size() && !use(place)) {
+      return;
     }
   }
-  return std::nullopt;
+}
+
+std::optional<blob_memory::blob> blob_memory::find(std::span<const std::byte> key) const {
+  std::optional<blob> found;
+  each(key, [&](std::size_t place) {
+    auto here = at(place);
+    if (here && std::ranges::equal(here->key, key)) found = std::move(here);
+    return !found;
+  });
+  return found;
+}
+
+bool blob_memory::begin_loading(std::span<const std::byte> key, std::span<const std::byte> content,
+                                std::uint32_t loader) {
+  bool there = false;
+  bool mine = true;
+  each(key, [&](std::size_t place) {
+    there = true;
+    std::uint32_t before = 0;
+    mine = header_->loaders[place].compare_exchange_strong(before, loader,
+                                                           std::memory_order_relaxed) ||
+           before == loader;
+    return false;
+  });
+  // Without room there is no note of it, which is as good as it can be.
+  if (!there) (void)publish(key, content, loader);
+  return mine;
+}
+
+void blob_memory::end_loading(std::span<const std::byte> key, std::uint32_t loader) {
+  each(key, [&](std::size_t place) {
+    (void)header_->loaders[place].compare_exchange_strong(loader, 0, std::memory_order_relaxed);
+    return false;
+  });
+  tell_news();
+}
+
+void blob_memory::drop(std::span<const std::byte> key) {
+  each(key, [&](std::size_t place) {
+    header_->entries[place].what.store(blob_entry::dropped, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 }  // namespace troupe::wire

@@ -18,7 +18,7 @@
 namespace troupe::wire {
 
 /// Raised with every change of anything in this folder.
-inline constexpr std::uint32_t protocol_version = 15;
+inline constexpr std::uint32_t protocol_version = 16;
 inline constexpr std::uint64_t magic = 0x54'52'4f'55'50'45'30'31u;  // "TROUPE01"
 
 inline constexpr int max_lanes = 32;
@@ -72,6 +72,7 @@ struct slot_header {
   end_mark mark = end_mark::own;
 };
 inline constexpr std::size_t slot_payload_bytes = slot_bytes - sizeof(slot_header);
+static_assert(slot_payload_bytes == 464, "device_config::mailbox_bytes states it");
 
 /// One place of the ring: which slot, which lane, and the low bits of the ticket as proof that the
 /// place holds this round's entry. A single 64-bit store publishes it, with release order: whoever
@@ -216,12 +217,15 @@ struct alignas(cache_line) crash_report {
   std::uint64_t address = 0;
 };
 
+/// Added to the code of a failure that was found before the request had begun: it wrote nothing.
+inline constexpr std::uint16_t not_begun = 0x8000;
+
 /// A reply: `ticket` says whose it is. It is in `bytes`, or in the segment's heap where it is
 /// longer; so are an error's texts, one after the other: library, call, code name, message.
 struct alignas(cache_line) reply_slot {
   std::uint64_t ticket = 0;
   std::int64_t vendor_code = 0;
-  std::uint16_t code = 0;  ///< `errc`, or 0 for success
+  std::uint16_t code = 0;  ///< `errc`, with `not_begun` where that is so; or 0 for success
   std::uint16_t library_bytes = 0;
   std::uint16_t call_bytes = 0;
   std::uint16_t code_name_bytes = 0;

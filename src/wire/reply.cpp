@@ -9,24 +9,29 @@
 namespace troupe::wire {
 namespace {
 
-// Of an error's texts and message, or of a reply.
+// Of an error's texts, as far as they are read, or of a reply.
 std::size_t bytes_of(const reply_slot& slot) noexcept {
+  if (slot.code == 0) return slot.reply_bytes;
   const std::size_t names =
-      slot.code == 0 ? 0 : std::size_t{slot.library_bytes} + slot.call_bytes + slot.code_name_bytes;
-  return names + slot.reply_bytes;
+      std::size_t{slot.library_bytes} + slot.call_bytes + slot.code_name_bytes;
+  return std::min(names + slot.reply_bytes, longest_text_bytes);
 }
 
 }  // namespace
 
 std::size_t text_bytes(const error& failure) noexcept {
-  return failure.library.size() + failure.call.size() + failure.code_name.size() +
-         failure.message.size();
+  return std::min(failure.library.size() + failure.call.size() + failure.code_name.size() +
+                      failure.message.size(),
+                  longest_text_bytes);
 }
 
 void write_failure(reply_slot& to, std::uint64_t ticket, const error& failure,
                    std::span<std::byte> room, std::uint32_t heap_place) noexcept {
   const auto put = [&](const std::string& text, std::size_t most) {
-    const std::size_t bytes = std::min({text.size(), room.size(), most});
+    std::size_t bytes = std::min({text.size(), room.size(), most});
+    // Not in the middle of a character.
+    while (bytes > 0 && bytes < text.size() && (text[bytes] & 0xc0) == 0x80)
+      --bytes;
     std::memcpy(room.data(), text.data(), bytes);
     room = room.subspan(bytes);
     return bytes;
@@ -72,11 +77,12 @@ bool copy_reply(const worker_header* segment, std::uint32_t capacity, std::uint1
 
 std::optional<error> read_failure(const reply_slot& slot, std::span<const std::byte> bytes) {
   if (slot.code == 0) return std::nullopt;
-  if (slot.code > static_cast<std::uint16_t>(errc::system_error)) {
+  const int code = slot.code & ~not_begun;
+  if (code == 0 || code > static_cast<int>(errc::system_error)) {
     return error{.code = errc::protocol_violation,
-                 .message = fmt::format("a reply with the unknown error code {}", slot.code)};
+                 .message = fmt::format("a reply with the unknown error code {}", code)};
   }
-  error failure{.code = static_cast<errc>(slot.code)};
+  error failure{.code = static_cast<errc>(code)};
   failure.vendor_code = slot.vendor_code;
   const auto take = [&](std::size_t wanted) {
     const std::size_t most = std::min(wanted, bytes.size());

@@ -9,7 +9,11 @@
 
 namespace troupe::wire {
 
-/// Bytes of an error's texts.
+/// An error's texts together are cut to this where a worker writes them, and again where the
+/// program reads them: each future keeps them, and a reply's heap is 1 000 times as long.
+inline constexpr std::size_t longest_text_bytes = std::size_t{64} << 10;
+
+/// Bytes of an error's texts, as they are written.
 [[nodiscard]] std::size_t text_bytes(const error& failure) noexcept;
 
 /// Writes an error into a reply slot, its texts into `room`, which is the slot's own or that part
@@ -34,6 +38,10 @@ struct reply_copy {
 [[nodiscard]] bool copy_reply(const worker_header* segment, std::uint32_t capacity,
                               std::uint16_t slot, std::uint64_t ticket, reply_copy& to);
 
+/// Whether the request of a reply with an error had begun, and so may have written.
+[[nodiscard]] inline bool had_begun(const reply_slot& slot) noexcept {
+  return (slot.code & not_begun) == 0;
+}
 /// The error of a reply, or nothing when it is a success.
 [[nodiscard]] std::optional<error> read_failure(const reply_slot& slot,
                                                 std::span<const std::byte> bytes);

@@ -151,7 +151,8 @@ TEST_F(RandomRequests, AreAllAnswered) {
   EXPECT_EQ(gpu_.statistics().buffers, 0U);
   EXPECT_GT(ends_["success"], 0);
   // Where a random program is what they need.
-  for (const char* const name : {"elementwise.map", "elementwise.rows", "elementwise.reduce"})
+  for (const char* const name :
+       {"elementwise.map", "elementwise.rows", "elementwise.reduce", "dnn.graph"})
     EXPECT_GT(successes_[name], 0) << name;
 }
 

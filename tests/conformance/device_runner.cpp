@@ -42,6 +42,8 @@ class one_device final : public testing::Environment {
   void TearDown() override {
     EXPECT_EQ(device_->generation(), 1u) << "a request has ended its worker";
     const device_statistics counts = device_->statistics();
+    const char* const kernels = std::getenv("OPENBLAS_CORETYPE");  // NOLINT(concurrency-mt-unsafe)
+    if (kernels != nullptr) std::printf("with OPENBLAS_CORETYPE=%s: ", kernels);
     std::printf("%lu requests on the device, %lu failed\n", counts.sent, counts.failed);
     device_.reset();
     system_.reset();

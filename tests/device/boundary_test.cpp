@@ -58,6 +58,13 @@ class Boundary : public testing::Test {
                 std::to_string(gpu_.health().standby_pid.value())};
   }
 
+  ~Boundary() override { fs::remove_all(cache_); }
+
+  // Of this test's alone, in which workers keep what they leave.
+  const fs::path cache_ =
+      fs::canonical(testing::TempDir()) / ("troupe-boundary-" + std::to_string(::getpid()));
+  const int named_ =
+      ::setenv("XDG_CACHE_HOME", cache_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   // One that is not close-on-exec, as programs have.
   const int leaky_ = ::open("/dev/zero", O_RDONLY);  // NOLINT(android-cloexec-open)
   troupe::system system_;
@@ -88,19 +95,26 @@ TEST_F(Boundary, EveryMemoryIsSealedAndForItsOwnerAlone) {
   EXPECT_EQ(seen.size(), 5u) << "another kind of memory";
 }
 
-TEST_F(Boundary, WorkersKeepNothingOpenButASocketAndAnEvent) {
+TEST_F(Boundary, WorkersKeepOpenASocketAnEventAndTheFolderOfBlobs) {
   if (on_gpu()) GTEST_SKIP() << "a driver opens what it likes";
   ASSERT_GE(leaky_, 0);
-  for (const std::string& worker : workers_) {
+  const auto opened_by = [](const std::string& worker) {
     std::multiset<std::string> kinds;
-    std::string list;
     for (const shown& one : descriptors_of(worker)) {
-      list += one.what + "; ";
-      if (one.number > STDERR_FILENO) kinds.insert(one.what.substr(0, one.what.find(':')));
+      if (one.number > STDERR_FILENO) kinds.insert(one.what.substr(0, one.what.find(":[")));
+      if (one.what.starts_with("anon_inode")) {
+        EXPECT_EQ(one.what, "anon_inode:[eventfd]");
+      }
     }
-    EXPECT_EQ(kinds, (std::multiset<std::string>{"anon_inode", "socket"})) << list;
-    EXPECT_NE(list.find("anon_inode:[eventfd]"), std::string::npos) << list;
-  }
+    return kinds;
+  };
+  const std::multiset<std::string> always{"anon_inode", "socket"};
+  for (const std::string& worker : workers_)
+    EXPECT_EQ(opened_by(worker), always);
+  ASSERT_TRUE(gpu_.ask(keep{.key = "plan", .text = "steps"}).get_result());
+  std::multiset<std::string> with_blobs = always;
+  with_blobs.insert((cache_ / "troupe" / "blobs").string());
+  EXPECT_EQ(opened_by(workers_[0]), with_blobs);
 }
 
 TEST_F(Boundary, WorkersShareTheirEventAndTheirSegmentWithNobodyElse) {

@@ -96,6 +96,38 @@ TEST_P(Forked, ALostServerTakesItsWorkersAndIsReplaced) {
   }
 }
 
+TEST_P(Forked, ALostServerIsMissedThoughAProcessOfItKeepsItsSocket) {
+  device gpu = system_.device(0, forked(start_fork_server("has a child").value()));
+  settle(gpu, GetParam());
+  const pid_t before = gpu.worker_pid().value();
+  ASSERT_EQ(::kill(parent_of(before), SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return gpu.worker_pid().value_or(before) != before; }));
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+}
+
+TEST_P(Forked, AfterAChangeAnotherServerForksAndTheOneBeforeItEnds) {
+  device gpu = system_.device(0, forked(start_fork_server("has changed").value()));
+  settle(gpu, GetParam());
+  const pid_t server = parent_of(gpu.worker_pid().value());
+  ASSERT_TRUE(eventually([&] {
+    kill_worker(gpu);
+    EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+    const auto worker = gpu.worker_pid();
+    return worker && parent_of(*worker) != server;
+  }));
+  EXPECT_TRUE(eventually([&] { return ::kill(server, 0) != 0; }));
+}
+
+TEST_P(Forked, AStoppedDeviceHasNoServerUntilItIsRestarted) {
+  device gpu = system_.device(0, forked(start_fork_server().value()));
+  settle(gpu, GetParam());
+  const pid_t server = parent_of(gpu.worker_pid().value());
+  gpu.stop();
+  EXPECT_TRUE(eventually([&] { return ::kill(server, 0) != 0; }));
+  ASSERT_TRUE(gpu.restart());
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+}
+
 TEST_P(Forked, WhatTheServerFailsWithIsTheDevicesErrorForGood) {
   auto server = start_fork_server("fails").value();
   device gpu = system_.device(0, forked(server));
@@ -108,15 +140,16 @@ TEST_P(Forked, WhatTheServerFailsWithIsTheDevicesErrorForGood) {
 }
 
 TEST_P(Forked, AServerThatLeavesOrHangsIsGivenUp) {
-  for (const char* mood : {"leaves", "hangs", "nameless"}) {
+  for (const std::string mood : {"leaves", "hangs", "nameless", "talks"}) {
+    if (mood == "talks" && GetParam()) continue;  // takes a second
     device_config c = forked(start_fork_server(mood).value());
-    c.start_timeout = 100ms;
+    c.start_timeout = mood == "talks" ? 20ms : 100ms;
     troupe::system own;
     device gpu = own.device(0, c);
     const auto outcome = ended(gpu.ask(lane::marker{}));
     ASSERT_FALSE(outcome) << mood;
     EXPECT_EQ(gpu.health().state, device_state::stopped);
-    if (std::string(mood) == "hangs") {
+    if (mood == "hangs") {
       EXPECT_NE(outcome.error().message.find("importing the world"), std::string::npos)
           << outcome.error().message;
     }
@@ -138,6 +171,32 @@ TEST_P(Forked, NothingIsLeftOfThem) {
   rounds(10);
   EXPECT_LE(open_descriptors(), before);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+TEST(ForkServer, ThatSaysMoreThanThereIsRoomForIsToldSo) {
+  const auto said = start_fork_server("says too much").value()->description(10s);
+  ASSERT_FALSE(said);
+  EXPECT_NE(said.error().message.find("larger than"), std::string::npos) << said.error().message;
+}
+
+TEST(ForkServer, ThatIsStoppedIsReplacedAndEndsAfterItsWorkers) {
+  troupe::system system;
+  device_config c = permissive();
+  c.start_timeout = 300ms;
+  c.forked_by = start_fork_server().value();
+  device gpu = system.device(0, c);
+  const auto is_ready = [&] { return gpu.health().standby_ready; };
+  ASSERT_TRUE(eventually(is_ready));
+  const pid_t server = parent_of(gpu.worker_pid().value());
+  ASSERT_EQ(::kill(server, SIGSTOP), 0);
+  kill_worker(gpu);  // the standby is its child, too
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_EQ(parent_of(gpu.worker_pid().value()), server);
+  ASSERT_TRUE(eventually(is_ready));
+  ASSERT_EQ(::kill(server, SIGCONT), 0);  // else it would not say how that one has ended
+  kill_worker(gpu);
+  EXPECT_TRUE(ended(gpu.ask(lane::marker{})));
+  EXPECT_TRUE(eventually([&] { return ::kill(server, 0) != 0; }));
 }
 
 TEST(ForkServer, ThatCannotBeStartedSaysWhy) {

@@ -15,11 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -498,6 +500,35 @@ TEST(Life, FiftyRestartsLeaveNothingBehind) {
       << gpu.statistics().buffers << " buffers, " << before.buffers << " before";
   EXPECT_FALSE(before.zombies);
   EXPECT_EQ(gpu.health().restarts, 51u);
+}
+
+TEST(Life, DevicesThatFollowEachOtherLeaveNothingBehind) {
+  troupe::system system;
+  device_config config = permissive();
+  config.standby = false;
+  const auto one = [&] {
+    device gpu = system.device(0, config);
+    const auto t = gpu.tensor<float>({1 << 20}, initial::zero).value();
+    EXPECT_EQ(gpu.ask(sum{.input = t}).get(), 0.0);
+    gpu.stop();
+  };
+  const auto mappings = [] {
+    std::ifstream file("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  for (int i = 0; i < 3; ++i)
+    one();
+  const auto descriptors = entries_of("/proc/self/fd");
+  const auto threads = entries_of("/proc/self/task");
+  const auto mapped = mappings();
+  for (int i = 0; i < 20; ++i)
+    one();
+  EXPECT_TRUE(eventually([&] { return entries_of("/proc/self/fd") <= descriptors; }))
+      << entries_of("/proc/self/fd") << " descriptors, " << descriptors << " before";
+  EXPECT_TRUE(eventually([&] { return entries_of("/proc/self/task") <= threads; }))
+      << entries_of("/proc/self/task") << " threads, " << threads << " before";
+  // Allocators map now and then, but not for each.
+  EXPECT_LT(mappings(), mapped + 20);
 }
 
 TEST(Life, HealthAndStatisticsFollowALoss) {

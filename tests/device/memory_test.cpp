@@ -1,5 +1,6 @@
 // Device memory as a program sees it: allocation, copies, freezing, staleness.
 
+#include "device/fixtures/device_under_fault.hpp"
 #include "device/fixtures/either_isolation.hpp"
 #include "under_sanitizers.hpp"
 
@@ -8,6 +9,9 @@
 #include <troupe/memory/fill.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -26,6 +30,15 @@ class Memory : public either_isolation {};
 INSTANTIATE_TEST_SUITE_P(Isolation, Memory,
                          ::testing::Values(isolation::process, isolation::thread),
                          process_or_thread);
+
+// Of what the program was started with, which a device raises.
+const rlim_t limit_at_start = [] {
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  now.rlim_cur = std::min<rlim_t>(now.rlim_max, 1024);
+  ::setrlimit(RLIMIT_NOFILE, &now);
+  return now.rlim_cur;
+}();
 
 std::vector<float> counted(std::size_t n) {
   std::vector<float> values(n);
@@ -63,6 +76,65 @@ TEST_P(Memory, OfTwoDevicesThatShareALargeMachineComputesInBoth) {
     EXPECT_EQ(std::vector<float>(&host[0], &host[0] + 5), sent);
     EXPECT_EQ(gpu.ask(sum{.input = t}).get(), 15.0);
   }
+}
+
+rlimit descriptors() {
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  return now;
+}
+
+// Where memory is the device's, each of them is a descriptor, in the program and on its way to each
+// worker.
+TEST(ManyTensors, OfSomeSizeAreThousandsAndOutliveAWorker) {
+  troupe::system system;
+  device_config config = permissive();
+  config.memory_limit_bytes = std::uint64_t{6} << 30;
+  device gpu = system.device(0, config);
+  ASSERT_TRUE(gpu.wait_until_ready());
+  std::vector<tensor<float>> all;
+  for (int i = 0; i < 2000; ++i) {
+    auto one = gpu.tensor<float>({256 << 10});
+    ASSERT_TRUE(one) << i << ": " << one.error().to_string();
+    all.push_back(*std::move(one));
+  }
+  const auto fill = [&](const tensor<float>& t, double value) {
+    return ended(gpu.ask(memory::fill{.to = t.slice(0, 0, 1).value(), .value = value}));
+  };
+  for (std::size_t i = 0; i < all.size(); i += 97)
+    ASSERT_TRUE(fill(all[i], static_cast<double>(i)));
+  kill_worker(gpu);
+  for (std::size_t i = 0; i < all.size(); i += 97) {
+    const auto found = gpu.ask(sum{.input = all[i].slice(0, 0, 1).value()}).get();
+    ASSERT_EQ(found, static_cast<double>(i));
+  }
+  EXPECT_TRUE(gpu.health().standby_ready || eventually([&] { return gpu.health().standby_ready; }));
+}
+
+TEST(ManyTensors, WithoutADescriptorLeftNameWhatIsMissing) {
+  troupe::system system;
+  device gpu = system.device(0, permissive());
+  ASSERT_TRUE(gpu.wait_until_ready());
+  if (!on_gpu()) GTEST_SKIP() << "its memory is one file";
+  const few_descriptors none_left;
+  const auto refused = gpu.tensor<float>({1 << 20});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::out_of_memory);
+  EXPECT_NE(refused.error().message.find("no file descriptor left"), std::string::npos)
+      << refused.error().message;
+  EXPECT_NE(refused.error().message.find("ulimit -n"), std::string::npos);
+}
+
+TEST(ManyTensors, FindTheSoftLimitRaisedAndForkedProcessesDoNot) {
+  if (descriptors().rlim_max < 4096) GTEST_SKIP() << "the hard limit is as low";
+  troupe::system system;
+  ASSERT_TRUE(system.device(0, permissive()).wait_until_ready());
+  EXPECT_GE(descriptors().rlim_cur, 4096u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(descriptors().rlim_cur == limit_at_start ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_P(Memory, VectorsAndArraysAreCopiedAsSpansAre) {

@@ -3,6 +3,7 @@
 #include "device/fixtures/either_isolation.hpp"
 
 #include <troupe/blas/level3.hpp>
+#include <troupe/device/unretrieved.hpp>
 #include <troupe/fault/inject.hpp>
 #include <troupe/fault/spin_until.hpp>
 #include <troupe/lane/marker.hpp>
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -192,6 +194,7 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   }
   request_handle sent;
   sent.cancel();  // of nothing
+  EXPECT_FALSE(sent.cancel_and_wait());
   auto second = gpu_.library("test").ask(fill, {}, sent);
   sent.cancel();
   auto outcome = second.get_result();
@@ -209,7 +212,8 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   // Cancellations are looked at in order: after this one, that one has been.
   request_handle last;
   auto cancelled = gpu_.library("test").ask(fill, {}, last);
-  last.cancel();
+  EXPECT_TRUE(last.cancel_and_wait());
+  EXPECT_FALSE(last.cancel_and_wait());
   EXPECT_FALSE(cancelled.get_result());
   later.set();
   EXPECT_TRUE(held_again.get_result());
@@ -220,9 +224,34 @@ TEST_P(Refusal, RequestCancelledByItsHandleIsNotRun) {
   std::vector<future<any_reply>> others;
   for (int i = 0; i < 100; ++i)
     others.push_back(gpu_.library("test").ask(fill, {}, sent));
-  ended.cancel();
+  EXPECT_FALSE(ended.cancel_and_wait());
   for (future<any_reply>& one : others)
     EXPECT_TRUE(one.get_result());
+}
+
+TEST_P(Refusal, FailureWhoseFutureWasDroppedIsTold) {
+  if (on_gpu()) GTEST_SKIP() << "what is in a stream cannot be taken out again";
+  static std::atomic<int> told{0};
+  told = 0;
+  on_unretrieved_failure([](const error& why) noexcept { told += why.code == errc::cancelled; });
+  shared_flag flag(gpu_);
+  auto t = gpu_.tensor<float>({1}, initial::zero).value();
+  auto held = gpu_.library("test").ask(hold{.flag = flag.tensor()});
+  any_request fill(request_type_of<memory::fill>());
+  *static_cast<memory::fill*>(fill.data()) = {.to = t, .value = 1};
+  request_handle sent;
+  auto seen = gpu_.library("test").ask(fill, {}, sent);
+  EXPECT_TRUE(sent.cancel_and_wait());
+  (void)gpu_.library("test").ask(fill, {}, sent);
+  EXPECT_TRUE(sent.cancel_and_wait());
+  // What is made of it is dropped with it.
+  (void)gpu_.library("test").ask(fill, {}, sent).then([](result<any_reply> r) { return r; });
+  EXPECT_TRUE(sent.cancel_and_wait());
+  on_unretrieved_failure(nullptr);
+  flag.set();
+  EXPECT_TRUE(held.get_result());
+  EXPECT_FALSE(seen.get_result());
+  EXPECT_EQ(told, 2);
 }
 
 TEST_P(Refusal, RequestWhoseDeadlinePassesInTheQueueIsNotRun) {

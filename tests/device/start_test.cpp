@@ -1,6 +1,6 @@
 // A device that cannot start says why, and a program that comes to it later can.
 
-#include "device/fixtures/operations.hpp"
+#include "device/fixtures/device_under_fault.hpp"
 
 #include <troupe/lane/marker.hpp>
 
@@ -88,6 +88,33 @@ TEST(Start, WithoutABackendFileSaysWhatTheLoaderSays) {
   }
 }
 
+// As an installation that was interrupted leaves it. The loader itself would crash.
+TEST(Start, WithHalfABackendFileSaysThatItIsCut) {
+  const std::string half = ::testing::TempDir() + "half-" + std::to_string(::getpid()) + ".so";
+  const std::string whole = "/proc/self/exe";  // any file of the loader's format
+  std::error_code failed;
+  std::filesystem::copy_file(whole, half, std::filesystem::copy_options::overwrite_existing,
+                             failed);
+  ASSERT_FALSE(failed) << failed.message();
+  std::filesystem::resize_file(half, 64 << 10);
+  troupe::system system;
+  for (const bool as_backend : {true, false}) {
+    device_config config = permissive();
+    if (as_backend) {
+      config.backend_path = half;
+    } else {
+      config.plugins = {half};
+    }
+    device gpu = system.device(as_backend ? 0 : 1, config);
+    const auto outcome = gpu.ask(lane::marker{}).get_result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::library_missing) << outcome.error().to_string();
+    EXPECT_NE(outcome.error().message.find("the file is cut"), std::string::npos)
+        << outcome.error().message;
+  }
+  std::remove(half.c_str());
+}
+
 TEST(Start, OfAWorkerOfAnotherVersionNamesBoth) {
   const moody_worker mood("other_version");
   troupe::system system;
@@ -134,8 +161,28 @@ TEST(Start, ThatNeverSucceedsEndsWithTheBudget) {
   }
 }
 
+// The starts are so slow that three of them never fall into one window of the budget.
+TEST(Start, ThatNeverSucceedsAgainEndsHoweverLongEachTakes) {
+  troupe::system system;
+  device_config config = permissive();
+  config.standby = false;
+  config.restarts = {.restarts = 3, .window = 200ms};
+  config.start_timeout = 150ms;
+  device gpu = system.device(0, config);
+  ASSERT_TRUE(gpu.wait_until_ready());
+  const moody_worker mood("silent");
+  kill_worker(gpu);
+  const auto outcome = ended(gpu.ask(lane::marker{}));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::device_stopped) << outcome.error().to_string();
+  EXPECT_NE(outcome.error().message.find("was not ready after 150 ms"), std::string::npos);
+}
+
 TEST(Start, WithoutDescriptorsLeftIsATypedErrorAndWorksLater) {
   troupe::system system;
+  // The first one raises the limit.
+  EXPECT_TRUE(system.device(0, permissive()).wait_until_ready());
+  system.device(0).stop();
   {
     const few_descriptors none_left;
     EXPECT_EQ(refused(system, 0, permissive()), errc::system_error);

@@ -10,7 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stop_token>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -221,6 +224,111 @@ TEST_P(Taint, TaintedTensorIsOverwrittenFromTheHostInPiecesOrByARequestOfAnyLayo
   taint(left);
   ASSERT_TRUE(ended(gpu.ask(memory::fill{.to = left, .value = 3.0F})));
   EXPECT_EQ(gpu.ask(sum{.input = square}).get(), 160.0) << "in the same places as the culprit";
+}
+
+// A request that fails by itself, its worker with it or not, has written in part as well.
+class TaintOfAFailure : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (std::int64_t i = 0; i < 8; ++i)
+      output_[i] = 7.0F;
+    flag_.set();
+  }
+  fail_call failing(fail_call::reason why = fail_call::reason::numerical) const {
+    return {.flag = flag_.tensor(), .output = output_, .why = why, .begun = begun_.tensor()};
+  }
+  errc fails(const fail_call& r, const request_options& options = {}) {
+    const auto outcome = ended(gpu_.ask(r, options));
+    return outcome ? errc{} : outcome.error().code;
+  }
+  result<double> read() { return gpu_.ask(sum{.input = output_}).get_result(); }
+  void expect_tainted() {
+    const auto outcome = read();
+    ASSERT_FALSE(outcome) << *outcome;
+    EXPECT_EQ(outcome.error().code, errc::tainted_buffer);
+    EXPECT_NE(outcome.error().message.find("test.fail_call"), std::string::npos)
+        << outcome.error().message;
+    EXPECT_NE(gpu_.tainted_by(output_).find("test.fail_call"), std::string::npos);
+    ASSERT_TRUE(ended(gpu_.ask(memory::fill{.to = output_, .value = 2.0F})));
+    EXPECT_EQ(read().value(), 16.0) << "what is overwritten is defined";
+  }
+
+  troupe::system system_;
+  device gpu_ = system_.device(0, permissive());
+  shared_flag flag_{gpu_};
+  shared_flag begun_{gpu_};
+  host_tensor<float> output_ = gpu_.host_tensor<float>({8}).value();
+};
+
+TEST_F(TaintOfAFailure, IsLeftWhereTheRequestHadBegun) {
+  EXPECT_EQ(fails(failing()), errc::numerical);
+  expect_tainted();
+  EXPECT_EQ(fails(failing(fail_call::reason::out_of_memory)), errc::out_of_memory);
+  expect_tainted();
+  gpu_.tell(failing()).value();
+  expect_tainted();
+}
+
+TEST_F(TaintOfAFailure, IsNotLeftWhereTheRequestHadNotBegun) {
+  EXPECT_EQ(fails(failing(fail_call::reason::unsupported)), errc::unsupported);
+  EXPECT_EQ(fails(failing(), {.deadline = std::chrono::nanoseconds(1)}), errc::deadline_exceeded);
+  fail_call wrong = failing();
+  wrong.outcome = gpu_.host_tensor<std::int32_t>({2}).value();
+  EXPECT_EQ(fails(wrong), errc::shape_mismatch);
+  shared_flag later(gpu_);
+  auto first = gpu_.ask(hold_call{.flag = later.tensor(), .begun = begun_.tensor()});
+  std::stop_source cancel;
+  auto second = gpu_.ask(failing(), {.stop = cancel.get_token()});
+  cancel.request_stop();
+  EXPECT_FALSE(ended(std::move(second)));
+  later.set();
+  ASSERT_TRUE(ended(std::move(first)));
+  EXPECT_EQ(read().value(), 56.0);
+  EXPECT_EQ(gpu_.tainted_by(output_), "");
+}
+
+TEST_F(TaintOfAFailure, IsNotLeftWhereTheCallerIsToldTheOutcome) {
+  auto outcome = gpu_.host_tensor<std::int32_t>({1}).value();
+  fail_call told = failing();
+  told.outcome = outcome;
+  EXPECT_EQ(fails(told), errc::numerical);
+  EXPECT_EQ(gpu_.tainted_by(outcome), "");
+  EXPECT_EQ(read().value(), 32.0) << "half of it";
+  told.why = fail_call::reason::out_of_memory;
+  EXPECT_EQ(fails(told), errc::out_of_memory);
+  EXPECT_NE(gpu_.tainted_by(outcome), "") << "it is no outcome of the data";
+  expect_tainted();
+}
+
+TEST_F(TaintOfAFailure, IsLeftByOneWhoseCallerHasGivenUpBefore) {
+  flag_.reset();
+  auto late = gpu_.ask(failing(), {.deadline = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(eventually([&] { return begun_.is_set(); }));
+  const auto outcome = ended(std::move(late));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::deadline_exceeded);
+  EXPECT_EQ(gpu_.tainted_by(output_), "") << "it may still end well";
+  flag_.set();
+  ASSERT_TRUE(eventually([&] { return !gpu_.tainted_by(output_).empty(); }));
+  expect_tainted();
+}
+
+// The program may hear of the two ends in any order.
+TEST_F(TaintOfAFailure, IsNotLeftWhereALaterRequestHasOverwrittenIt) {
+  std::vector<library_actor> lanes;
+  for (int i = 0; i < 4; ++i)
+    lanes.push_back(gpu_.library("test").on_new_lane());
+  for (int round = 0; round < 24; ++round) {
+    const auto at = static_cast<std::size_t>(round % 4);
+    flag_.reset();
+    lanes[at].tell(failing()).value();
+    lanes[3 - at].tell(memory::fill{.to = output_, .value = 3.0F}).value();
+    flag_.set();
+    std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+    const auto sum_of = read();
+    ASSERT_TRUE(sum_of) << "round " << round << ": " << sum_of.error().message;
+    EXPECT_EQ(*sum_of, 24.0);
+  }
 }
 
 }  // namespace

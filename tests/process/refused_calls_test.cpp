@@ -147,6 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Calls, CallThatIsNeeded,
                          testing::Values(call{"memfd_create", SYS_memfd_create},
                                          call{"eventfd2", SYS_eventfd2},
                                          call{"socketpair", SYS_socketpair},
+                                         call{"ppoll", SYS_ppoll}, call{"sendmsg", SYS_sendmsg},
+                                         call{"recvmsg", SYS_recvmsg},
                                          call{"madvise", SYS_madvise, true}),
                          &name_of);
 

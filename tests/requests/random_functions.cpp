@@ -17,12 +17,20 @@ constexpr int most_row_operations = 4;
 function random_function(std::mt19937_64& random, const function_use& use) {
   const auto below = [&](std::size_t n) { return random() % n; };
   return function::of(static_cast<int>(use.inputs.size()), [&](std::span<const value> x) {
-    std::vector<value> reals(x.begin(), x.end());
+    std::vector<value> reals;
     std::vector<value> bits;
-    if (!x.empty() && is_complex(use.inputs[0]))
-      reals.push_back(elementwise::complex(x[0]).imaginary);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (is_integer(use.inputs[i])) bits.push_back(x[i]);
+      if (is_complex(use.inputs[i])) {
+        const auto parts = elementwise::complex(x[i]);
+        reals.push_back(parts.real);
+        reals.push_back(parts.imaginary);
+      } else if (use.inputs[i] == dtype::u64) {  // what may be negative has no common type with it
+        reals.push_back(cast(max(x[i] / 3, x[i] >> 7), dtype::f32));
+        bits.push_back(cast((x[i] % 1000) * x[i], dtype::i64));
+      } else {
+        reals.push_back(x[i]);
+        if (is_integer(use.inputs[i])) bits.push_back(x[i]);
+      }
     }
     if (use.positions) {
       reals.push_back(elementwise::index(0));

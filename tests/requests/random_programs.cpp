@@ -59,7 +59,10 @@ class drawing {
     auto values = static_cast<std::size_t>(r.before.outputs());
     if (r.before == function()) values = inputs_.size();
     // Reduced values may be real, whatever was reduced.
-    const std::vector<dtype> of_after(values, dtype::f32);
+    std::vector<dtype> of_after(values, dtype::f32);
+    for (std::size_t i = 0; i < values && r.before == function(); ++i) {
+      if (is_complex(types_[i])) of_after[i] = types_[i];
+    }
     r.after = {};
     if (one_in(2)) {
       r.after =

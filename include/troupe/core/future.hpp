@@ -37,7 +37,7 @@ namespace detail {
   }
 }
 
-[[nodiscard]] TROUPE_EXPORT error abandoned_promise_error();
+[[nodiscard]] TROUPE_EXPORT error abandoned_promise_error() noexcept;
 [[nodiscard]] TROUPE_EXPORT error no_future_error();
 [[noreturn]] TROUPE_EXPORT void throw_no_future();
 
@@ -94,7 +94,7 @@ class promise {
     std::exchange(state_, nullptr)->complete();
   }
 
-  void set_error(error e) {
+  void set_error(error e) noexcept {
     if (state_ == nullptr) return;
     state_->write_error(std::move(e));
     std::exchange(state_, nullptr)->complete();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -162,14 +163,16 @@ class future_state final : public future_state_base {
     holds_value_ = true;
   }
 
-  void write_error(error e) {
-    error_ = new error(std::move(e));
+  // Null where there is no memory for it: whoever completes has nobody to tell.
+  void write_error(error e) noexcept {
+    error_ = new (std::nothrow) error(std::move(e));
     failed_ = true;
   }
 
   /// Precondition: ready.
   [[nodiscard]] result<T> take() {
-    if (failed_) return std::move(*error_);
+    if (failed_) [[unlikely]]
+      return error_ != nullptr ? std::move(*error_) : error{.code = errc::out_of_memory};
     if constexpr (std::is_void_v<T>) {
       return {};
     } else {

@@ -80,7 +80,7 @@ struct device_config {
   gpu_choice gpu = gpu_choice::same_number();
   /// Maximum number of requests waiting or running at once; 1 to 16 384.
   std::uint32_t mailbox_capacity = 1024;
-  /// Space for requests larger than a 456-byte mailbox slot, such as long lists of tensors.
+  /// Space for requests larger than a 464-byte mailbox slot, such as long lists of tensors.
   std::uint64_t mailbox_bytes = std::uint64_t{4} << 20;
   when_full full = when_full::reject;  ///< applies also when `mailbox_bytes` is used up
   /// Limit of device memory. 0 means all memory of the GPU. On the CPU backend 0 means half of the
@@ -99,8 +99,9 @@ struct device_config {
   std::vector<std::string> libraries{};
   /// How many workers may be replaced within the window; the next failure stops the device. A loss
   /// does not count if a request was identified as its cause, if the worker was killed from
-  /// outside, or if a request exceeded its run limit. Before the first worker has been ready, at
-  /// most three starts may fail.
+  /// outside, or if a request exceeded its run limit. More than three failures in a row with no
+  /// request that ended well in between stop the device, too, when they last longer than the
+  /// window. Before the first worker has been ready, at most three starts may fail.
   restart_budget restarts{.restarts = 20, .window = std::chrono::minutes(5)};
   /// The delay before a replacement. The first replacement is immediate. The delay grows with the
   /// number of losses that counted within the window, and with the number of consecutive losses

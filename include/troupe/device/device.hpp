@@ -122,8 +122,8 @@ class TROUPE_EXPORT device {
   /// another mapping with separate access rights (the tensor then stays writable); those of a
   /// request
   [[nodiscard]] future<void> freeze(const any_tensor& t);
-  /// Undoes `freeze`; the future is ready when every worker may write the buffer. \errors as
-  /// `freeze`
+  /// Undoes `freeze`; the future is ready when every worker may write the buffer and no request in
+  /// flight uses it through a bound set (`bind_tensors`). \errors as `freeze`
   [[nodiscard]] future<void> thaw(const any_tensor& t);
   /// Maps the tensor for use by the program, ordered against earlier and later requests; see
   /// `mapped_tensor` (mapped_tensor.hpp). `role` is what the program will do with it:
@@ -139,9 +139,9 @@ class TROUPE_EXPORT device {
   /// Invalidates every view of the buffer immediately (`errc::stale_buffer`). The memory is freed
   /// once the requests that use it have ended and its views are destroyed.
   void release(const any_tensor& t);
-  /// The request that was lost while it wrote to the tensor and so left part of it undefined,
-  /// unless a request sent since then overwrites that part; empty if the tensor is not tainted, or
-  /// not of this device.
+  /// The request that was lost or failed while it wrote to the tensor and so left part of it
+  /// undefined, unless a request sent since then overwrites that part; empty if the tensor is not
+  /// tainted, or not of this device.
   [[nodiscard]] std::string tainted_by(const any_tensor& t) const;
   /// Returns memory that no tensor uses to the operating system.
   void trim();

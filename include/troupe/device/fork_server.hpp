@@ -15,8 +15,9 @@ namespace troupe {
 /// milliseconds, whatever it has loaded.
 ///
 /// Its command is a program that speaks the protocol of docs/guide/protocol.md#fork-server;
-/// Troupe's Python package has one. It is started at once, started again when it has ended and a
-/// worker is needed, and ends with this object, and with it the workers that it has forked.
+/// Troupe's Python package has one. It is started at once, and again when it has ended and a worker
+/// is needed; a second one beside it when it says that its sources have changed. It ends with this
+/// object, and when the device has stopped, and with it the workers that it has forked.
 class TROUPE_EXPORT fork_server {
  public:
   struct config {

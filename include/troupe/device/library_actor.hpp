@@ -74,6 +74,9 @@ class TROUPE_EXPORT request_handle {
   /// Cancels the request if it has not begun, as `request_options::stop` does. Thread-safe; nothing
   /// happens to a request that has ended, or was refused.
   void cancel() const;
+  /// The same, and waits until the device thread has decided. False: it had begun or ended, or was
+  /// refused. Not to be called by a continuation.
+  [[nodiscard]] bool cancel_and_wait() const;
 
  private:
   friend class library_actor;
@@ -122,6 +125,9 @@ class TROUPE_EXPORT library_actor {
   /// Also sets `sent`, by which the request can be cancelled; to nothing if it is refused.
   [[nodiscard]] future<any_reply> ask(const any_request& r, const request_options& options,
                                       request_handle& sent) const;
+
+  /// True if a request that is sent now would wait for room in the mailbox (`when_full::wait`).
+  [[nodiscard]] bool would_wait() const noexcept;
 
   /// The same library in a lane of its own, which runs concurrently with the others.
   [[nodiscard]] library_actor on_new_lane() const { return on_new_lanes(1); }

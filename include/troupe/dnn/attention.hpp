@@ -29,8 +29,8 @@
 /// **Dropout.** A probability of the softmax becomes 0 with the probability `dropout`, else it is
 /// divided by 1 − dropout; the statistics do not change. It is kept where word offset + n of the
 /// philox stream of `seed` (`rng::position`), n being its place in [b, h, s_q, s_kv] in row-major
-/// order, is at least dropout · 2^32: backward needs the same seed and offset. On CUDA the mask is
-/// cuDNN's own function of seed and offset.
+/// order, is at least dropout · 2^32: backward needs the same seed and offset. Where cuDNN
+/// computes f16 and bf16 on CUDA, the mask is its own function of seed and offset.
 ///
 /// **Statistics** [b, h, s_q, 1] are the logarithms of the softmaxes' denominators, log Σ exp, of
 /// the scores with bias and ALiBi: f32, for f64 f64. `attention_backward` needs them.
@@ -50,14 +50,16 @@
 ///
 /// Lengths, offsets and tables are content of memory, so they are checked when the request runs: on
 /// the CPU one that leads outside its tensor is `invalid_argument`, and nothing has been written.
-/// On CUDA they are not checked: the result is unspecified, or the worker faults.
+/// On CUDA nothing outside the tensors is read or written then, and o, statistics and the gradients
+/// of q, k and v of such a sequence are NaN; where sequences are packed, it may overwrite tokens of
+/// others. With `all_attend` they are believed.
 ///
-/// Types: q, k, v and o have one of f64 and f32 (CPU only), f16, bf16; bias has q's type, or f32
-/// beside f16 and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
+/// Types: q, k, v and o have one of f64, f32, f16 and bf16; bias has q's type, or f32 beside f16
+/// and bf16. All but f64 is computed in f32. For e4m3 see `attention_forward`.
 ///
 /// \errors `shape_mismatch`, `type_mismatch`, `aliasing`; `invalid_argument` for operands that do
-/// not go together; `size_overflow` for an offset beyond the stream; `unsupported` on CUDA for what
-/// cuDNN does not have: docs/libraries/dnn.md lists it
+/// not go together; `size_overflow` for an offset beyond the stream; `unsupported` on CUDA for
+/// e4m3 that cuDNN does not have: docs/libraries/dnn.md lists it
 namespace troupe::dnn {
 
 /// Where the diagonal ends that `left` and `right` are counted from.
@@ -74,9 +76,10 @@ enum class diagonal : std::uint8_t {
 /// e4m3(scale_o · o). `amax_s` and `amax_o` receive the largest p (after dropout) and the largest
 /// magnitude of o, before their scales; 0 where there is none.
 ///
-/// `all_attend` promises that every query, up to s_q, attends to a key, whatever the lengths are.
-/// On CUDA nothing is then stored for queries that do not, which is a launch less; of those, o and
-/// statistics are unspecified where the promise is broken.
+/// `all_attend` promises that every query, up to s_q, attends to a key, whatever the lengths are,
+/// and that these, offsets and tables lead nowhere outside. On CUDA that saves the launches that
+/// check them and store what the definition says of other queries; where the promise is broken,
+/// results are unspecified, or the worker faults.
 struct TROUPE_EXPORT attention_forward {
   static constexpr std::string_view name = "dnn.attention_forward";
   using reply = void;

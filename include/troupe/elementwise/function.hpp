@@ -49,13 +49,15 @@ struct output_kind {
 ///     const auto f = function::of(2, [](auto x) { return silu(x[0] + x[1]); });
 ///
 /// A function has no types of its own: it computes in the types of the tensors that it is used
-/// with. f16, bf16, e4m3, e5m2 and c64 compute in f32, f64 and c128 in f64, integers in i64 (u64
-/// modulo 2^64), booleans as booleans. Two types have as common type the later of boolean, i64,
-/// f32, f64. A constant takes the type of the other operand; a real constant beside an integer
-/// makes it f32. Results are rounded once, when they are stored.
+/// with. f16, bf16, e4m3, e5m2 and c64 compute in f32, f64 and c128 in f64, u64 in u64, other
+/// integers in i64, booleans as booleans. Two types have as common type the later of boolean, i64,
+/// f32, f64. u64 has a common type with what is never negative: booleans, unsigned integers,
+/// indices and constants; not with other integers. A constant takes the type of the other operand.
+/// Reals that are made of constants, conditions or integers alone are f64 if an input is f64 or
+/// c128, else f32. Results are rounded once, when they are stored.
 ///
-/// As a number, a complex input is its real part; an imaginary part that a complex output does not
-/// get is 0.
+/// A complex input is taken by `complex`, never as a number. An imaginary part that a complex
+/// output does not get is 0.
 ///
 /// Equal functions have equal programs: common subexpressions are merged, operations on constants
 /// carried out (in f64), and operands that commute sorted. Constants are kept beside the program,
@@ -97,7 +99,8 @@ class TROUPE_EXPORT function {
 
   /// The partial derivative of an output by an input, as a function of the same inputs. That of
   /// floor, ceil, trunc, round, sign, casts to integers, comparisons and bit operations is 0; that
-  /// of select, min and max is the chosen operand's (of equal ones, half of each).
+  /// of select, min and max is the chosen operand's (of equal ones, half of each). Where a
+  /// denominator is infinite, that of a quotient by it is 0.
   /// Throws `failure` (`errc::invalid_argument`) if there is no such input or output, if the output
   /// is complex or depends on a row operation, or without a formula (lgamma, tgamma).
   [[nodiscard]] function derivative(int input, int output = 0) const;
@@ -105,9 +108,10 @@ class TROUPE_EXPORT function {
   /// The element types to give outputs that nobody has chosen, by NumPy's rules within each kind of
   /// number: of equal types their own, of integers one that holds both (at most i64), of an integer
   /// and a float the float, of different floats f32, or f64 if either is f64. A constant changes no
-  /// type but a boolean's, and an integer's to f32 if it is real. Of integers, quotients and roots
-  /// are f32, sums and products of rows and what counts (indices, random bits) i64. `repeated`: a
-  /// bit for each input that has extent 1 along the axes of rows.
+  /// type but a boolean's, and an integer's if it is real. Reals that are made of constants,
+  /// conditions or integers alone have the widest type of the real inputs, or f32. Sums and
+  /// products of rows and what counts (indices, random bits) are i64. `repeated`: a bit for each
+  /// input that has extent 1 along the axes of rows.
   /// \errors `invalid_argument` for another number of inputs
   [[nodiscard]] result<std::vector<output_kind>> outputs_for(std::span<const dtype> inputs,
                                                              std::uint32_t repeated = 0) const;

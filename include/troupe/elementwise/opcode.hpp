@@ -11,7 +11,7 @@ namespace troupe::elementwise {
 /// `function`). "real" below means that integers are converted to f32 first.
 enum class opcode : std::uint8_t {
   // Sources. The operands are numbers, not values.
-  input,       ///< a: which input; b: 0 for the number or the real part, 1 for the imaginary part
+  input,       ///< a: which input; b: `input_number`, or a part of a complex one
   constant,    ///< a: which constant
   index,       ///< the index along an axis; a: the axis, counted from the last, which is 0
   position,    ///< the number of the element in row-major order
@@ -61,8 +61,8 @@ enum class opcode : std::uint8_t {
   subtract,
   multiply,
   divide,     ///< real; of integers in f32
-  quotient,   ///< rounded down; of integers by zero, 0
-  remainder,  ///< a − quotient · b, with the sign of b; of integers by zero, 0
+  quotient,   ///< rounded down, so that it agrees with `remainder`; of integers by zero, 0
+  remainder,  ///< exactly a − quotient · b, with the sign of b; of integers by zero, 0
   power,
   atan2,
   hypot,
@@ -79,7 +79,7 @@ enum class opcode : std::uint8_t {
   bit_or,
   bit_xor,
   shift_left,   ///< 0 for distances outside 0 … 63
-  shift_right,  ///< keeps the sign; distances outside 0 … 63 count as 63
+  shift_right,  ///< keeps the sign; distances outside 0 … 63 count as 63, and of u64 give 0
   philox,       ///< 32 random bits: number a of the stream of seed b
 
   // Of three values.
@@ -97,6 +97,11 @@ enum class opcode : std::uint8_t {
   // No value.
   output,  ///< stores value a; b: which output; c: 0 for the number or real part, 1 for imaginary
 };
+
+// Parts of an input. As a number it must not be complex.
+inline constexpr std::uint16_t input_number = 0;
+inline constexpr std::uint16_t input_imaginary = 1;
+inline constexpr std::uint16_t input_real = 2;
 inline constexpr int opcode_count = static_cast<int>(opcode::output) + 1;
 
 /// How an instruction's type follows from its operands'.

@@ -13,11 +13,11 @@ namespace troupe::elementwise {
 enum class reduction : std::uint8_t {
   sum,      ///< 0; integers in i64
   product,  ///< 1; integers in i64
-  minimum,  ///< NaN if there is one; the largest number of the type, for floats infinity
-  maximum,  ///< NaN if there is one; the smallest number of the type, for floats −infinity
+  minimum,  ///< NaN if there is one; the type's largest number, infinity or true
+  maximum,  ///< NaN if there is one; the type's smallest number, −infinity or false
   argmin,   ///< the first index in row-major order of the axes, of the first NaN if any; −1
   argmax,   ///< likewise
-  mean,     ///< of integers in f32; NaN
+  mean,     ///< of integers in f32, of i64 and u64 in f64; NaN
   any,      ///< whether one is true, or not zero; false
   all,      ///< whether all are; true
 };

@@ -55,8 +55,7 @@ enum class comparison : std::uint8_t {
 
 /// y = a (how) b, as a boolean.
 ///
-/// Reads a and b, which are broadcast to y's shape and have one real type except u64; writes y
-/// (boolean).
+/// Reads a and b, which are broadcast to y's shape and have one real type; writes y (boolean).
 struct compare {
   static constexpr std::string_view name = "elementwise.compare";
   using reply = void;

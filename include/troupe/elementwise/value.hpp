@@ -160,7 +160,8 @@ struct complex_value {
   value real;
   value imaginary;
 };
-/// An input of type c64 or c128, or a real constant. Throws `failure` for any other value.
+/// An input of type c64 or c128, which is taken so alone, or a real constant. Throws `failure` for
+/// any other value.
 [[nodiscard]] TROUPE_EXPORT complex_value complex(const value& input);
 [[nodiscard]] TROUPE_EXPORT complex_value operator+(const complex_value& a, const complex_value& b);
 [[nodiscard]] TROUPE_EXPORT complex_value operator-(const complex_value& a, const complex_value& b);

@@ -48,6 +48,15 @@ class kept_blobs {
   [[nodiscard]] virtual std::uint32_t news() const noexcept = 0;
   /// Waits for another number than `seen`, but no longer than that.
   virtual void await_news(std::uint32_t seen, std::chrono::nanoseconds at_most) = 0;
+
+  /// Begins to use what `find` or `at` has given in a way that may end the process, such as loading
+  /// code into a driver. False where another process has begun that and not ended it: it may have
+  /// died of it. Then nobody finds it until it is published anew, which the caller does.
+  [[nodiscard]] virtual bool begin_loading(std::span<const std::byte> key,
+                                           std::span<const std::byte> content) = 0;
+  /// Ends that. What was good is there for the workers after this one, also what came from the
+  /// folder; what was not is dropped, there too.
+  virtual void end_loading(std::span<const std::byte> key, bool good) = 0;
 };
 
 }  // namespace troupe

@@ -146,6 +146,8 @@ class TROUPE_EXPORT description_builder {
   void real(std::span<const std::size_t> scalars);
   void rule(std::string_view text, any_rule function, rule_caller call);
   void derive_extents(int symbol, any_rule function, extents_caller call);
+  void keeps_on_failure();
+  void keeps_outcomes_where(const condition& c);
 
   /// The offset, within the group, of its first list of integers. Precondition: it has one.
   [[nodiscard]] static std::size_t first_list(const description_table& of);
@@ -398,6 +400,18 @@ class description : private detail::description_builder {
                      to, *static_cast<const R*>(request));
                });
     return *this;
+  }
+
+  // What is left of a failure. --------------------------------------------------------------------
+  // What a request was writing when it failed is undefined (`errc::tainted_buffer`), unless:
+
+  /// The request fails before it writes anything.
+  description& keeps_on_failure() { return base::keeps_on_failure(), *this; }
+  /// Where `c` holds, the caller looks at what the request leaves when its data has no result, or
+  /// one that is too large (`errc::numerical`, `errc::capacity_exceeded`): a tensor is given that
+  /// tells how it went.
+  description& keeps_outcomes_where(const condition& c) {
+    return base::keeps_outcomes_where(c), *this;
   }
 
  private:

@@ -24,6 +24,8 @@ enum buffer_flag : std::uint32_t {
   buffer_watched = 1,  ///< some of it is undefined, or may become so
   buffer_frozen = 2,
   buffer_released = 4,  ///< given up by `device::release`
+  buffer_settled = 8,   ///< frozen, and nothing that wrote it is in flight, nor is it being thawed
+  buffer_table = 16,    ///< who reads it reads the tensors of a bound set (`bind_tensors`)
 };
 
 /// Control block of one piece of memory. Every tensor and every request in flight that uses the

@@ -59,6 +59,12 @@ std::optional<scalar> scalar_from(nb::handle value) {
   if (PyComplex_Check(v)) {
     return scalar(std::complex<double>(PyComplex_RealAsDouble(v), PyComplex_ImagAsDouble(v)));
   }
+  // Of NumPy's complex64, which is no Python number, float() gives the real part.
+  if (!PyFloat_Check(v) && nb::hasattr(value, "__complex__")) {
+    const nb::object whole = nb::steal(PyObject_CallMethod(v, "__complex__", nullptr));
+    if (!whole.is_valid()) PyErr_Clear();
+    if (whole.is_valid() && PyComplex_ImagAsDouble(whole.ptr()) != 0) return scalar_from(whole);
+  }
   if (auto real = real_from(value)) return scalar(*real);
   return std::nullopt;
 }
@@ -95,27 +101,39 @@ const argument_setter::argument* argument_setter::find(PyObject* name) const noe
   return nullptr;
 }
 
+std::size_t argument_setter::place_at(std::size_t offset) const noexcept {
+  return static_cast<std::size_t>(std::ranges::find_if(arguments_,
+                                                       [offset](const argument& one) {
+                                                         return one.field.kind ==
+                                                                    field_kind::tensor &&
+                                                                one.field.offset == offset;
+                                                       }) -
+                                  arguments_.begin());
+}
+
 void argument_setter::refuse_unknown(nb::handle name) const {
-  std::string message = std::string(type_.name) + "() has no argument " +
-                        nb::cast<std::string>(nb::str(name)) + "; it has ";
+  std::string message =
+      std::string(type_.name) + "() has no argument " + shown_text(name) + "; it has ";
   for (const argument& one : arguments_)
-    message += (&one == arguments_.data() ? "" : ", ") + nb::cast<std::string>(nb::str(one.name));
+    message += (&one == arguments_.data() ? "" : ", ") + shown_text(one.name);
   throw nb::type_error(message.c_str());
 }
 
+std::string argument_setter::name_of(const argument& to) const {
+  return std::string(type_.name) + ": " + shown_text(to.name);
+}
+
 void argument_setter::refuse(const argument& to, std::string_view must, nb::handle value) const {
-  refuse_given(std::string(type_.name) + ": " + nb::cast<std::string>(nb::str(to.name)), must,
-               value);
+  refuse_given(name_of(to), must, value);
 }
 
 any_tensor argument_setter::tensor_from(const argument& to, nb::handle value) const {
   if (nb::isinstance<py_tensor>(value)) return nb::inst_ptr<py_tensor>(value)->view;
-  const std::string type = nb::cast<std::string>(nb::str(value.type().attr("__name__")));
+  const std::string type = shown_text(value.type().attr("__name__"));
   std::string must = "a troupe.Tensor";
   if (nb::hasattr(value, "__array__") || nb::hasattr(value, "__dlpack__")) {
     const std::string message =
-        std::string(type_.name) + ": " + nb::cast<std::string>(nb::str(to.name)) +
-        " must be a troupe.Tensor; it is a " + type +
+        name_of(to) + " must be a troupe.Tensor; it is a " + type +
         ", which the device does not have: copy it there with device.tensor(array)";
     throw nb::type_error(message.c_str());
   }
@@ -195,7 +213,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
       return;
     case field_kind::enumeration: {
       if (nb::isinstance<nb::str>(value)) {
-        const auto name = nb::cast<std::string>(value);
+        const std::string name = shown_text(value);
         const auto found = std::ranges::find(f.enumerators, name);
         if (found != f.enumerators.end()) {
           const std::size_t number = static_cast<std::size_t>(found - f.enumerators.begin());
@@ -209,8 +227,7 @@ void argument_setter::set(any_request& request, const argument& to, nb::handle v
       refuse(to, must, value);
     }
     case field_kind::text:
-      if (!nb::isinstance<nb::str>(value)) refuse(to, "a str", value);
-      f.in<std::string>(data) = nb::cast<std::string>(value);
+      f.in<std::string>(data) = given<std::string>(name_of(to), "a str", value);
       return;
     case field_kind::integers: {
       auto& list = f.in<std::vector<std::int64_t>>(data);

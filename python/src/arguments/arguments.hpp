@@ -33,6 +33,11 @@ class argument_setter {
     bool is_function = false;  ///< `field` is its program, the first of its two fields
   };
   [[nodiscard]] const std::vector<argument>& all() const noexcept { return arguments_; }
+  /// Where an argument is in the description, and the tensor with that offset in the request.
+  [[nodiscard]] std::size_t place_of(const argument& one) const noexcept {
+    return static_cast<std::size_t>(&one - arguments_.data());
+  }
+  [[nodiscard]] std::size_t place_at(std::size_t offset) const noexcept;
   /// Null for a name that no field has.
   [[nodiscard]] const argument* find(PyObject* name) const noexcept;
   /// None leaves the default.
@@ -41,6 +46,8 @@ class argument_setter {
   [[noreturn]] void refuse_unknown(nb::handle name) const;
 
  private:
+  /// As messages call it: the request, then the argument.
+  [[nodiscard]] std::string name_of(const argument& to) const;
   [[noreturn]] void refuse(const argument& to, std::string_view must, nb::handle value) const;
   [[nodiscard]] any_tensor tensor_from(const argument& to, nb::handle value) const;
   [[nodiscard]] elementwise::function function_from(const argument& to, nb::handle value) const;

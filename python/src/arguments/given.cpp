@@ -4,11 +4,51 @@
 
 namespace troupe::python {
 
+namespace {
+
+std::string bytes_of(const nb::object& encoded) {
+  if (!encoded.is_valid()) throw nb::python_error();
+  return {PyBytes_AS_STRING(encoded.ptr()),
+          static_cast<std::size_t>(PyBytes_GET_SIZE(encoded.ptr()))};
+}
+
+}  // namespace
+
+std::string shown_text(nb::handle value) {
+  const nb::str text(value);
+  return bytes_of(nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace")));
+}
+
+std::string text_given(std::string_view what, std::string_view must, nb::handle value) {
+  if (!nb::isinstance<nb::str>(value)) refuse_given(what, must, value);
+  Py_ssize_t size = 0;
+  if (const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size)) {
+    return {text, static_cast<std::size_t>(size)};
+  }
+  PyErr_Clear();
+  throw nb::value_error(
+      (std::string(what) + " must be text that UTF-8 can encode; it is " + short_text(value))
+          .c_str());
+}
+
+std::string path_given(std::string_view what, nb::handle value) {
+  const nb::object bytes = nb::steal(PyUnicode_EncodeFSDefault(value.ptr()));
+  if (bytes.is_valid()) return bytes_of(bytes);
+  PyErr_Clear();
+  throw nb::value_error((std::string(what) +
+                         " must be a path that the file system can encode; it is " +
+                         short_text(value))
+                            .c_str());
+}
+
 std::string short_text(nb::handle value) {
-  std::string text = nb::cast<std::string>(nb::repr(value));
+  std::string text = shown_text(nb::repr(value));
   constexpr std::size_t most = 80;
-  if (text.size() > most) text = text.substr(0, most - 1) + "…";
-  return text;
+  if (text.size() <= most) return text;
+  std::size_t end = most - 1;
+  while ((static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;  // not within a character
+  return text.substr(0, end) + "…";
 }
 
 void refuse_given(std::string_view what, std::string_view must, nb::handle value) {

@@ -15,6 +15,9 @@ namespace troupe::python {
 
 namespace nb = nanobind;
 
+/// `str` of an object, for messages: what UTF-8 cannot say, such as a lone surrogate, is escaped.
+[[nodiscard]] std::string shown_text(nb::handle value);
+
 /// `repr` of an object, cut where it is long.
 [[nodiscard]] std::string short_text(nb::handle value);
 
@@ -24,10 +27,18 @@ namespace nb = nanobind;
 /// An int, or what stands for one (`__index__`); nothing for anything else. Throws OverflowError.
 [[nodiscard]] std::optional<std::int64_t> integer_from(nb::handle value);
 
+/// The UTF-8 of a str that was given as `what`. Throws a ValueError for one that has none.
+[[nodiscard]] std::string text_given(std::string_view what, std::string_view must,
+                                     nb::handle value);
+
+/// The bytes of a path, a str as `os.fsdecode` makes it. Throws a ValueError for one that has none.
+[[nodiscard]] std::string path_given(std::string_view what, nb::handle value);
+
 /// What was given as `what`. Fractions are no integers.
 template <class T>
 T given(std::string_view what, std::string_view must, nb::handle value) {
   T made{};
+  if constexpr (std::is_same_v<T, std::string>) return text_given(what, must, value);
   const bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   if ((is_integer && PyIndex_Check(value.ptr()) == 0) || !nb::try_cast(value, made)) {
     refuse_given(what, must, value);

@@ -1,5 +1,6 @@
 // Computations as Python objects: traced, shown, and sent with their tensors by `device.compute`.
 #include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "device_handle.hpp"
 #include "dtypes.hpp"
 #include "elementwise/expression.hpp"
@@ -32,9 +33,7 @@ struct py_node {
 
 [[noreturn]] void refuse(const std::string& message) { throw nb::type_error(message.c_str()); }
 
-std::string kind_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
+std::string kind_of(nb::handle object) { return shown_text(object.type().attr("__name__")); }
 
 std::optional<node> node_from(nb::handle object) {
   if (nb::isinstance<py_node>(object)) return nb::inst_ptr<py_node>(object)->node;
@@ -264,17 +263,15 @@ nb::object compute(nb::handle device, const computation& what, const nb::tuple& 
   const request_options options{.deadline = duration_of(deadline),
                                 .run_limit = duration_of(run_limit),
                                 .quarantine = quarantine};
-  request_handle sent;
+  sent_request sent = send(*on, actor, std::move(request), options);
   // Its reply says how it was computed; what it computed is the answer here.
-  future<void> answer = without_gil([&] {
-    return actor.ask(request, options, sent).then([](result<any_reply> r) -> result<void> {
-      if (!r) return std::move(r).error();
-      return {};
-    });
+  future<void> answer = std::move(sent.answer).then([](result<any_reply> r) -> result<void> {
+    if (!r) return std::move(r).error();
+    return {};
   });
   nb::object made = forms.size() == 1 ? nb::object(answers[0]) : nb::object(nb::tuple(answers));
   py_future coming(std::make_shared<pending_future<void>>(std::move(answer)), std::move(made),
-                   std::move(sent));
+                   std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

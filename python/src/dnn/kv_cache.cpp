@@ -83,6 +83,7 @@ nb::dict operands(py_kv_step& s, std::int64_t layer) {
 }
 
 void commit(py_kv_step& s) {
+  s.device->queue->flush();
   dnn::kv_step taken = std::move(open(s));
   s.step.reset();
   value_of(without_gil([&] { return taken.commit(); }));
@@ -98,6 +99,7 @@ void add_kv_cache(nb::module_& m) {
       .def(
           "append",
           [](py_kv_step& s, std::int64_t layer, const py_tensor& k, const py_tensor& v) {
+            s.device->queue->flush();
             return py_future(open(s).append(layer, k.view, v.view));
           },
           nb::arg("layer"), nb::arg("k"), nb::arg("v"),

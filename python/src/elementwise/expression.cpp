@@ -3,11 +3,13 @@
 #include "elementwise/expression.hpp"
 
 #include "arguments/arguments.hpp"
+#include "arguments/given.hpp"
 #include "dtypes.hpp"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/string.h>
 
+#include <complex>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,14 +22,13 @@ using ew::complex_value;
 using ew::opcode;
 using ew::value;
 
-std::string kind_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
+std::string kind_of(nb::handle object) { return shown_text(object.type().attr("__name__")); }
 
 [[noreturn]] void refuse_operand(std::string_view what, nb::handle object) {
   std::string message =
       std::string(what) + " takes Expressions and numbers; this is a " + kind_of(object);
   if (nb::hasattr(object, "shape")) message += ": pass it to the function as an input";
+  if (nb::isinstance<py_complex>(object)) message += ": use its .real and .imag, or abs() of it";
   throw nb::type_error(message.c_str());
 }
 
@@ -116,12 +117,11 @@ nb::object operate(opcode op, const value& a, nb::handle other, bool reflected =
 
 std::optional<complex_value> complex_from(nb::handle object) {
   if (nb::isinstance<py_complex>(object)) return nb::inst_ptr<py_complex>(object)->value;
-  if (PyComplex_Check(object.ptr())) {
-    return complex_value{PyComplex_RealAsDouble(object.ptr()),
-                         PyComplex_ImagAsDouble(object.ptr())};
-  }
   if (const auto real = value_from(object)) return complex_value{*real, 0};
-  return std::nullopt;
+  const auto number = scalar_from(object);
+  if (!number) return std::nullopt;
+  const auto parts = number->as<std::complex<double>>();
+  return complex_value{parts.real(), parts.imag()};
 }
 
 complex_value quotient(const complex_value& a, const complex_value& b) {
@@ -130,6 +130,11 @@ complex_value quotient(const complex_value& a, const complex_value& b) {
           (a.imaginary * b.real - a.real * b.imaginary) / size};
 }
 
+constexpr const char* no_condition =
+    "an Expression has no truth value while its function is traced: it stands for every element. "
+    "Use troupe.elementwise.where(condition, a, b) instead of if, `and`, `or`, min() and max(), "
+    "and "
+    "& | ~ of conditions.";
 template <class F>
 auto complex_operator(F f) {
   return [f](const py_complex& a, nb::handle other) -> nb::object {
@@ -139,13 +144,22 @@ auto complex_operator(F f) {
   };
 }
 
+template <class F>
+auto complex_comparison(F f) {
+  return [f](const py_complex& a, nb::handle other) -> nb::object {
+    const auto b = complex_from(other);
+    if (!b) return nb::borrow(Py_NotImplemented);
+    return with_failures([&] { return nb::cast(py_expression{f(a.value, *b)}); });
+  };
+}
+
 void add_complex(nb::module_& m) {
   using c = const complex_value&;
   const auto add = [](c a, c b) { return a + b; };
   const auto multiply = [](c a, c b) { return a * b; };
   nb::class_<py_complex>(m, "Complex",
                          "A complex number of a function that is being traced: a pair of\n"
-                         "Expressions. An input is made one by troupe.elementwise.complex(x).")
+                         "Expressions. It stands for an input with complex elements.")
       .def_prop_ro("real", [](const py_complex& a) { return py_expression{a.value.real}; })
       .def_prop_ro("imag", [](const py_complex& a) { return py_expression{a.value.imaginary}; })
       .def("__add__", complex_operator(add))
@@ -164,6 +178,13 @@ void add_complex(nb::module_& m) {
            [](const py_complex& a) {
              return with_failures([&] { return py_expression{ew::abs(a.value)}; });
            })
+      .def("__eq__", complex_comparison(
+                         [](c a, c b) { return a.real == b.real & a.imaginary == b.imaginary; }))
+      .def("__ne__", complex_comparison(
+                         [](c a, c b) { return a.real != b.real | a.imaginary != b.imaginary; }))
+      .def("__hash__",
+           [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; })
+      .def("__bool__", [](const py_complex&) -> bool { throw nb::type_error(no_condition); })
       .def(
           "conjugate",
           [](const py_complex& a) {
@@ -172,11 +193,6 @@ void add_complex(nb::module_& m) {
           "The same with the other sign of its imaginary part.");
 }
 
-constexpr const char* no_condition =
-    "an Expression has no truth value while its function is traced: it stands for every element. "
-    "Use troupe.elementwise.where(condition, a, b) instead of if, `and`, `or`, min() and max(), "
-    "and "
-    "& | ~ of conditions.";
 constexpr const char* no_number =
     "an Expression is no number while its function is traced: it stands for every element. Use the "
     "functions of troupe.elementwise instead of those of math, and cast() instead of int() and "
@@ -202,7 +218,7 @@ std::optional<value> value_from(nb::handle object) {
     return std::nullopt;
   }
   const auto number = scalar_from(object);
-  if (!number) return std::nullopt;
+  if (!number || number->what() == scalar::kind::complex) return std::nullopt;
   return constant_of(*number);
 }
 
@@ -310,6 +326,9 @@ void add_expression(nb::module_& m) {
       "_complex",
       [](nb::handle real, nb::handle imaginary) {
         return with_failures([&] {
+          if (imaginary.is_none() && nb::isinstance<py_complex>(real)) {
+            return *nb::inst_ptr<py_complex>(real);
+          }
           const value x = needed("complex", real);
           if (!imaginary.is_none()) return py_complex{{x, needed("complex", imaginary)}};
           return py_complex{ew::complex(x)};

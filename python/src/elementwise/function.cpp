@@ -30,13 +30,17 @@ nb::object one_or_tuple(const std::vector<nb::object>& all) {
   return made;
 }
 
-// An exception of the callable passes through `of`, which then builds nothing.
-function trace(nb::handle callable, int inputs) {
+// An exception of the callable passes through `of`, which then builds nothing. `complex_inputs` has
+// a bit for each input with complex elements.
+function trace(nb::handle callable, int inputs, std::uint32_t complex_inputs) {
   return with_failures([&] {
     return function::of(inputs, [&](std::span<const value> x) {
       std::vector<nb::object> given;
-      for (const value& one : x)
-        given.push_back(nb::cast(py_expression{one}));
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const bool is_complex = (complex_inputs >> i & 1) != 0;
+        given.push_back(is_complex ? nb::cast(py_complex{ew::complex(x[i])})
+                                   : nb::cast(py_expression{x[i]}));
+      }
       nb::object arguments = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
       for (std::size_t i = 0; i < given.size(); ++i) {
         PyTuple_SET_ITEM(arguments.ptr(), static_cast<Py_ssize_t>(i), given[i].release().ptr());
@@ -98,6 +102,16 @@ nb::list constants_of(const function& f) {
   return all;
 }
 
+// A bit for each.
+std::uint32_t complex_outputs(const function& f) {
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    const instruction one = f.at(i);
+    if (one.op == ew::opcode::output && one.c == 1) bits |= 1U << one.b;
+  }
+  return bits;
+}
+
 // Only a request's fields let a program in.
 function restored(const std::vector<std::int64_t>& program, const nb::tuple& constants) {
   ew::map request;
@@ -144,6 +158,7 @@ void add_function(nb::module_& m) {
            })
       .def_prop_ro("inputs", &function::inputs, "How many there are.")
       .def_prop_ro("outputs", &function::outputs, "How many there are.")
+      .def_prop_ro("_complex_outputs", &complex_outputs)
       .def_prop_ro("has_row_operations", &function::has_row_operations,
                    "True if only device.rows takes it.")
       .def(
@@ -153,7 +168,7 @@ void add_function(nb::module_& m) {
           },
           nb::arg("input") = 0, nb::arg("output") = 0,
           "The partial derivative of an output by an input, as a function of the same inputs.");
-  m.def("_trace", &trace);
+  m.def("_trace", &trace, nb::arg(), nb::arg(), nb::arg("complex_inputs") = 0);
 }
 
 }  // namespace troupe::python

@@ -105,7 +105,7 @@ void call::take_inputs(const function& f, const nb::tuple& inputs) {
     numbers.push_back(number_from(one));
     if (numbers.back()) continue;
     std::string message = name_ + ": an input must be a troupe.Tensor or a number; it is a " +
-                          nb::cast<std::string>(nb::str(one.type().attr("__name__")));
+                          shown_text(one.type().attr("__name__"));
     if (nb::hasattr(one, "shape")) {
       message += ", which the device does not have: copy it there with device.tensor(array)";
     }
@@ -176,7 +176,7 @@ void call::add_output(nb::handle out, std::optional<dtype> type, const ew::outpu
     if (!nb::isinstance<py_tensor>(out)) {
       refuse(name_ +
              ": out must be a troupe.Tensor, or a tuple with one for each output; it is a " +
-             nb::cast<std::string>(nb::str(out.type().attr("__name__"))));
+             shown_text(out.type().attr("__name__")));
     }
     const any_tensor& view = nb::inst_ptr<py_tensor>(out)->view;
     const bool removed =
@@ -258,10 +258,9 @@ nb::object send(const device_ref& device, const call& made, R wanted,
   r.outputs = made.outputs();
   if constexpr (requires { r.what; }) r.what = made.what();
   const library_actor actor = device->device.library("elementwise");
-  request_handle sent;
-  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, sent); });
-  py_future coming(std::make_shared<pending_future<any_reply>>(std::move(answer)), made.answer(),
-                   std::move(sent));
+  sent_request sent = python::send(*device, actor, std::move(request), options);
+  py_future coming(std::make_shared<pending_future<any_reply>>(std::move(sent.answer)),
+                   made.answer(), std::move(sent.handle));
   if (coming.done()) coming.raise_refusal();
   return nb::cast(std::move(coming));
 }

@@ -80,13 +80,17 @@ nb::object bound_views(const any_tensor& table, PyObject* kind,
   nb::list in_order;
   for (std::uint64_t i = 0; i < header.count; ++i) {
     const auto entry = read.take<table_entry>();
-    const auto name = read.piece((entry.name_bytes + 7) / 8 * 8).first(entry.name_bytes);
+    const auto name = read.piece(entry.name_bytes);
+    (void)read.piece(-entry.name_bytes % 8);
     nb::object array = make(view_of(entry));
     if (!array.is_valid()) throw nb::python_error();
     in_order.append(array);
     by_name[nb::str(reinterpret_cast<const char*>(name.data()), name.size())] = array;
   }
-  nb::object all = header.named != 0 ? nb::object(by_name) : nb::object(in_order);
+  // The arrays are those of all calls, so no call is to change which there are.
+  nb::object all = header.named != 0 ? nb::steal(PyDictProxy_New(by_name.ptr()))
+                                     : nb::object(nb::tuple(in_order));
+  if (!all.is_valid()) throw nb::python_error();
   if (made.size() == most_kept) made.clear();
   made.emplace(key, all);
   return all;

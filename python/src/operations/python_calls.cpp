@@ -2,25 +2,34 @@
 #include "binding.hpp"
 #include "operations/array_view.hpp"
 #include "operations/bound_set.hpp"
+#include "operations/cuda_driver.hpp"
 #include "operations/python_operation.hpp"
+#include "operations/result_check.hpp"
 #include "reply.hpp"
 
 #include <troupe/plugin/cuda.hpp>
 #include <troupe/plugin/worker_entry.hpp>
 
-#include <dlfcn.h>
+#include <dirent.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 struct CUstream_st;
@@ -36,6 +45,7 @@ PyObject* call_when_started = nullptr;
 // Where stderr goes meanwhile, which the program can read, and where it is to go.
 int words = -1;
 int shown = -1;
+std::atomic<off_t> words_shown{0};  // up to here
 
 // One operation at a time. Python's own lock would let another begin whenever one lets go of it,
 // and then both had begun when one ends their worker.
@@ -72,13 +82,6 @@ struct gpu_place {
   int ordinal = -1;
   std::uintptr_t stream = 0;
 };
-
-// A function of the driver, where a worker has loaded that.
-template <class Function>
-Function* of_driver(const char* name) {
-  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return driver == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(driver, name));
-}
 
 // The driver's number of the device of the context that is current here; -1 where there is none.
 int current_gpu() {
@@ -151,18 +154,49 @@ void flush(const char* stream) {
   if (!done.is_valid()) PyErr_Clear();
 }
 
-// What C code has written to stderr. It has a file of its own, so that what it writes at its end
-// becomes part of the error.
-void show_words(lane_context& where) {
-  // Its length, which this system call tells the fastest; whoever writes appends.
-  if (words < 0 || ::lseek(words, 0, SEEK_END) <= 0) return;
-  if (is_lost(place_of(where).stream)) return;
+// Shows what C code has written to stderr, but for the last bytes, which are to stay. That has a
+// file of its own, so that what it writes at its end becomes part of the error. Others append
+// meanwhile, so what has been shown is not cut off, which might lose that, but made a hole.
+void show_words(off_t keep) {
+  static std::mutex& one_at_a_time = *new std::mutex;
+  const std::lock_guard lock(one_at_a_time);
+  const off_t end = ::lseek(words, 0, SEEK_END) - keep;
+  off_t at = words_shown.load(std::memory_order_relaxed);
   std::array<char, 4096> piece;
-  off_t at = 0;
-  for (ssize_t got = 0; (got = ::pread(words, piece.data(), piece.size(), at)) > 0; at += got) {
-    if (::write(shown, piece.data(), static_cast<std::size_t>(got)) < 0) break;
+  while (at < end) {
+    const auto length = std::min<std::size_t>(piece.size(), static_cast<std::size_t>(end - at));
+    const ssize_t got = ::pread(words, piece.data(), length, at);
+    if (got <= 0 || ::write(shown, piece.data(), static_cast<std::size_t>(got)) < 0) break;
+    at += got;
   }
-  (void)::ftruncate(words, 0);
+  if (end <= words_shown.load(std::memory_order_relaxed)) return;
+  (void)::fallocate(words, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+  words_shown.store(end, std::memory_order_relaxed);
+}
+
+void show_words_after_call(lane_context& where) {
+  // Its length, which this system call tells the fastest.
+  if (words < 0 || ::lseek(words, 0, SEEK_END) <= words_shown.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (is_lost(place_of(where).stream)) return;
+  const nb::gil_scoped_release others_run;
+  show_words(0);
+}
+
+// A call that runs long, or a thread of C code between calls, is not to fill the memory with it.
+void show_many_words() {
+  constexpr off_t most_kept = off_t{1} << 20;
+  constexpr off_t stays = off_t{64} << 10;
+  ::prctl(PR_SET_NAME, "troupe-words");
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  // Nothing tells that memory has grown.
+  for (;; std::this_thread::sleep_for(std::chrono::seconds(1))) {
+    const off_t kept = ::lseek(words, 0, SEEK_END) - words_shown.load(std::memory_order_relaxed);
+    if (kept > most_kept) show_words(stays);
+  }
 }
 
 void check(const nb::object& o) {
@@ -182,6 +216,8 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
     check(held.back());
     values[before + held.size() - 1] = held.back().ptr();
   }
+  std::optional<result_check> results;
+  if (result_check::enabled()) results.emplace(op, request, place.stream);
   nb::object answer;
   if (place.ordinal < 0 || op.on_stream == nullptr) {
     answer = nb::steal(PyObject_Vectorcall(op.function, values.data() + before,
@@ -196,6 +232,7 @@ nb::object call(const python_operation& op, const void* request, lane_context& w
                                            3 | PY_VECTORCALL_ARGUMENTS_OFFSET, op.names));
   }
   check(answer);
+  if (results) results->expect_written();
   return answer;
 }
 
@@ -260,7 +297,7 @@ result<void> run_python(void* executor, const void* request, lane_context& where
   // What it has printed is there before its answer is.
   flush("stdout");
   flush("stderr");
-  show_words(where);
+  show_words_after_call(where);
   return outcome;
 }
 
@@ -283,9 +320,39 @@ void add_in_worker(operation_table& table) {
 
 bool is_fork_server() noexcept { return in_fork_server; }
 
+namespace {
+
+// The threads beside the one that forked last, at that moment.
+std::vector<int>& threads_at_fork() {
+  static std::vector<int>& all = *new std::vector<int>;
+  return all;
+}
+
+// Registered before any library, and so called after all of them: those that know of forks have
+// ended their threads. One that ends is listed a moment longer.
+void note_threads_at_fork() {
+  if (in_worker) return;
+  constexpr int most_looks = 20;
+  for (int i = 0; i < most_looks; ++i) {
+    if (i > 0) ::usleep(1000);
+    threads_at_fork().clear();
+    DIR* const tasks = ::opendir("/proc/self/task");
+    if (tasks == nullptr) return;
+    while (const dirent* const one = ::readdir(tasks)) {
+      const int number = std::atoi(one->d_name);
+      if (number > 0 && number != ::gettid()) threads_at_fork().push_back(number);
+    }
+    ::closedir(tasks);
+    if (threads_at_fork().empty()) return;
+  }
+}
+
+}  // namespace
+
 void add_python_calls(nb::module_& m) {
   m.def("_begin_fork_server", [] {
     in_fork_server = true;
+    ::pthread_atfork(&note_threads_at_fork, nullptr, nullptr);
     // As with a worker, whoever has started it has its thread for as long as it is wanted.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_NAME, "troupe-forks");
@@ -294,6 +361,7 @@ void add_python_calls(nb::module_& m) {
     // It is in a group of its own, and nothing that is meant for the program's concerns it.
     ::signal(SIGPIPE, SIG_IGN);
   });
+  m.def("_threads_at_fork", [] { return threads_at_fork(); });
   m.def("_end_with_parent", [](int parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
@@ -305,6 +373,7 @@ void add_python_calls(nb::module_& m) {
     end_answers_to(where);
     interpreter = PyInterpreterState_Get();
     call_when_started = when_started.release().ptr();
+    std::thread(&show_many_words).detach();
     const char* arguments[] = {"python", "--troupe-worker", nullptr};
     const gil_released released;
     (void)worker_entry(2, const_cast<char**>(arguments), &add_in_worker);

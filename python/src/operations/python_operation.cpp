@@ -34,7 +34,7 @@ registry& all_operations() {
 }
 
 std::string text_at(nb::handle field, const char* name) {
-  return nb::cast<std::string>(field[name]);
+  return given<std::string>(name, "a str", field[name]);
 }
 
 extent extent_from(request_builder& to, nb::handle one, std::map<std::string, extent>& symbols) {
@@ -106,7 +106,9 @@ void add_field(request_builder& to, nb::handle f, std::map<std::string, extent>&
   if (kind == "tensor" || kind == "tensors") {
     add_tensors(to, f, symbols);
   } else if (kind == "enumeration") {
-    to.enumeration(name, nb::cast<std::vector<std::string>>(f["enumerators"]), text_at(f, "text"));
+    to.enumeration(
+        name, given<std::vector<std::string>>(name, "text that UTF-8 can encode", f["enumerators"]),
+        text_at(f, "text"));
   } else {
     to.value(name, default_from(kind, name, f["default"]), text_at(f, "text"));
   }
@@ -165,6 +167,7 @@ void define(nb::handle spec, nb::handle function, nb::handle convert, nb::handle
     const std::string name = text_at(f, "name");
     python_operation::argument one{.field = view_of(name)};
     one.writes = one.field.may_write;
+    one.overwrites = one.writes && text_at(f, "role") == "write";
     if (one.field.kind == field_kind::tensors) one.bound = view_of(bound_name(name)).offset;
     one.required = nb::cast<bool>(f.attr("get")("required", false));
     made->has_required = made->has_required || one.required;

@@ -21,6 +21,7 @@ struct python_operation {
   struct argument {
     field_view field;
     bool writes = false;
+    bool overwrites = false;  ///< and does not read
     /// For a list of tensors: the tensor that describes a bound set instead.
     std::optional<std::size_t> bound{};
     bool required = false;

@@ -29,16 +29,18 @@ def attend(q, k, v, right=None, lengths=None, bias=None):
     return np.einsum("bhij,bhjd->bhid", p / total, v), most + np.log(total)
 
 
-def drawn(rng, *shape):
-    return rng.standard_normal(shape).astype("f2")  # which GPUs compute attention in, too
+def drawn(rng, *shape, dtype="f2"):
+    return rng.standard_normal(shape).astype(dtype)
 
 
-def test_attention_matches_numpy(gpu, rng):
-    q, k, v = drawn(rng, 2, 4, 9, 16), drawn(rng, 2, 2, 12, 16), drawn(rng, 2, 2, 12, 16)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_attention_matches_numpy(gpu, rng, dtype):
+    shapes = ((2, 4, 9, 16), (2, 2, 12, 16), (2, 2, 12, 16))
+    q, k, v = (drawn(rng, *shape, dtype=dtype) for shape in shapes)
     o = gpu.dnn.attention_forward(q=gpu.tensor(q), k=gpu.tensor(k), v=gpu.tensor(v)).result()
     np.testing.assert_allclose(o.numpy(), attend(q, k, v)[0], atol=5e-3)
-    statistics = gpu.empty((2, 4, 9, 1))
-    bias = drawn(rng, 1, 4, 9, 12)
+    statistics = gpu.empty((2, 4, 9, 1), "f64" if dtype == "f8" else "f32")
+    bias = drawn(rng, 1, 4, 9, 12, dtype=dtype)
     gpu.dnn.attention_forward(
         q=gpu.tensor(q), k=gpu.tensor(k), v=gpu.tensor(v), o=o, statistics=statistics,
         bias=gpu.tensor(bias), lengths_kv=gpu.tensor(np.int32([12, 5])),
@@ -61,7 +63,7 @@ def test_gradients_match_differences(gpu, rng):
     q, k, v, d_o = (drawn(rng, 1, 2, 5, 8) for _ in range(4))
     x = [gpu.tensor(one) for one in (q, k, v)]
     statistics = gpu.empty((1, 2, 5, 1))
-    _, o = gpu.dnn.attention_forward(
+    o, _ = gpu.dnn.attention_forward(
         q=x[0], k=x[1], v=x[2], right=0, diagonal="bottom_right", statistics=statistics
     ).result()
     gradients = gpu.dnn.attention_backward(
@@ -79,6 +81,26 @@ def test_gradients_match_differences(gpu, rng):
         np.testing.assert_allclose(
             gradient.numpy()[place], (sums[0] - sums[1]) / 2e-5, atol=2e-2, rtol=2e-2
         )
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_a_bias_that_masks_all_keys_has_no_gradients(gpu, rng, dtype):
+    q, k, v, d_o = (gpu.tensor(drawn(rng, 1, 2, 8, 16, dtype=dtype)) for _ in range(4))
+    bias = np.zeros((1, 2, 8, 8), dtype)
+    bias[:, :, 3] = -np.inf
+    options = dict(q=q, k=k, v=v, bias=gpu.tensor(bias))
+    o, statistics = gpu.empty(q.shape, q.dtype), gpu.empty((1, 2, 8, 1))
+    gpu.dnn.attention_forward(**options, o=o, statistics=statistics).result()
+    assert np.all(o.numpy()[:, :, 3] == 0)
+    assert np.all(statistics.numpy()[:, :, 3] == -np.inf)
+    results = [gpu.empty(one.shape, one.dtype) for one in (q, k, v, options["bias"])]
+    gpu.dnn.attention_backward(
+        **options, o=o, d_o=d_o, statistics=statistics,
+        **dict(zip(("d_q", "d_k", "d_v", "d_bias"), results, strict=True)),
+    ).result()  # fmt: skip
+    assert all(np.isfinite(one.numpy()).all() for one in results)
+    assert np.all(results[0].numpy()[:, :, 3] == 0)
+    assert np.all(results[3].numpy()[:, :, 3] == 0)
 
 
 def test_the_cache_outlives_workers(gpu, rng):

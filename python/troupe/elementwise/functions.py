@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     Operand = Expression | float
 
 
+def _parts(x: Any) -> tuple[Any, Any]:
+    return (x.real, x.imag) if hasattr(x, "imag") else (x, 0)
+
+
 def absolute(x: Operand | Complex) -> Expression:
     """The magnitude. abs(x) is the same."""
     return abs(x) if isinstance(x, Complex) else _apply("abs", x)
@@ -286,9 +290,12 @@ def fma(a: Operand, b: Operand, c: Operand) -> Expression:
     return _apply("fma", a, b, c)
 
 
-def where(condition: Operand, a: Operand, b: Operand) -> Expression:
+def where(condition: Operand, a: Operand | Complex, b: Operand | Complex) -> Any:
     """a where the condition is true or not zero, else b. Both are computed."""
-    return _apply("select", condition, a, b)
+    if not isinstance(a, Complex) and not isinstance(b, Complex):
+        return _apply("select", condition, a, b)
+    (x, y), (u, v) = _parts(a), _parts(b)
+    return _complex(_apply("select", condition, x, u), _apply("select", condition, y, v))
 
 
 def clip(x: Operand, least: Operand, most: Operand) -> Expression:
@@ -319,8 +326,10 @@ def row_length() -> Expression:
     return _source("row_length")
 
 
-def row_sum(x: Operand) -> Expression:
+def row_sum(x: Operand | Complex) -> Any:
     """The sum of a row. Of f16, bf16 and fp8 in f32. In device.rows only."""
+    if isinstance(x, Complex):
+        return _complex(_apply("row_sum", x.real), _apply("row_sum", x.imag))
     return _apply("row_sum", x)
 
 
@@ -364,10 +373,11 @@ def random_normal(seed: Operand, number: Operand) -> Expression:
     return _apply("random_normal", seed, number)
 
 
-def complex(real: Operand, imag: Operand | None = None) -> Complex:
-    """An input with complex elements as a complex number; or one of two parts.
+def complex(real: Operand | Complex, imag: Operand | None = None) -> Complex:
+    """A complex number of two parts; or an input with complex elements as one.
 
-    As an Expression, such an input is its real part.
+    Where a function is traced without tensors, as by troupe.elementwise.function, an input is an
+    Expression, and a request whose tensor is complex is refused unless this makes it a Complex.
     """
     return _complex(real, imag)
 

@@ -9,8 +9,19 @@ from .._core import Device, Function, Future, Tensor, _map, _reduce, _rows
 from .tracing import traced
 
 
-def _function_of(f: Function | Callable[..., Any], inputs: int) -> Function:
-    return f if isinstance(f, Function) else traced(f, inputs)
+def _function_of(f: Function | Callable[..., Any], inputs: Sequence[Any]) -> Function:
+    return f if isinstance(f, Function) else traced(f, len(inputs), _complex_ones(inputs))
+
+
+def _complex_ones(inputs: Sequence[Any]) -> int:
+    """A bit for each input that is complex."""
+    bits = 0
+    for i, one in enumerate(inputs):
+        # Of a number, Python's or NumPy's, the type has such a name.
+        kind = one.dtype if isinstance(one, Tensor) else type(one).__name__
+        if kind in ("c64", "c128", "complex", "complex64", "complex128"):
+            bits |= 1 << i
+    return bits
 
 
 def map(
@@ -28,7 +39,7 @@ def map(
 
     Arguments:
         f: a troupe.elementwise.Function, or a Python function, which is traced: called once with
-            Expressions in place of elements
+            Expressions in place of elements, a Complex for complex ones
         inputs: tensors, which are broadcast as in NumPy, and numbers, which are constants
         out: takes the result, and may be an input; for several outputs a tuple. Left out, it is
             allocated
@@ -39,7 +50,7 @@ def map(
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
-    what = _function_of(f, len(inputs))
+    what = _function_of(f, inputs)
     return _map(self, what, inputs, out, dtype, deadline, run_limit, quarantine)
 
 
@@ -68,7 +79,7 @@ def rows(
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
-    what = _function_of(f, len(inputs))
+    what = _function_of(f, inputs)
     return _rows(self, what, inputs, axis, keepdims, out, dtype, deadline, run_limit, quarantine)
 
 
@@ -104,9 +115,13 @@ def reduce(
 
     Returns a Future of the output, or of a tuple of the outputs.
     """
-    first = None if before is None else _function_of(before, len(inputs))
-    values = len(inputs) if first is None else first.outputs
-    last = None if after is None else _function_of(after, values)
+    first = None if before is None else _function_of(before, inputs)
+    if after is None or isinstance(after, Function):
+        last = after
+    elif first is None:
+        last = _function_of(after, inputs)
+    else:
+        last = traced(after, first.outputs, first._complex_outputs)
     return _reduce(
         self, op, inputs, first, last, axis, keepdims, out, dtype, deadline, run_limit, quarantine
     )

@@ -35,6 +35,8 @@ class _Changeable(Exception):
 def function(f: Function | _Traceable, inputs: int | None = None) -> Function:
     """Traces a Python function: calls it once with Expressions, and keeps what it computes.
 
+    An input with complex elements is taken by troupe.elementwise.complex(x). (device.map, rows and
+    reduce know the types of their inputs, and call a Python function with a Complex for such ones.)
     It returns an Expression, a number, a Complex, or a tuple of these. inputs: how many Expressions
     it is called with; else as many as it has parameters without default. Also a decorator.
     """
@@ -43,15 +45,18 @@ def function(f: Function | _Traceable, inputs: int | None = None) -> Function:
     return traced(f, count_of(f) if inputs is None else inputs)
 
 
-def traced(f: Callable[..., Any], inputs: int) -> Function:
-    """The function's program; traced only if it is not known what it would be."""
+def traced(f: Callable[..., Any], inputs: int, complex_inputs: int = 0) -> Function:
+    """The function's program; traced only if it is not known what it would be.
+
+    complex_inputs: a bit for each input that is a Complex.
+    """
     try:
-        key = (inputs, _key_of(f))
+        key = (inputs, complex_inputs, _key_of(f))
     except _Changeable:
-        return _trace(f, inputs)
+        return _trace(f, inputs, complex_inputs)
     known = _known.get(key)
     if known is None:
-        known = _trace(f, inputs)
+        known = _trace(f, inputs, complex_inputs)
         while len(_known) >= _MOST:
             del _known[next(iter(_known))]
         _known[key] = known

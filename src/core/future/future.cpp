@@ -6,17 +6,24 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <new>
+
 namespace troupe {
 
 namespace detail {
 
 constinit thread_local ambient_turn ambient;
 
-error abandoned_promise_error() {
-  error none{.code = errc::no_reply, .message = "the receiver dropped the request"};
-  if (ambient.ending == nullptr) return none;
-  none.message = fmt::format("the actor {} ended before it replied", ambient.cell->path());
-  none.cause = as_cause(*ambient.ending);
+error abandoned_promise_error() noexcept {
+  error none{.code = errc::no_reply};
+  try {
+    none.message = "the receiver dropped the request";
+    if (ambient.ending == nullptr) return none;
+    none.message = fmt::format("the actor {} ended before it replied", ambient.cell->path());
+    none.cause = as_cause(*ambient.ending);
+  } catch (const std::bad_alloc&) {
+    // Promises ask in their destructors.
+  }
   return none;
 }
 

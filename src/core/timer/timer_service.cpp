@@ -45,9 +45,9 @@ class process_timers final : public timer_service {
   timer_id add(time_point when, unique_function<void()> expire) override {
     const std::lock_guard lock(mutex_);
     start_thread();
-    const bool earlier = !heap_.next() || when < *heap_.next();
     const timer_id id = heap_.add(when, std::move(expire));
-    if (earlier) {
+    if (when < sleeps_until_) {
+      sleeps_until_ = awake;
       changes_.fetch_add(1, std::memory_order_relaxed);
       os::futex_wake(changes_, 1, os::sharing::program);
     }
@@ -91,9 +91,11 @@ class process_timers final : public timer_service {
       } else {
         const time_point next = heap_.next().value_or(time_point::max());
         const std::uint32_t seen = changes_.load(std::memory_order_relaxed);
+        sleeps_until_ = next;
         lock.unlock();
         os::futex_wait(changes_, seen, next, os::sharing::program);
         lock.lock();
+        sleeps_until_ = awake;
       }
     }
   }
@@ -101,7 +103,11 @@ class process_timers final : public timer_service {
   static inline process_timers* only_one = nullptr;
 
   std::mutex mutex_;
-  /// Counts the alarms that were earlier than all others; under the lock, and what the thread
+  /// What the thread sleeps until, which may be for an alarm that was cancelled since: time limits
+  /// mostly are, and to wake it for each of them would take longer than the rest of an ask.
+  static constexpr time_point awake = time_point::min();
+  time_point sleeps_until_ = awake;
+  /// Counts the alarms that it was woken for; under the lock, and what the thread
   /// sleeps on. A condition variable would take a wake-up in a forked process for the thread that
   /// slept in the one before.
   std::atomic<std::uint32_t> changes_{0};

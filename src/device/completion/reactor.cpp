@@ -1,16 +1,12 @@
 #include "device/completion/reactor.hpp"
 
-#include "base/spin_wait.hpp"
-#include "core/dispatch/deferred_continuations.hpp"
-#include "os/futex.hpp"
+#include "base/short_of_memory.hpp"
 #include "wire/codec.hpp"
 #include "wire/reply.hpp"
 
 #include <troupe/request/any_request.hpp>
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -31,10 +27,6 @@ constexpr clock::duration accelerator_waiter_spins = std::chrono::milliseconds(5
 
 clock::duration spins_for(const memory_pool& device_memory) noexcept {
   return device_memory.on_device() ? accelerator_waiter_spins : waiter_spins;
-}
-
-bool passed(clock::time_point deadline) noexcept {
-  return deadline != clock::time_point::max() && clock::now() >= deadline;
 }
 
 }  // namespace
@@ -62,7 +54,12 @@ reactor::reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_f
               std::move(host_memory)),
       quarantine_(quarantine),
       lane_ring_mask_(std::bit_ceil(requests_.capacity()) - 1),
+      // Left as it is: pages of lanes that are never used are never there.
+      lane_slots_(
+          std::make_unique_for_overwrite<std::uint16_t[]>(wire::max_lanes * (lane_ring_mask_ + 1))),
       freed_(std::make_unique<std::uint16_t[]>(requests_.capacity())) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    lanes_[i].slots = lane_slots_.get() + i * (lane_ring_mask_ + 1);
   set_waits(wire::wait_lazy);
 }
 
@@ -72,228 +69,51 @@ void reactor::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-bool reactor::try_take_role() noexcept {
-  if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
-  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
-  if (!make_owner(mine)) return false;
-  mine.hold();
-  return true;
-}
-
-bool reactor::make_owner(const detail::deferred_continuations& thread) noexcept {
-  const detail::deferred_continuations* nobody = nullptr;
-  return owner_.compare_exchange_strong(nobody, &thread, std::memory_order_acquire,
-                                        std::memory_order_relaxed);
-}
-
-bool reactor::has_role() const noexcept {
-  return owner_.load(std::memory_order_relaxed) == &detail::deferred_continuations::mine();
-}
-
-void reactor::take_role() noexcept {
-  wanted_.fetch_add(1, std::memory_order_seq_cst);
-  while (!try_take_role()) {
-    // The holder may sleep on its bell.
-    wire::doorbells& bells = requests_.active_bells();
-    bells.completion.fetch_add(1, std::memory_order_release);
-    os::futex_wake(bells.completion, 1, os::sharing::processes);
-    ::sched_yield();
-  }
-  wanted_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void reactor::try_poll() {
-  if (has_role()) {
-    poll();
-  } else if (try_take_role()) {
-    poll();
-    leave_role();
-  }
-}
-
-void reactor::catch_up() {
-  const bool has_it = has_role();
-  if (!has_it) take_role();
-  const std::uint64_t sent = requests_.next_ticket();
-  walk();
-  // A sender between its ticket and its entry is a few instructions away from publishing.
-  while (cursor_ < sent) {
-    std::this_thread::yield();
-    walk();
-  }
-  if (!has_it) leave_role();
-}
-
-// Who counts answers has the role until they are given.
-void reactor::settle_answers() noexcept {
-  if (has_role()) return;
-  take_role();
-  leave_role();
-}
-
-void reactor::leave_role() noexcept {
-  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
-  do {
-    bool announced = false;
-    if (wanted_promptly()) {
-      walk();  // what they wait for may have been sent since the last one
-      announced = in_flight_count_ > 0;
-    }
-    if (announced) {
-      set_waits(wire::wait_lazy | wire::wait_prompt);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      poll();
-    }
-    const bool nothing = in_flight_count_ == 0;
-    const std::uint64_t next = cursor_;
-    owner_.store(nullptr, std::memory_order_release);
-    // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
-    // then looks whether somebody counted itself. One of the two sees the other.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (announced || !wanted_promptly()) break;
-    if (nothing && requests_.entry(next) == 0) break;  // they wait for something else
-  } while (make_owner(mine));
-  mine.release();
-}
-
-void reactor::set_waits(std::uint32_t bits) noexcept {
-  epoch_ += wire::wait_epoch;
-  requests_.waits().store(epoch_ | bits, std::memory_order_relaxed);
-}
-
-bool reactor::announce_sleep() {
-  const bool prompt = wanted_promptly() && in_flight_count_ > 0;
-  set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
-  // The announcement before the last look at the marks; the worker stores a mark before it looks at
-  // the announcement.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return !poll();
-}
-
-void reactor::wake_device_thread() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(device_wakes_->get(), &one, sizeof(one));
-}
-
-void reactor::continuation_attached() noexcept {
-  if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
-  // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
-  // with an announcement that is not prompt.
-  if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
-}
-
-error reactor::copy_error() {
-  return {.code = errc::device_stopped,
-          .message =
-              "this process was forked from the one that made the device, which works for "
-              "that one only: make systems and devices after fork() or daemon()"};
-}
-
-void reactor::track_promise(const std::shared_ptr<promise<void>>& answer) {
-  const std::lock_guard lock(owed_mutex_);
-  if (owed_.size() >= owed_room_) {
-    std::erase_if(owed_, [](const auto& one) { return one.expired(); });
-    owed_room_ = std::max<std::size_t>(64, 2 * owed_.size());
-  }
-  owed_.push_back(answer);
-}
-
-// Here only one thread is left. The requests themselves are the other process's.
-void reactor::fail_in_copy() noexcept {
-  for (std::uint32_t slot = 0; slot < requests_.capacity(); ++slot) {
-    if (!records_[slot].done) continue;
-    error why = copy_error();
-    completion done = std::move(records_[slot].done);
-    done(nullptr, &why);
-  }
-  // Whoever had it at the fork is not here to let go of it.
-  const std::unique_lock lock(owed_mutex_, std::try_to_lock);
-  if (!lock) return;
-  for (const auto& one : std::exchange(owed_, {})) {
-    if (const auto answer = one.lock()) answer->set_error(copy_error());
-  }
-}
-
-void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
-  if (is_copy()) [[unlikely]]
-    return fail_in_copy();
-  detail::spin_wait spin(spins_, 1);
-  while (!state.ready()) {
-    if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
-      const bool done = drive_with_role(state, deadline);
-      leave_role();
-      if (done || passed(deadline)) return;
-      continue;
-    }
-    if (spin.step()) continue;
-    if (passed(deadline)) return;
-    // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
-    // device thread, because this thread has counted itself.
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    if (owner_.load(std::memory_order_seq_cst) != nullptr) {
-      state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
-    } else {
-      ::sched_yield();  // who wants the role may be waiting for this processor
-    }
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  }
-}
-
-// True once the state is ready; false when the role is wanted, or in the way of a continuation, or
-// the deadline has passed.
-bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
-  const detail::deferred_continuations& mine = detail::deferred_continuations::mine();
-  detail::spin_wait spin(spins_, 1);
-  for (;;) {
-    const bool progress = poll();
-    if (state.ready()) return true;
-    if (mine.has_put_off() || wanted_.load(std::memory_order_relaxed) != 0) return false;
-    if (progress) spin = detail::spin_wait(spins_, 1);
-    if (spin.step()) continue;
-    if (passed(deadline)) return false;
-
-    wire::doorbells& bells = requests_.bells(worker_);
-    const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
-    set_waits(wire::wait_lazy | wire::wait_thread);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
-      // The state may also be completed by others: what a continuation made of a completion.
-      if (const auto incomplete = state.announce_sleeper()) {
-        os::futex_wait_either({bells.completion, seen, os::sharing::processes},
-                              {state.word(), *incomplete, os::sharing::program}, deadline);
-      }
-    }
-    set_waits(wire::wait_lazy);
-    spin = detail::spin_wait(spins_, 1);
-  }
-}
-
 void reactor::walk() {
-  std::uint64_t ticket = cursor_;
-  std::vector<std::uint16_t> doubtful;
+  const std::uint64_t first = cursor_;
+  std::uint64_t ticket = first;
+  bool doubtful = false;
   while (const std::uint64_t entry = requests_.entry(ticket)) {
     const std::uint16_t slot = wire::ring_entry::slot_of(entry);
     record& r = records_[slot];
     r.ticket = ticket++;
     r.in_flight = true;
     place_in_lane(slot);
-    // The number is looked at anew for each: it may have changed between two that were sent.
-    if (r.watched || r.taint_changes != taints_.changes()) [[unlikely]]
-      doubtful.push_back(slot);
+    doubtful = doubtful || is_doubtful(r);
   }
-  in_flight_count_ += ticket - cursor_;
+  in_flight_count_ += ticket - first;
   cursor_ = ticket;
-  for (const std::uint16_t slot : doubtful) {
-    if (records_[slot].in_flight) screen(slot);  // the answer to one before may have ended it
+  if (doubtful) [[unlikely]]
+    screen_sent(first, ticket);
+}
+
+// Something was tainted around the time when the request was sent. The number is looked at anew for
+// each: it may have changed between two that were sent.
+bool reactor::is_doubtful(const record& r) const noexcept {
+  return r.watched || r.taint_changes != taints_.changes();
+}
+
+void reactor::screen_sent(std::uint64_t first, std::uint64_t end) {
+  for (std::uint64_t ticket = first; ticket < end; ++ticket) {
+    const std::uint16_t slot = wire::ring_entry::slot_of(requests_.entry(ticket));
+    const record& r = records_[slot];
+    // The answer to one before may have ended it, and even sent the next one in its slot.
+    if (r.in_flight && r.ticket == ticket && is_doubtful(r)) screen(slot);
   }
 }
 
-// Something was tainted around the time when the request was sent.
 void reactor::screen(std::uint16_t slot) {
   if (records_[slot].answered) return;
-  if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
-    answer_early(slot, {.code = errc::tainted_buffer, .message = std::move(undefined)});
+  std::optional<error> why;
+  try {
+    if (std::string undefined = taints_.screen(slot); !undefined.empty()) {
+      why = error{.code = errc::tainted_buffer, .message = std::move(undefined)};
+    }
+  } catch (const std::bad_alloc&) {
+    insist_on([&] { taints_.disappoint(slot); });  // it may run, on whatever it reads
+    why = no_host_memory();
   }
+  if (why) answer_early(slot, *std::move(why));
 }
 
 void reactor::screen_in_flight() {
@@ -309,8 +129,6 @@ void reactor::screen_in_flight() {
 inline void reactor::place_in_lane(std::uint16_t slot) {
   record& r = records_[slot];
   lane& l = lanes_[r.lane];
-  if (!l.slots) [[unlikely]]
-    l.slots = std::make_unique<std::uint16_t[]>(lane_ring_mask_ + 1);
   r.place = l.first + ++l.count;
   slot_at(l, r.place) = slot;
   busy_lanes_ |= 1u << r.lane;
@@ -322,7 +140,7 @@ bool reactor::poll() {
   while (deferred_ && take_completions())
     progress = true;
   while (taints_.take_disappointment())
-    screen_in_flight();
+    insist_on([this] { screen_in_flight(); });
   give_back_freed();
   if (in_flight_count_ == 0 && prompt_.load(std::memory_order_relaxed)) settle_prompt();
   return progress;
@@ -339,10 +157,27 @@ void reactor::settle_prompt() {
 bool reactor::take_completions() {
   deferred_ = false;
   if (segment_ == nullptr) return false;
+  lane_ends ends;
+  look_at_marks(ends);
+  if (ends.lanes == 0) return false;
+  if (is_word_left()) [[unlikely]]
+    return take_in_order(ends);
   bool progress = false;
+  for (std::uint32_t left = ends.lanes; left != 0; left &= left - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(left));
+    // Compared anew each time: an answer may send, and so poll below this one.
+    while (lanes_[number].first < ends.of[number].completed && lanes_[number].count > 0) {
+      if (!take_first(number, ends.of[number].replied)) break;
+      progress = true;
+    }
+  }
+  return progress;
+}
+
+inline void reactor::look_at_marks(lane_ends& ends) {
   for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
     const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
-    lane& l = lanes_[number];
+    const lane& l = lanes_[number];
     const wire::lane_mark& mark = segment_->lanes[number];
     const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
     if (completed == l.first) continue;
@@ -350,29 +185,72 @@ bool reactor::take_completions() {
     // because the worker saw it before it stored this mark.
     if (completed > l.first + l.count) walk();
     if (completed < l.first || completed > l.first + l.count) {
-      if (!violation_) {
-        violation_ = error{.code = errc::protocol_violation,
-                           .message = fmt::format("mark {} in lane {}, where {} to {} can be",
-                                                  completed, number, l.first, l.first + l.count)};
-        wake_device_thread();
-      }
+      note_violation([&] {
+        return fmt::format("mark {} in lane {}, where {} to {} can be", completed, number, l.first,
+                           l.first + l.count);
+      });
       continue;
     }
-    const std::uint64_t replied = mark.replied.load(std::memory_order_relaxed);
-    // Compared anew each time: an answer may send, and so poll below this one.
-    while (l.first < completed && l.count > 0) {
-      const std::uint16_t next = slot_at(l, l.first + 1);
-      if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
-        deferred_ = true;
-        break;
+    ends.lanes |= 1u << number;
+    ends.of[number] = {completed, mark.replied.load(std::memory_order_relaxed)};
+  }
+}
+
+// Of several lanes, one has a reply that is not taken yet, which may be a failure. What a request
+// that has ended was waiting for shows in this look, though perhaps not in the one before.
+inline bool reactor::is_word_left() const noexcept {
+  if ((busy_lanes_ & (busy_lanes_ - 1)) == 0) return false;
+  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
+    const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
+    const std::uint64_t replied = segment_->lanes[number].replied.load(std::memory_order_relaxed);
+    if (replied > lanes_[number].first) return true;
+  }
+  return false;
+}
+
+// Of a lane. False where another request has to end before.
+inline bool reactor::take_first(std::size_t number, std::uint64_t replied) {
+  lane& l = lanes_[number];
+  const std::uint16_t next = slot_at(l, l.first + 1);
+  if (records_[next].watched && taints_.must_wait(next)) [[unlikely]] {
+    deferred_ = true;
+    return false;
+  }
+  l.last_type = records_[next].type;
+  l.last_ticket = records_[next].ticket;
+  ++l.first;
+  --l.count;
+  if (l.count == 0) busy_lanes_ &= ~(1u << number);
+  finish(next, replied >= l.first);
+  return true;
+}
+
+// A failure may leave something undefined that a later request has overwritten since, and that
+// another one has read in between. So they end in the order sent, whatever their lanes.
+bool reactor::take_in_order(lane_ends& ends) {
+  add_earlier(ends);
+  bool progress = false;
+  for (std::uint32_t left = ends.lanes; left != 0;) {
+    std::size_t first = 0;
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::uint32_t one = left; one != 0; one &= one - 1) {
+      const auto number = static_cast<std::size_t>(__builtin_ctz(one));
+      lane& l = lanes_[number];
+      if (l.first >= ends.of[number].completed || l.count == 0) {
+        left &= ~(1u << number);
+        continue;
       }
+      const std::uint64_t ticket = records_[slot_at(l, l.first + 1)].ticket;
+      if (ticket < least) {
+        least = ticket;
+        first = number;
+      }
+    }
+    if (left == 0) break;
+    if (take_first(first, ends.of[first].replied)) {
       progress = true;
-      l.last_type = records_[next].type;
-      l.last_ticket = records_[next].ticket;
-      ++l.first;
-      --l.count;
-      if (l.count == 0) busy_lanes_ &= ~(1u << number);
-      finish(next, replied >= l.first);
+    } else {
+      left &= ~(1u << first);
     }
   }
   return progress;
@@ -391,11 +269,45 @@ void reactor::answer_completed(std::uint16_t slot, const wire::worker_header* by
   end_as_left(by, slot, may_have_reply, slot_is::kept);
 }
 
+template <class Text>
+void reactor::note_violation(Text&& text) {
+  if (violation_) return;
+  violation_ = error{.code = errc::protocol_violation};
+  wake_device_thread();
+  try {
+    violation_->message = text();
+  } catch (const std::bad_alloc&) {
+    return;  // the code is what counts
+  }
+}
+
+struct reactor::word_left {
+  wire::reply_copy copy;
+  std::optional<any_value> described;
+  begun had = begun::yes;  // unless the worker says otherwise
+};
+
 // Ends a completed request as a worker has left word in its segment.
 void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot,
                           bool may_have_reply, slot_is what) {
   const record& r = records_[slot];
-  wire::reply_copy copy;
+  word_left left;
+  std::optional<error> failure;
+  try {
+    failure = read_word(segment, slot, may_have_reply, what, left);
+  } catch (const std::bad_alloc&) {
+    failure = no_host_memory();
+  }
+  if (failure) return end(slot, nullptr, &*failure, what, left.had);
+  std::byte* const plain = r.type->has_reply() ? left.copy.slot.bytes : nullptr;
+  end(slot, left.described ? reinterpret_cast<std::byte*>(&*left.described) : plain, nullptr, what);
+}
+
+// What a worker has left of a request. \returns the failure that it says, or is
+std::optional<error> reactor::read_word(const wire::worker_header* segment, std::uint16_t slot,
+                                        bool may_have_reply, slot_is what, word_left& left) {
+  const record& r = records_[slot];
+  wire::reply_copy& copy = left.copy;
   const bool has_reply =
       may_have_reply && wire::copy_reply(segment, requests_.capacity(), slot, r.ticket, copy);
   if (has_reply && copy.slot.heap_place != 0 && what == slot_is::freed) {
@@ -405,40 +317,49 @@ void reactor::end_as_left(const wire::worker_header* segment, std::uint16_t slot
   bool can_be = has_reply && copy.is_whole;
   if (can_be) {
     if (auto failure = wire::read_failure(copy.slot, copy.bytes())) {
-      return end(slot, nullptr, &*failure, what);
+      if (!wire::had_begun(copy.slot)) left.had = begun::no;
+      return failure;
     }
   }
-  if (!r.type->has_reply() && (can_be || !has_reply)) return end(slot, nullptr, nullptr, what);
+  if (!r.type->has_reply() && (can_be || !has_reply)) return std::nullopt;
   if (can_be && r.type->described_reply != nullptr) {
-    any_value reply(*r.type->described_reply);
+    any_value& reply = left.described.emplace(*r.type->described_reply);
     std::vector<wire::operand> none;
-    const auto decoded = wire::decode(reply.type(), reply.data(), copy.bytes(), {}, none);
-    if (decoded) return end(slot, reinterpret_cast<std::byte*>(&reply), nullptr, what);
+    if (wire::decode(reply.type(), reply.data(), copy.bytes(), {}, none)) return std::nullopt;
     can_be = false;
   }
   can_be = can_be && r.type->described_reply == nullptr && copy.slot.heap_place == 0 &&
            copy.slot.reply_bytes == r.type->reply_bytes && r.type->reply_bytes != 0 &&
            (r.type->reply_can_be == nullptr || r.type->reply_can_be(copy.slot.bytes));
-  if (can_be) return end(slot, copy.slot.bytes, nullptr, what);
-  error failure{.code = errc::protocol_violation,
-                .message = has_reply ? "a completion with a reply that cannot be"
-                                     : "a completion without its reply"};
+  if (can_be) return std::nullopt;
+  const char* const how =
+      has_reply ? "a completion with a reply that cannot be" : "a completion without its reply";
   // What has lost one may have lost, or changed, anything else.
-  if (segment == segment_ && !violation_) {
-    violation_ = failure;
-    wake_device_thread();
+  if (segment == segment_) note_violation([&] { return how; });
+  return error{.code = errc::protocol_violation, .message = how};
+}
+
+// Without memory to look at the request, what it was writing counts as undefined.
+bool reactor::keeps_outputs(std::uint16_t slot, errc code) {
+  try {
+    return keeps_outputs_ && keeps_outputs_(slot, code);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  end(slot, nullptr, &failure, what);
 }
 
 // Answers a request, unless it was. Its slot is free by then, so that the answer can send the next.
-void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what) {
+void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what, begun had) {
   record& r = records_[slot];
   completion done;
   std::optional<error> undefined;
+  // Also of one that was answered early, and has gone on.
+  const bool left_undefined =
+      failure != nullptr && had == begun::yes && !keeps_outputs(slot, failure->code);
   if (!r.answered) {
     if (r.watched) [[unlikely]] {
-      std::string culprit = taints_.conclude(slot, failure == nullptr);
+      std::string culprit;
+      insist_on([&] { culprit = taints_.conclude(slot, failure == nullptr); });
       if (!culprit.empty()) {
         undefined = error{.code = errc::tainted_buffer, .message = std::move(culprit)};
         failure = &*undefined;
@@ -446,17 +367,34 @@ void reactor::end(std::uint16_t slot, std::byte* reply, error* failure, slot_is 
       }
     }
     // It is not run again: what a lost worker had half done stays so.
-    if (failure != nullptr && r.interrupted) taints_.disappoint(slot);
-    if (failure != nullptr) complete_error_(slot, *failure);
+    if (failure != nullptr && r.interrupted) insist_on([&] { taints_.disappoint(slot); });
+    if (failure != nullptr) complete(slot, *failure);
     note_answered(r, failure != nullptr);
     if (r.done) done = std::move(r.done);
   }
+  if (left_undefined) [[unlikely]]
+    insist_on([&] { taints_.disappoint(slot); });
   if (traced_) [[unlikely]]
     note_stamps(slot);
   if (what == slot_is::freed) free_slot(slot);
   if (!done) return;
   give_back_freed();
-  done(reply, failure);
+  try {
+    done(reply, failure);
+  } catch (const std::bad_alloc&) {
+    // Before it has answered: what it makes of the reply comes first.
+    error none = no_host_memory();
+    done(nullptr, &none);
+  }
+}
+
+// Without memory for more it is told as it is.
+void reactor::complete(std::uint16_t slot, error& failure) {
+  try {
+    complete_error_(slot, failure);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 inline void reactor::note_answered(record& r, bool failed) {
@@ -516,53 +454,6 @@ std::vector<std::uint16_t> reactor::in_flight() const {
     return records_[a].ticket < records_[b].ticket;
   });
   return slots;
-}
-
-std::uint64_t reactor::started(std::uint8_t number) const noexcept {
-  if (segment_ == nullptr) return 0;
-  return wire::last_begun(segment_->lanes[number]);
-}
-
-bool reactor::mark_can_be(std::uint8_t number) const noexcept {
-  if (segment_ == nullptr) return true;
-  const lane& l = lanes_[number];
-  const std::uint64_t completed = segment_->lanes[number].completed.load(std::memory_order_acquire);
-  return completed >= l.first && completed - l.first <= l.count;
-}
-
-std::optional<std::uint64_t> reactor::only_suspect() const noexcept {
-  std::optional<std::uint64_t> suspect;
-  for (std::uint32_t busy = busy_lanes_; busy != 0; busy &= busy - 1) {
-    const auto number = static_cast<std::uint8_t>(__builtin_ctz(busy));
-    const lane& l = lanes_[number];
-    if (l.count == 0 || given(number) <= l.first) continue;
-    const record& first = records_[l.slots[(l.first + 1) & lane_ring_mask_]];
-    if (first.withdrawn) continue;  // it is passed over, and none behind it has begun
-    if (suspect || wire::last_begun(segment_->lanes[number]) > l.first + 1) return std::nullopt;
-    suspect = first.ticket;
-  }
-  return suspect;
-}
-
-std::string reactor::last_ended() const {
-  std::string names;
-  for (const lane& l : lanes_) {
-    if (l.last_type == nullptr) continue;
-    fmt::format_to(std::back_inserter(names), "{}{} #{}", names.empty() ? "" : ", ",
-                   l.last_type->name, l.last_ticket);
-  }
-  return names;
-}
-
-std::uint64_t reactor::progress() const noexcept {
-  std::uint64_t sum = 0;
-  if (segment_ != nullptr) {
-    for (const wire::lane_mark& mark : segment_->lanes) {
-      sum += mark.started.load(std::memory_order_relaxed) +
-             mark.completed.load(std::memory_order_relaxed);
-    }
-  }
-  return sum;
 }
 
 void reactor::attach(wire::worker_header* segment, std::uint64_t worker,

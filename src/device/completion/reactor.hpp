@@ -94,7 +94,8 @@ class reactor final : public completion_driver {
   void catch_up();
   /// Returns when the answers that were counted before the call have been given. One may be counted
   /// a moment earlier, so that who has it finds it counted.
-  void settle_answers() noexcept;
+  /// False where whoever is about it takes longer than until the deadline.
+  [[nodiscard]] bool settle_answers(std::chrono::steady_clock::time_point deadline) noexcept;
   /// How long a thread that waits for the worker spins before it sleeps.
   [[nodiscard]] std::chrono::steady_clock::duration spins() const noexcept { return spins_; }
 
@@ -183,6 +184,10 @@ class reactor final : public completion_driver {
   void on_failure(unique_function<void(std::uint16_t, error&)> complete) {
     complete_error_ = std::move(complete);
   }
+  /// Asked of each request that had begun and has failed: whether what it writes is defined.
+  void on_outcome(unique_function<bool(std::uint16_t, errc)> keeps) {
+    keeps_outputs_ = std::move(keeps);
+  }
 
  private:
   reactor(std::shared_ptr<mailbox> requests, std::shared_ptr<os::unique_fd> device_wakes,
@@ -191,26 +196,53 @@ class reactor final : public completion_driver {
   ~reactor() override;
 
   struct lane {
-    std::unique_ptr<std::uint16_t[]> slots;  // a ring of its requests in flight, by place
-    std::uint64_t first = 0;                 // place of the oldest, minus one: completed so far
+    std::uint16_t* slots = nullptr;  // a ring of its requests in flight, by place
+    std::uint64_t first = 0;         // place of the oldest, minus one: completed so far
     std::uint64_t count = 0;
     const request_type* last_type = nullptr;  // of the last that ended
     std::uint64_t last_ticket = 0;
   };
 
+  [[nodiscard]] bool take_role_until(std::chrono::steady_clock::time_point deadline) noexcept;
   [[nodiscard]] bool make_owner(const detail::deferred_continuations& thread) noexcept;
   void place_in_lane(std::uint16_t slot);
   [[nodiscard]] std::uint16_t& slot_at(lane& of, std::uint64_t place) noexcept {
     return of.slots[place & lane_ring_mask_];
   }
+  /// Up to which place a lane's requests have ended, and left word.
+  struct lane_end {
+    std::uint64_t completed;
+    std::uint64_t replied;
+  };
+  struct lane_ends {
+    std::uint32_t lanes = 0;  // a bit for each that something has ended in
+    std::array<lane_end, wire::max_lanes> of;
+  };
+  void look_at_marks(lane_ends& ends);
+  [[nodiscard]] bool is_word_left() const noexcept;
+  void add_earlier(lane_ends& ends);
   bool take_completions();
+  bool take_in_order(lane_ends& ends);
+  bool take_first(std::size_t number, std::uint64_t replied);
   void settle_prompt();
+  [[nodiscard]] bool is_doubtful(const record& r) const noexcept;
+  void screen_sent(std::uint64_t first, std::uint64_t end);
   void screen(std::uint16_t slot);
   void finish(std::uint16_t slot, bool may_have_reply);
   enum class slot_is : bool { kept, freed };
   void end_as_left(const wire::worker_header* segment, std::uint16_t slot, bool may_have_reply,
                    slot_is what);
-  void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what);
+  struct word_left;
+  [[nodiscard]] std::optional<error> read_word(const wire::worker_header* segment,
+                                               std::uint16_t slot, bool may_have_reply,
+                                               slot_is what, word_left& left);
+  template <class Text>
+  void note_violation(Text&& text);
+  enum class begun : bool { no, yes };  // of a request that fails: it may have written
+  void end(std::uint16_t slot, std::byte* reply, error* failure, slot_is what,
+           begun had = begun::no);
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code);
+  void complete(std::uint16_t slot, error& failure);
   void note_answered(record& r, bool failed);
   void note_stamps(std::uint16_t slot);
   void free_slot(std::uint16_t slot);
@@ -257,12 +289,14 @@ class reactor final : public completion_driver {
   std::uint32_t busy_lanes_ = 0;
   std::uint32_t epoch_ = 0;
   const std::uint64_t lane_ring_mask_;
+  const std::unique_ptr<std::uint16_t[]> lane_slots_;  // of all lanes
   std::array<lane, wire::max_lanes> lanes_;
   std::unique_ptr<std::uint16_t[]> freed_;  // slots not given back yet
   std::size_t freed_count_ = 0;
   bool deferred_ = false;  // a completion waits for another one
   std::optional<error> violation_;
   unique_function<void(std::uint16_t, error&)> complete_error_;
+  unique_function<bool(std::uint16_t, errc)> keeps_outputs_;
 };
 
 }  // namespace troupe

@@ -14,11 +14,7 @@ bool is_watched(const detail::buffer_ref& b) noexcept {
 }
 
 std::string explain(const std::string& culprit) {
-  if (culprit.empty()) return {};
-  return fmt::format(
-      "an operand is tainted: {} was lost with its worker before it finished writing it; overwrite "
-      "all of the operand to clear the taint",
-      culprit);
+  return culprit.empty() ? culprit : "an operand " + taint_book::rule(culprit);
 }
 
 }  // namespace

@@ -10,10 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <limits>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -51,6 +53,7 @@ class copy_pool::board final : public std::enable_shared_from_this<board> {
   [[nodiscard]] bool claim_part() noexcept;
   void do_claimed_part();
   [[nodiscard]] bool is_ending();
+  [[nodiscard]] bool queue(const std::shared_ptr<job>& what, std::uint32_t parts);
   bool start_thread();
   [[nodiscard]] std::unique_lock<std::mutex> hold();
 
@@ -58,7 +61,7 @@ class copy_pool::board final : public std::enable_shared_from_this<board> {
   hand_on continuations_;
   std::mutex mutex_;
   std::deque<entry> queue_;  // `next` of each is below `parts`
-  std::deque<std::thread> threads_;
+  std::vector<std::thread> threads_;
   bool ending_ = false;
   alignas(64) std::atomic<std::uint64_t> left_{0};
   alignas(64) std::atomic<unsigned> asleep_{0};
@@ -84,11 +87,8 @@ void copy_pool::board::add(const std::shared_ptr<job>& what, std::uint32_t parts
     while (threads_.size() < std::min(most_, parts)) {
       if (!start_thread()) break;
     }
-    anybody = !threads_.empty();
-    if (anybody) {
-      queue_.push_back({.what = what, .parts = parts});
-      left_.fetch_add(parts, std::memory_order_seq_cst);
-    }
+    anybody = !threads_.empty() && queue(what, parts);
+    if (anybody) left_.fetch_add(parts, std::memory_order_seq_cst);
   }
   if (!anybody) {
     for (std::uint32_t part = 0; part < parts; ++part)
@@ -98,6 +98,16 @@ void copy_pool::board::add(const std::shared_ptr<job>& what, std::uint32_t parts
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
   wakes_.fetch_add(1, std::memory_order_release);
   os::futex_wake(wakes_, static_cast<int>(std::min(parts, most_)), os::sharing::program);
+}
+
+// With the mutex. False where there is no memory for it.
+bool copy_pool::board::queue(const std::shared_ptr<job>& what, std::uint32_t parts) {
+  try {
+    queue_.push_back({.what = what, .parts = parts});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 bool copy_pool::board::claim_part() noexcept {
@@ -156,18 +166,21 @@ void copy_pool::board::run() {
   }
 }
 
-// With the mutex. False where the system has no thread left.
+// With the mutex. False where the system has no thread left, or no memory for one.
 bool copy_pool::board::start_thread() {
+  const std::size_t before = threads_.size();
   try {
-    threads_.push_back(os::start_thread([self = shared_from_this()] { self->run(); }));
+    threads_.emplace_back();  // first: there is no way back from a thread that runs
+    threads_.back() = os::start_thread([self = shared_from_this()] { self->run(); });
     return true;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
+    threads_.resize(before);
     return false;
   }
 }
 
 void copy_pool::board::end() {
-  std::deque<std::thread> ending;
+  std::vector<std::thread> ending;
   {
     const auto lock = hold();
     ending_ = true;

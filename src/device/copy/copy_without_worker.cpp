@@ -26,11 +26,7 @@ std::optional<error> unreadable(device_core& core, const any_tensor& t) {
   }
   const std::string culprit = core.tainted_by(t);
   if (culprit.empty()) return std::nullopt;
-  return error{.code = errc::tainted_buffer,
-               .message = fmt::format(
-                   "from is tainted: {} was lost with its worker before it finished writing "
-                   "it; overwrite all of it to clear the taint",
-                   culprit)};
+  return error{.code = errc::tainted_buffer, .message = "from " + taint_book::rule(culprit)};
 }
 
 // Precondition: of equal extents and type, at least one element.

@@ -1,8 +1,7 @@
 #include "device/copy/staged_copy.hpp"
 
+#include "base/short_of_memory.hpp"
 #include "device/copy/streaming_copy.hpp"
-
-#include <troupe/memory/copy.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -82,18 +81,22 @@ std::size_t staged_copy::piece_bytes_at(std::size_t begin) const noexcept {
 
 future<void> staged_copy::start() {
   future<void> answer = done_.get_future();
-  if (auto allocated = allocate_stages(); !allocated) {
-    end_one(std::move(allocated).error());
-    return answer;
+  result<void> sent;
+  try {
+    sent = send_all();
+  } catch (const std::bad_alloc&) {
+    sent = no_host_memory();  // pieces may be under way, on memory of the caller's
   }
-  for (piece& p : pieces_) {
-    if (auto sent = send(p); !sent) {
-      end_one(std::move(sent).error());
-      return answer;
-    }
-  }
-  end_one(std::nullopt);
+  end_one(sent ? std::nullopt : std::optional(std::move(sent).error()));
   return answer;
+}
+
+result<void> staged_copy::send_all() {
+  if (auto allocated = allocate_stages(); !allocated) return allocated;
+  for (piece& p : pieces_) {
+    if (auto sent = send(p); !sent) return sent;
+  }
+  return {};
 }
 
 result<void> staged_copy::allocate_stages() {
@@ -127,7 +130,6 @@ any_tensor staged_copy::device_side_of(const piece& p) const {
 }
 
 result<void> staged_copy::send(piece& p) {
-  const bool first = p.number == 0;
   // What is short is staged by the caller, at once.
   const bool staged = inwards_ && bytes_ <= done_at_once_bytes;
   if (staged) copy_bytes(p, p.begin, p.end);
@@ -142,11 +144,7 @@ result<void> staged_copy::send(piece& p) {
     ++under_way_;
   }
   // A refusal calls `done`, too.
-  auto sent = core_->send_held(
-      request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
-      first ? device_core::no_room::as_configured : device_core::no_room::wait,
-      p.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown,
-      open ? wire::hold::none : wire::hold::until_opened);
+  auto sent = send_held(p, request, std::move(done), open);
   if (!sent) return std::move(sent).error();
   if (open) return {};
   bool ready = false;
@@ -158,6 +156,21 @@ result<void> staged_copy::send(piece& p) {
   }
   if (ready) begin(p);
   return {};
+}
+
+// What is thrown comes before the request is published.
+auto staged_copy::send_held(const piece& p, const memory::copy& request, completion done, bool open)
+    -> result<device_core::sent_request> {
+  try {
+    return core_->send_held(
+        request_type_of<memory::copy>(), &request, {}, lane_, std::move(done),
+        p.number == 0 ? device_core::no_room::as_configured : device_core::no_room::wait,
+        p.end < bytes_ ? device_core::next_in_lane::follows : device_core::next_in_lane::is_unknown,
+        open ? wire::hold::none : wire::hold::until_opened);
+  } catch (const std::bad_alloc&) {
+    end_one(no_host_memory());
+    return no_host_memory();
+  }
 }
 
 // The piece that had the stage before has no more use for it.

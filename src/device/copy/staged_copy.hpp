@@ -3,6 +3,7 @@
 #include "device/submission/device_core.hpp"
 
 #include <troupe/core/future.hpp>
+#include <troupe/memory/copy.hpp>
 #include <troupe/tensor/tensor.hpp>
 
 #include <atomic>
@@ -62,10 +63,14 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
 
   [[nodiscard]] future<void> start();
   [[nodiscard]] std::size_t piece_bytes_at(std::size_t begin) const noexcept;
+  [[nodiscard]] result<void> send_all();
   [[nodiscard]] result<void> allocate_stages();
   [[nodiscard]] any_tensor stage_of(const piece& p) const;
   [[nodiscard]] any_tensor device_side_of(const piece& p) const;
   [[nodiscard]] result<void> send(piece& p);
+  [[nodiscard]] result<device_core::sent_request> send_held(const piece& p,
+                                                            const memory::copy& request,
+                                                            completion done, bool open);
   void give_stage(std::size_t number);
   void begin(piece& p);
   void open(piece& p);

@@ -1,6 +1,7 @@
 #include "device/selection/backend_choice.hpp"
 
 #include "device/selection/locate.hpp"
+#include "worker/plugins/whole_library.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ namespace {
 class provider {
  public:
   static result<provider> load(const std::string& plugin) {
+    if (const std::string lack = worker::lack_of_bytes(plugin); !lack.empty()) {
+      return error{.code = errc::library_missing, .message = fmt::format("backend {}", lack)};
+    }
     // Never closed: the driver behind it keeps threads of its own.
     void* library = ::dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -1,7 +1,9 @@
 #include "device/submission/device_core.hpp"
 
+#include "base/spin_wait.hpp"
 #include "os/event.hpp"
 #include "os/limits.hpp"
+#include "request/description/table.hpp"
 #include "request/description/text.hpp"
 #include "wire/blob_memory.hpp"
 #include "wire/codec.hpp"
@@ -10,7 +12,6 @@
 #include <troupe/device/device.hpp>
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -125,6 +126,7 @@ result<std::shared_ptr<device_core>> device_core::create(std::int32_t ordinal,
     if (!whole) return of_device(std::move(whole).error());
     *path = *std::move(whole);
   }
+  os::raise_descriptor_limit();
   auto backend = choose_backend(ordinal, config, in_use);
   if (!backend) return of_device(std::move(backend).error());
   return create_with(*std::move(backend), ordinal, config, std::move(host_memory),
@@ -163,7 +165,7 @@ result<std::shared_ptr<device_core>> device_core::create_with(
   core->device_memory_->on_frozen_unused(
       [home = std::weak_ptr(core)](const detail::buffer_ref& unused) {
         const auto clear = [](const detail::buffer_ref& b) {
-          b->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+          b->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
         };
         const auto alive = home.lock();
         if (!alive) return clear(unused);
@@ -186,6 +188,9 @@ result<std::shared_ptr<device_core>> device_core::create_with(
                                        core->host_memory_, core->config_.quarantine);
   core->completions_->on_failure([self = core.get()](std::uint16_t slot, error& failure) {
     self->complete_error(slot, failure);
+  });
+  core->completions_->on_outcome([self = core.get()](std::uint16_t slot, errc code) {
+    return self->keeps_outputs(slot, code);
   });
   core->supervisor_ =
       std::make_unique<supervisor>(supervisor::parts{.ordinal = ordinal,
@@ -211,6 +216,36 @@ void device_core::set_guards(std::shared_ptr<device_guards> guards) {
                              .is_restarted = [told = guards_] { told->device_is_restarted(); }});
 }
 
+// With the role: of the bytes that were sent. `use` gets null where they say something else by now.
+template <class Use>
+void device_core::with_request(std::uint16_t slot, Use&& use) const {
+  const request_type& type = *completions_->at(slot).type;
+  std::vector<std::byte> room(type.bytes + type.alignment);
+  void* at = room.data();
+  std::size_t left = room.size();
+  at = std::align(type.alignment, type.bytes, at, left);
+  type.construct(type.context, at);
+  const auto destroy = [&type](void* made) { type.destroy(type.context, made); };
+  const std::unique_ptr<void, decltype(destroy)> request(at, destroy);
+  const wire::address_ranges ranges{
+      wire::address_range{device_memory_->base(), device_memory_->bytes()},
+      wire::address_range{host_memory_->base(), host_memory_->bytes()}};
+  std::vector<wire::operand> operands;
+  const auto decoded = wire::decode(type, at, requests_->sent_bytes(slot), ranges, operands);
+  use(decoded ? at : nullptr);
+}
+
+// With the role.
+bool device_core::keeps_outputs(std::uint16_t slot, errc code) const {
+  const description_table& fields = *completions_->at(slot).type->fields;
+  if (!fields.keeps_on_failure && fields.keeps_outcomes_where.empty()) return false;
+  bool keeps = false;
+  with_request(slot, [&](const void* request) {
+    keeps = request != nullptr && troupe::keeps_outputs(fields, request, code);
+  });
+  return keeps;
+}
+
 // With the role.
 void device_core::complete_error(std::uint16_t slot, error& failure) {
   const record& r = completions_->at(slot);
@@ -227,32 +262,28 @@ void device_core::complete_error(std::uint16_t slot, error& failure) {
   }
   if (!failure.request.empty()) return;
   // Failures are rare and requests are many: the text is made from the bytes that were sent.
-  std::vector<std::byte> room(r.type->bytes + r.type->alignment);
-  void* at = room.data();
-  std::size_t left = room.size();
-  at = std::align(r.type->alignment, r.type->bytes, at, left);
-  r.type->construct(r.type->context, at);
-  const wire::address_ranges ranges{
-      wire::address_range{device_memory_->base(), device_memory_->bytes()},
-      wire::address_range{host_memory_->base(), host_memory_->bytes()}};
-  std::vector<wire::operand> operands;
-  const auto decoded = wire::decode(*r.type, at, requests_->sent_bytes(slot), ranges, operands);
-  failure.request = decoded ? print(*r.type, at) : std::string(r.type->name);
-  r.type->destroy(r.type->context, at);
+  with_request(slot, [&](const void* request) {
+    failure.request = request != nullptr ? print(*r.type, request) : std::string(r.type->name);
+  });
 }
 
-void device_core::cancel(sent_request one) {
-  supervisor_->execute([this, one] {
+future<bool> device_core::cancel(sent_request one) {
+  promise<bool> told;
+  future<bool> cancelled = told.get_future();
+  supervisor_->execute([this, one, told = std::move(told)]() mutable {
     completions_->take_role();
     completions_->poll();
     const record& r = completions_->at(one.slot);
-    if (r.in_flight && r.ticket == one.ticket && !r.answered &&
-        completions_->started(r.lane) < r.place) {
+    const bool can_be = r.in_flight && r.ticket == one.ticket && !r.answered &&
+                        completions_->started(r.lane) < r.place;
+    if (can_be) {
       completions_->answer_early(
           one.slot, {.code = errc::cancelled, .message = "cancelled before it was run"});
     }
     completions_->leave_role();
+    told.set_value(can_be);
   });
+  return cancelled;
 }
 
 namespace {
@@ -340,15 +371,16 @@ void device_core::await_senders() const noexcept {
   for (std::uint32_t slot = 0; slot < requests_->capacity(); ++slot) {
     const record& r = completions_->at(static_cast<std::uint16_t>(slot));
     // A sender is there for a microsecond, in which it waits for nobody and calls nobody back.
+    detail::yielding_wait wait;
     while (r.on_its_way.load(std::memory_order_seq_cst))
-      ::sched_yield();
+      wait.step();
   }
 }
 
 future<void> device_core::thaw(detail::buffer_ref buffer) {
   auto writable = supervisor_->protect(buffer, false);
   return std::move(writable).then([held = std::move(buffer)] {
-    held->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+    held->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
   });
 }
 

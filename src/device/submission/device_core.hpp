@@ -98,8 +98,15 @@ class device_core {
   /// once, also when it has been answered early; it is not opened when the device has gone.
   void open(std::uint16_t slot) noexcept { requests_->open(slot); }
 
-  /// Cancels it unless it has begun. From any thread: the device thread looks at the record.
-  void cancel(sent_request one);
+  [[nodiscard]] bool would_wait() noexcept {
+    if (config_.full != when_full::wait || requests_->has_free_slot()) return false;
+    completions_->try_poll();  // as a sender does, before it waits
+    return !requests_->has_free_slot();
+  }
+
+  /// Cancels it unless it has begun. From any thread: the device thread looks at the record, and
+  /// says whether it was cancelled.
+  future<bool> cancel(sent_request one);
 
   /// The lanes of a library, by the device's policy, and its name, which lives as long as they do.
   struct library_lanes {
@@ -168,7 +175,10 @@ class device_core {
   [[nodiscard]] result<void> check(const request_type& type, const void* request,
                                    std::span<const std::byte> bytes);
   void abandon_slot(std::uint16_t slot) noexcept;
+  template <class Use>
+  void with_request(std::uint16_t slot, Use&& use) const;
   void complete_error(std::uint16_t slot, error& failure);
+  [[nodiscard]] bool keeps_outputs(std::uint16_t slot, errc code) const;
 
   const std::int32_t ordinal_;
   const device_config config_;

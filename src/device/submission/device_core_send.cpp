@@ -138,8 +138,8 @@ auto device_core::send_held(const request_type& type, const void* request,
       completions_->poll();
       record& sent = completions_->at(slot);
       if (sent.in_flight && sent.ticket == ticket && !sent.answered) {
-        sent.stop =
-            std::make_unique<stop_callback>(stop, [this, slot, ticket] { cancel({slot, ticket}); });
+        sent.stop = std::make_unique<stop_callback>(
+            stop, [this, slot, ticket] { (void)cancel({slot, ticket}); });
       }
       completions_->leave_role();
     });

@@ -11,7 +11,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint16_t no_slot = 0xffff;
 constexpr std::uint64_t heap_granule_bytes = 1024;
 constexpr std::uint64_t entries_per_line = wire::cache_line / sizeof(std::uint64_t);
 

@@ -41,6 +41,10 @@ class mailbox {
   void set_traced() noexcept { shared_->traced = 1; }
   [[nodiscard]] bool traced() const noexcept { return shared_->traced != 0; }
   [[nodiscard]] std::optional<std::uint16_t> take_slot() noexcept;
+  /// Relaxed: others may take or give back slots meanwhile.
+  [[nodiscard]] bool has_free_slot() const noexcept {
+    return static_cast<std::uint16_t>(free_top_.load(std::memory_order_relaxed)) != no_slot;
+  }
   void give_back_slot(std::uint16_t slot) noexcept { give_back_slots({&slot, 1}); }
   /// Several at once, for the price of one. The first is the first to be taken again.
   void give_back_slots(std::span<const std::uint16_t> slots) noexcept;
@@ -125,6 +129,7 @@ class mailbox {
   wire::doorbells* bells_;
   std::uint64_t ring_mask_;
 
+  static constexpr std::uint16_t no_slot = 0xffff;
   std::vector<std::atomic<std::uint16_t>> next_free_;
   std::vector<std::uint8_t> lines_;  // of a slot's request, for whoever has the slot
   alignas(wire::cache_line) std::atomic<std::uint64_t> free_top_;  // count << 16 | slot

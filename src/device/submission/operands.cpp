@@ -99,17 +99,18 @@ result<void> outgoing_operands::check_flags(std::string_view field, const kept_o
     return refusal(errc::frozen_buffer, field,
                    "is written by this request but is frozen; call device::thaw first");
   }
+  if ((flags & buffer_table) != 0) {
+    auto used = host_memory_.sets().use(*operand.buffer.get(), device_memory_);
+    if (!used) return std::move(used).error();
+    kept_.add(*std::move(used));
+  }
   if ((flags & buffer_watched) == 0) return {};
   watched_ = true;
   if (operand.role == access::write) return {};
   const std::string culprit = pool_of(operand).taints().undefined_for(
       {.device = &device_memory_}, *operand.buffer.get(), operand.where.begin, operand.where.end);
   if (culprit.empty()) return {};
-  return refusal(
-      errc::tainted_buffer, field,
-      fmt::format("is tainted: {} was lost with its worker before it finished writing it; "
-                  "overwrite all of it to clear the taint",
-                  culprit));
+  return refusal(errc::tainted_buffer, field, taint_book::rule(culprit));
 }
 
 bool safe_to_repeat(const operand_list& operands) {

@@ -12,11 +12,12 @@ namespace troupe {
 /// alive in the request's record.
 class outgoing_operands final : public wire::operand_source {
  public:
-  outgoing_operands(const memory_pool& device_memory, const memory_pool& host_memory,
+  outgoing_operands(const memory_pool& device_memory, memory_pool& host_memory,
                     operand_list& kept) noexcept
       : device_memory_(device_memory), host_memory_(host_memory), kept_(kept) {}
 
-  /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order.
+  /// \errors `foreign_buffer`, `stale_buffer`, `frozen_buffer`, `tainted_buffer`, in this order;
+  /// for the table of a bound set those of `bound_sets::use`
   [[nodiscard]] result<place> locate(std::string_view field, const any_tensor& t,
                                      access role) override;
 
@@ -28,7 +29,7 @@ class outgoing_operands final : public wire::operand_source {
                                          std::uint32_t flags);
 
   const memory_pool& device_memory_;
-  const memory_pool& host_memory_;
+  memory_pool& host_memory_;
   operand_list& kept_;
   bool watched_ = false;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memory/arena.hpp"
+#include "memory/bound_sets.hpp"
 #include "memory/taint_book.hpp"
 
 #include <troupe/device/library_actor.hpp>
@@ -46,7 +47,14 @@ class operand_list {
       more_.push_back(std::move(operand));
     }
   }
+  /// A bound set, whose tensors are kept by its table.
+  void add(std::shared_ptr<const set_use> use) { sets_.push_back(std::move(use)); }
+  [[nodiscard]] std::span<const std::shared_ptr<const set_use>> sets() const noexcept {
+    return sets_;
+  }
   void clear() noexcept {
+    if (!sets_.empty()) [[unlikely]]
+      sets_.clear();
     for (std::size_t i = 0; i < used_; ++i)
       inline_[i].buffer = {};
     if (used_ == inline_.size()) more_.clear();
@@ -63,6 +71,7 @@ class operand_list {
 
  private:
   std::size_t used_ = 0;  // of `inline_`; `more_` is empty until it is full
+  std::vector<std::shared_ptr<const set_use>> sets_;
   std::array<kept_operand, 6> inline_;
   std::vector<kept_operand> more_;
 };

@@ -64,6 +64,8 @@ struct worker_plan {
   std::string plugin;      ///< may be empty
   std::string device;      ///< which one of the plugin's; empty where it has none of its own
   bool warm_first = true;  ///< it is ready once it is warm
+  bool any_has_served = false;
+  bool all_wait = false;  ///< for it, because none serves
 };
 
 /// A range of device memory that workers may only read.
@@ -183,7 +185,7 @@ class incarnation {
   void abandon() noexcept;
 
  protected:
-  incarnation(worker_plan plan, std::uint64_t number) noexcept
+  incarnation(worker_plan plan, std::uint64_t number)
       : plan_(std::move(plan)), number_(number) {}
 
   void is_ready() noexcept { stage_ = stage::ready; }
@@ -234,6 +236,8 @@ class incarnation {
   os::unique_fd log_;  // a file that the worker writes
   std::string activity_;
   std::chrono::steady_clock::time_point last_heard_ = std::chrono::steady_clock::time_point::min();
+  std::chrono::steady_clock::time_point counts_until_{};  // what it says
+  std::shared_ptr<const void> token_;                     // of a fork server, while this exists
   os::child_process process_;
   std::unique_ptr<worker::worker_runtime> runtime_;
   struct thread_report {

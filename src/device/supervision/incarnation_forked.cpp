@@ -1,8 +1,11 @@
 // A worker that a fork server starts, and what a worker writes of its own end.
 #include "device/supervision/fork_requests.hpp"
 #include "device/supervision/incarnation.hpp"
+#include "device/supervision/loss/recovery.hpp"
 #include "os/message_socket.hpp"
 #include "worker/process/worker_argument.hpp"
+
+#include <troupe/core/deadline.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,10 +27,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t longest_news = std::size_t{64} * 1024;
+constexpr int most_news_in_a_row = 64;
+// However much it says, one that starts has so many times `start_timeout`.
+constexpr int most_patience = 16;
 constexpr std::size_t most_descriptors = 2;
-// Of what a worker has written, whatever it is: what is looked at, and what is told.
+// Of what a worker has written, whatever it is: what is looked at.
 constexpr std::size_t most_read = std::size_t{1} << 20;
-constexpr std::size_t most_words = std::size_t{16} * 1024;
 // So many lines in a row that differ in numbers only are told one by one.
 constexpr std::size_t most_alike = 3;
 // Where it is, a worker says at once. On a machine that has more to do than it can that takes a
@@ -82,12 +87,22 @@ result<void> incarnation::have_forked(const os::unique_fd& control) {
   if (!pair) return std::move(pair).error();
   news_ = std::move(pair->first);
   last_heard_ = std::chrono::steady_clock::now();
-  return plan_.config->forked_by->own().fork(control, pair->second);
+  constexpr int more = most_patience - 1;
+  const auto timeout =
+      std::min(plan_.config->start_timeout, decltype(plan_.config->start_timeout)::max() / more);
+  counts_until_ = detail::deadline_after(last_heard_, timeout * more);
+  using forks = fork_server::parts;
+  auto worker = plan_.config->forked_by->own().fork(
+      control, pair->second, plan_.all_wait ? forks::urgency::at_once : forks::urgency::can_wait);
+  if (!worker) return std::move(worker).error();
+  token_ = *std::move(worker);
+  return {};
 }
 
 void incarnation::on_news() {
   std::array<std::byte, longest_news> room;
-  while (news_) {
+  // The rest comes with the next turn.
+  for (int i = 0; news_ && i < most_news_in_a_row; ++i) {
     auto received = os::receive_message(news_, room, os::wait_mode::non_blocking, most_descriptors);
     if (!received && received.error().vendor_code == EAGAIN) return;
     if (!received || received->bytes == 0) {
@@ -98,7 +113,7 @@ void incarnation::on_news() {
                                   ? "the fork server ended before it had forked a worker"
                                   : "the fork server ended while " + activity_});
     }
-    last_heard_ = std::chrono::steady_clock::now();
+    last_heard_ = std::min(std::chrono::steady_clock::now(), counts_until_);
     hear_news({reinterpret_cast<const char*>(room.data()), received->bytes}, received->descriptors);
   }
 }
@@ -106,9 +121,14 @@ void incarnation::on_news() {
 // With the process's number come its pidfd and the file that it writes.
 void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>& descriptors) {
   constexpr std::string_view forked = "forked ";
-  if (auto why = failure_in(message)) return fail(*std::move(why));
+  if (auto why = failure_in(message)) {
+    // A file in the middle of an edit, a service that is away: where a worker has been ready
+    // before, it passes.
+    if (plan_.any_has_served && is_permanent(why->code)) why->code = errc::device_unavailable;
+    return fail(*std::move(why));
+  }
   if (!message.starts_with(forked)) {
-    activity_ = message.substr(0, most_words);
+    activity_ = readable(message);
     return;
   }
   pid_t pid = -1;
@@ -127,18 +147,14 @@ void incarnation::hear_news(std::string_view message, std::vector<os::unique_fd>
 
 std::string incarnation::last_words() const {
   if (!log_) return {};
-  std::string text(std::min(size_of_file(log_), most_read), ' ');
-  const ssize_t got = ::pread(log_.get(), text.data(), text.size(), 0);
+  // The stack is at the end. What has been shown before is zeros.
+  const std::size_t size = size_of_file(log_);
+  std::string text(std::min(size, most_read), ' ');
+  const ssize_t got =
+      ::pread(log_.get(), text.data(), text.size(), static_cast<off_t>(size - text.size()));
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  // Whatever it wrote, this is a text.
-  std::erase_if(text, [](char c) { return c >= 0 && c < ' ' && c != '\n' && c != '\t'; });
-  text = folded(text);
-  while (text.ends_with('\n'))
-    text.pop_back();
-  // The stack is at the end.
-  if (text.size() > most_words) {
-    text.replace(most_words / 2, text.size() - most_words, "\n[…]\n");
-  }
+  std::erase(text, '\0');
+  text = readable(folded(text));
   return text.empty() ? text : "\n" + text;
 }
 

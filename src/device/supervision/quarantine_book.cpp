@@ -16,8 +16,11 @@ constexpr std::chrono::nanoseconds longest_term = 1h;
 // One that has ended one worker and is never sent again is forgotten for a later one.
 constexpr std::size_t most_suspects = 256;
 
+// The program writes the table of a bound set once.
 bool may_be_written_in_place(const kept_operand& o) noexcept {
-  return o.buffer->space == memory_space::host && o.role != access::write;
+  const std::uint32_t state = o.buffer->state.load(std::memory_order_relaxed);
+  return o.buffer->space == memory_space::host && o.role != access::write &&
+         (state & (detail::buffer_frozen | detail::buffer_table)) == 0;
 }
 
 }  // namespace
@@ -30,12 +33,17 @@ std::size_t quarantine_book::place_of(const detail::buffer_ref& buffer) noexcept
 void quarantine_book::recognise(record& r, std::uint64_t digest) const noexcept {
   std::uint64_t identity = digest;
   bool is_known = !r.is_exempt;
+  const auto mix = [&identity](std::uint64_t content) {
+    constexpr std::uint64_t spread = 0x9e3779b97f4a7c15u;
+    identity = (identity ^ content) * spread;
+  };
   r.operands.for_each([&](const kept_operand& o) {
     if (o.role == access::write) return;
     is_known = is_known && !may_be_written_in_place(o);
-    constexpr std::uint64_t spread = 0x9e3779b97f4a7c15u;
-    identity = (identity ^ contents_[place_of(o.buffer)].load(std::memory_order_relaxed)) * spread;
+    mix(contents_[place_of(o.buffer)].load(std::memory_order_relaxed));
   });
+  for (const auto& set : r.operands.sets())
+    mix(set->number);
   r.identity = is_known ? std::max<std::uint64_t>(identity, 1) : 0;
 }
 

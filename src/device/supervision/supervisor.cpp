@@ -1,18 +1,41 @@
 #include "device/supervision/supervisor.hpp"
 
 #include "device/selection/locate.hpp"
+#include "os/refused_call.hpp"
 #include "os/thread.hpp"
 #include "worker/plugins/user_plugins.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 namespace troupe {
+namespace {
+
+// What the device thread does all its work by. It has nobody to tell that a call is refused, and a
+// worker that is not heard of takes all the time that it may take to start.
+result<void> try_calls() {
+  const auto outcome = [](std::string_view call, std::int64_t returned) -> result<void> {
+    if (returned >= 0 || !os::call_is_refused(errno)) return {};
+    return system_failure(call, errno, "a filter of system calls (seccomp) may refuse it");
+  };
+  const timespec no_time{};
+  if (auto can = outcome("ppoll", ::ppoll(nullptr, 0, &no_time, nullptr)); !can) return can;
+  constexpr int no_socket = -1;
+  msghdr message{};
+  if (auto can = outcome("sendmsg", ::sendmsg(no_socket, &message, 0)); !can) return can;
+  return outcome("recvmsg", ::recvmsg(no_socket, &message, 0));
+}
+
+}  // namespace
 
 supervisor::supervisor(parts p)
     : parts_(std::move(p)),
@@ -56,6 +79,7 @@ result<void> supervisor::begin() {
     start_next();
     return {};
   }
+  if (auto can = try_calls(); !can) return can;
   auto program = detail::program_thread::start();
   if (!program) return std::move(program).error();
   program_ = *std::move(program);
@@ -110,8 +134,8 @@ void supervisor::end(error reason) {
   if (parts_.completions.is_copy()) return;
   execute([this, why = std::move(reason)]() mutable {
     is_let_go_.store(true, std::memory_order_relaxed);
-    give_up(std::move(why), true);
     ending_ = true;
+    give_up(std::move(why), true);
   });
   if (!has_begun_ && !ended_) {
     const detail::deferred_continuations::holding here;

@@ -20,7 +20,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -195,6 +194,8 @@ class supervisor final {
 
   // What the device thread does: supervisor_turns.cpp.
   void run();
+  template <class Step>
+  void outlast(Step&& step);
   void run_commands();
   void drive();
   void hand_over_continuations();
@@ -220,6 +221,8 @@ class supervisor final {
 
   // The device ends, and is restarted: supervisor_end.cpp.
   void give_up(error why, bool by_request = false);
+  [[nodiscard]] error reason_to_stop(error why);
+  void end_service(const error& reason, bool by_request);
   void serve_again();
   void handle_faults();
   void condemn(error why);
@@ -237,7 +240,7 @@ class supervisor final {
   std::atomic<bool> is_let_go_{false};  // relaxed: nothing goes with it
 
   mutable std::mutex mutex_;  // guards the next eight
-  std::deque<unique_function<void()>> commands_;
+  std::vector<unique_function<void()>> commands_;
   bool ended_ = false;
   bool has_run_ = false;              // the device thread has, and does nothing more but
   unique_function<void()> last_act_;  // this, where nobody else knows the supervisor any more

@@ -1,4 +1,6 @@
 // How a device ends: given up, condemned, or let go; and how one that has stopped serves again.
+#include "base/short_of_memory.hpp"
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/supervisor.hpp"
 
 #include <fmt/format.h>
@@ -9,21 +11,34 @@ namespace troupe {
 
 void supervisor::give_up(error why, bool by_request) {
   if (state() == device_state::stopped) return;
-  error reason = std::move(why);
+  error reason;
+  insist_on([&] { reason = reason_to_stop(why); });
+  insist_on([&] {
+    if (parts_.completions.has_role()) parts_.completions.leave_role();  // from the last try
+    end_service(reason, by_request);
+  });
+}
+
+error supervisor::reason_to_stop(error why) {
   // A device that no worker could ever use was not stopped by faults: the worker's own reason
   // counts.
-  const bool never_up = reason.code == errc::device_unavailable && generation() == 0;
-  if (!is_permanent(reason.code) && !never_up && reason.code != errc::device_stopped) {
-    reason.message = fmt::format(
+  const bool never_up = why.code == errc::device_unavailable && generation() == 0;
+  if (!is_permanent(why.code) && !never_up && why.code != errc::device_stopped) {
+    const auto failures = succession_.failures(current_time());
+    why.message = fmt::format(
         "given up after {} restarts in {} s (device::restart goes on, with its tensors); the last "
         "fault: {}",
-        succession_.spent(current_time()),
-        std::chrono::duration_cast<std::chrono::seconds>(parts_.config.restarts.window).count(),
-        reason.message);
-    reason.code = errc::device_stopped;
+        failures.losses, std::chrono::ceil<std::chrono::seconds>(failures.since_the_first).count(),
+        why.message);
+    why.code = errc::device_stopped;
   }
-  reason.device = parts_.ordinal;
-  reason.generation = generation();
+  why.device = parts_.ordinal;
+  why.generation = generation();
+  return why;
+}
+
+// Can be begun again where it was left in the middle.
+void supervisor::end_service(const error& reason, bool by_request) {
   {
     const std::lock_guard lock(mutex_);
     if (!stop_reason_) stop_reason_ = reason;
@@ -53,6 +68,7 @@ void supervisor::give_up(error why, bool by_request) {
   memory_.fail_protects(reason);
   active_.reset();
   succession_.end();
+  if (parts_.config.forked_by) parts_.config.forked_by->own().dismiss(reason);
   publish(device_state::stopped);
   if (life_.has_stopped) life_.has_stopped(reason, by_request);
 }
@@ -150,7 +166,7 @@ void supervisor::end_all() {
   parts_.completions.take_role();
   fail_everything(stop_reason());
   parts_.completions.leave_role();
-  std::deque<unique_function<void()>> rest;
+  std::vector<unique_function<void()>> rest;
   std::vector<std::shared_ptr<generation_watcher>> watchers;  // destroyed without the lock
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,5 @@
 // What the device thread does between two sleeps, and what it sleeps on.
+#include "base/short_of_memory.hpp"
 #include "base/spin_wait.hpp"
 #include "core/dispatch/deferred_continuations.hpp"
 #include "device/supervision/fork_requests.hpp"
@@ -34,14 +35,26 @@ void supervisor::run() {
   duties.hold();
   start_next();
   while (!ending_) {
-    drive();
-    sleep();
+    outlast([this] { drive(); });
+    outlast([this] { sleep(); });
     run_commands();
-    tick();
+    outlast([this] { tick(); });
   }
   end_all();
   hand_over_continuations();
   duties.release();
+}
+
+// Its books may be half written when memory of the program is exhausted: then the device stops, and
+// the program goes on.
+template <class Step>
+void supervisor::outlast(Step&& step) {
+  try {
+    step();
+  } catch (const std::bad_alloc&) {
+    if (parts_.completions.has_role()) parts_.completions.leave_role();
+    give_up(no_host_memory());
+  }
 }
 
 void supervisor::take_turn() {
@@ -60,13 +73,13 @@ void supervisor::take_turn() {
 }
 
 void supervisor::run_commands() {
-  std::deque<unique_function<void()>> commands;
+  std::vector<unique_function<void()>> commands;
   {
     const std::lock_guard lock(mutex_);
     commands.swap(commands_);
   }
   for (auto& command : commands)
-    command();
+    outlast([&] { command(); });
 }
 
 void supervisor::drive() {
@@ -255,7 +268,10 @@ void supervisor::tick() {
   if (gone()) return;
   std::erase_if(looks_, [](auto& look) { return look(); });
   if (auto why = succession_.overdue(now)) {
-    if (parts_.config.forked_by && !active_) parts_.config.forked_by->own().give_up_loading();
+    // A process that has been forked, and hangs, is not the server's fault.
+    if (parts_.config.forked_by && succession_.next()->pid() <= 0) {
+      parts_.config.forked_by->own().give_up();
+    }
     next_failed(*std::move(why));
   }
   end_debtors(now);
@@ -275,10 +291,16 @@ void supervisor::check_requests(clock::time_point now) {
   parts_.completions.take_role();
   parts_.completions.poll();
   std::optional<sign_of_loss> sign = protocol_violation();
-  if (!sign) sign = watch_.check_limits(now);
-  if (!sign) {
-    note_unexplained(cause_.look());
-    sign = watch_.check_progress(active_.get(), now);
+  try {
+    if (!sign) sign = watch_.check_limits(now);
+    if (!sign) {
+      note_unexplained(cause_.look());
+      sign = watch_.check_progress(active_.get(), now);
+    }
+  } catch (const std::bad_alloc&) {
+    // Nothing is decided yet, so it can be looked at again.
+    constexpr auto soon = 1ms;
+    (void)watch_.note_look((now + soon).time_since_epoch() / 1ns);
   }
   parts_.completions.leave_role();
   if (sign) lose_active(*std::move(sign));

@@ -1,4 +1,6 @@
 // Workers come, have the mailbox handed over, and are lost.
+#include "base/short_of_memory.hpp"
+#include "device/supervision/fork_requests.hpp"
 #include "device/supervision/loss/exit_cause.hpp"
 #include "device/supervision/supervisor.hpp"
 
@@ -10,7 +12,12 @@ namespace troupe {
 using namespace std::chrono_literals;
 
 void supervisor::start_next() {
-  auto failed = succession_.start(active_.get(), settlement_.worker(), memory_.frozen());
+  std::optional<error> failed;
+  try {
+    failed = succession_.start(active_.get(), settlement_.worker(), memory_.frozen());
+  } catch (const std::bad_alloc&) {
+    failed = no_host_memory();
+  }
   if (failed) next_failed(*std::move(failed));
 }
 
@@ -96,6 +103,7 @@ void supervisor::lose_active(sign_of_loss sign) {
     health_.last_fault = sign.why;
   }
   active_->kill();
+  if (parts_.config.forked_by) parts_.config.forked_by->own().hurry();
   settlement::outcome left = settlement_.take_over(std::move(active_), sign);
   const bool explained = left.explained;
   note_outcome(std::move(left));

@@ -124,7 +124,7 @@ bool worker_memory::finish_protects(worker_pair workers, clock::time_point now) 
     pending_protect change = std::move(protects_[i]);
     protects_.erase(protects_.begin() + static_cast<std::ptrdiff_t>(i));
     if (change.refused && !changes_since(i, *change.buffer.get())) {
-      change.buffer->state.fetch_and(~std::uint32_t{buffer_frozen}, std::memory_order_acq_rel);
+      change.buffer->state.fetch_and(~frozen_flags, std::memory_order_acq_rel);
     }
     change.buffer = {};  // whoever is answered may need its memory
     if (change.refused) {

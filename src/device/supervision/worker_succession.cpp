@@ -48,6 +48,8 @@ std::optional<error> worker_succession::start(const incarnation* active, const i
   // From the first one on, a worker that is there soon is worth more than a warm one: it may be
   // needed before it is, and warms up while it is not.
   plan_.warm_first = !any_has_served_;
+  plan_.any_has_served = any_has_served_;
+  plan_.all_wait = active == nullptr;
   auto started = around_.start_worker(plan_, last_number_, frozen);
   if (!started) return std::move(started).error();
   next_ = *std::move(started);
@@ -96,7 +98,8 @@ bool worker_succession::note_failed(errc why, bool serving) {
     }
     return true;
   }
-  if (is_permanent(why) || !admit_another(now, loss_history::cost::one)) return false;
+  const bool calm = has_answered_since_last_loss();
+  if (is_permanent(why) || !admit_another(now, loss_history::cost::one, calm)) return false;
   next_start_ = activate_after_;
   return true;
 }
@@ -108,6 +111,7 @@ bool worker_succession::can_serve() const noexcept {
 
 std::unique_ptr<incarnation> worker_succession::take_next() noexcept {
   any_has_served_ = true;
+  serving_since_ = around_.now();
   return std::move(next_);
 }
 
@@ -137,7 +141,10 @@ void worker_succession::note_reaped(clock::time_point at) noexcept {
 
 bool worker_succession::note_loss(clock::time_point at, bool explained) {
   using enum loss_history::cost;
-  if (!admit_another(at, explained ? none : one)) return false;
+  // An idle device has nothing to answer.
+  const bool lasted = at - serving_since_ > config_.restarts.window;
+  const bool calm = has_answered_since_last_loss() || lasted;
+  if (!admit_another(at, explained ? none : one, calm)) return false;
   failed_standbys_.clear();
   // However long a standby that failed to start was to be left alone.
   if (!next_) next_start_ = activate_after_;
@@ -145,13 +152,16 @@ bool worker_succession::note_loss(clock::time_point at, bool explained) {
 }
 
 // False where there is to be no other worker.
-bool worker_succession::admit_another(clock::time_point at, loss_history::cost of) {
-  const std::uint64_t answered = completions_.totals().answered.load(std::memory_order_relaxed);
-  const bool calm = std::exchange(answered_at_last_loss_, answered) != answered;
+bool worker_succession::admit_another(clock::time_point at, loss_history::cost of, bool calm) {
   const auto earlier = losses_.note(at, of, budget(), calm);
   if (!earlier) return false;
   activate_after_ = *earlier == 0 ? at : at + backoff_after(*earlier);
   return true;
+}
+
+bool worker_succession::has_answered_since_last_loss() {
+  const std::uint64_t answered = completions_.totals().answered.load(std::memory_order_relaxed);
+  return std::exchange(answered_at_last_loss_, answered) != answered;
 }
 
 // Where none has ever been ready, what keeps it from that is there to stay.

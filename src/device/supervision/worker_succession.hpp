@@ -63,8 +63,8 @@ class worker_succession {
   void note_reaped(clock::time_point at) noexcept;
 
   /// True where a loss that nobody is named for would be the last one.
-  [[nodiscard]] bool is_spent(clock::time_point now) { return losses_.spent(now) >= budget(); }
-  [[nodiscard]] int spent(clock::time_point now) { return losses_.spent(now); }
+  [[nodiscard]] bool is_spent(clock::time_point now) { return losses_.is_spent(now, budget()); }
+  [[nodiscard]] loss_history::tally failures(clock::time_point now) { return losses_.counted(now); }
   /// The worker in service was lost. `explained`: it costs no budget. \returns false where there is
   /// to be no other
   [[nodiscard]] bool note_loss(clock::time_point at, bool explained);
@@ -90,7 +90,8 @@ class worker_succession {
 
  private:
   [[nodiscard]] clock::time_point starting_since() const noexcept;
-  [[nodiscard]] bool admit_another(clock::time_point at, loss_history::cost of);
+  [[nodiscard]] bool admit_another(clock::time_point at, loss_history::cost of, bool calm);
+  [[nodiscard]] bool has_answered_since_last_loss();
   [[nodiscard]] std::int32_t budget() const;
   [[nodiscard]] clock::duration backoff_after(int failures);
 
@@ -102,6 +103,7 @@ class worker_succession {
 
   std::unique_ptr<incarnation> next_;
   bool any_has_served_ = false;
+  clock::time_point serving_since_{};  // the last one that does or did
   std::uint64_t last_number_ = 0;
   clock::time_point next_started_at_{};
   clock::time_point next_start_ = clock::time_point::min();  // this: none is planned

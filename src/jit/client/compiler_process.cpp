@@ -35,9 +35,17 @@ result<os::unique_fd> shared_file(std::span<const std::byte> content) {
   return file;
 }
 
+// The compiler can make the file as long as it likes, without any memory of its own.
+constexpr std::int64_t most_result_bytes = std::int64_t{256} << 20;
+
 result<std::vector<std::byte>> content_of(const os::unique_fd& file) {
   struct stat found{};
   if (::fstat(file.get(), &found) != 0) return system_failure("fstat", errno);
+  if (found.st_size > most_result_bytes) {
+    return error{.code = errc::protocol_violation,
+                 .message = fmt::format("the compiler's result has {} bytes; {} are the most",
+                                        found.st_size, most_result_bytes)};
+  }
   std::vector<std::byte> content(static_cast<std::size_t>(found.st_size));
   for (std::size_t at = 0; at < content.size();) {
     const ssize_t got =
@@ -97,7 +105,8 @@ result<binary> run_job(const job& what, const compile_limits& limits, const std:
   }
   auto file = shared_file(encode(what));
   if (!file) return std::move(file).error();
-  auto child = os::child_process::spawn({executable, compiler_argument}, *file);
+  auto child =
+      os::child_process::spawn({executable, compiler_argument, std::to_string(::getpid())}, *file);
   if (!child) return std::move(child).error();
   const auto started = clock::now();
   const auto deadline =
@@ -122,6 +131,13 @@ result<binary> run_job(const job& what, const compile_limits& limits, const std:
   if (!content) return std::move(content).error();
   auto made = decode_result(*content);
   if (!made) {
+    if (report.unknown) {
+      return error{.code = errc::library_error,
+                   .message =
+                       "the compiler ended before it had written anything, and nobody knows "
+                       "how: this program ignores SIGCHLD, or waits for its children",
+                   .library = what.links() ? "nvjitlink" : "nvrtc"};
+    }
     return error{.code = errc::protocol_violation,
                  .message = fmt::format("{} wrote nothing that can be read: is it of the same "
                                         "version as the library?",

@@ -15,7 +15,7 @@
 namespace troupe::jit {
 
 /// The compiler program, asked with this argument, reads a job from that descriptor.
-inline constexpr const char* compiler_argument = "--compile";
+inline constexpr const char* compiler_argument = "--compile";  ///< the program's number follows
 inline constexpr int job_descriptor = 3;
 /// Its exit status when it ran out of the memory it may have; the system's numbers lie elsewhere.
 inline constexpr int out_of_memory_status = 40;

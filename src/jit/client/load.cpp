@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
@@ -67,6 +68,8 @@ result<loaded_module> load(device& on, const binary& what) {
   auto memory = on.host_tensor<std::uint8_t>({static_cast<std::int64_t>(image.size())});
   if (!memory) return std::move(memory).error();
   std::memcpy(memory->address(), image.data(), image.size());
+  // Written once and for all: the digest in each request says what it reads, for quarantine too.
+  memory->buffer()->state.fetch_or(detail::buffer_frozen, std::memory_order_seq_cst);
   loaded_module made;
   made.image_ = *std::move(memory);
   made.digest_ = digest_of(image);

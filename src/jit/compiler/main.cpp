@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -81,11 +82,13 @@ int serve() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 || std::string_view(argv[1]) != jit::compiler_argument) {
+  if (argc != 3 || std::string_view(argv[1]) != jit::compiler_argument) {
     std::fputs("troupe-compiler is started by a program that uses Troupe, not by hand\n", stderr);
     return 2;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A program that has ended before that tells nobody, and keeps no time.
+  if (std::to_string(::getppid()) != argv[2]) return bad_job_status;
   os::ignore_group_signals();
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

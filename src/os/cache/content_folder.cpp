@@ -51,7 +51,7 @@ content_folder::entry content_folder::find(const digest& key) const {
     drop(key);
     return entry{.what = state::damaged};
   };
-  if (!file.content || file.bytes < sizeof(head)) return damaged();
+  if (!file.content || file.bytes < sizeof(head) || file.bytes > most_bytes_) return damaged();
   head before;
   if (!read_all(file.content, std::as_writable_bytes(std::span(&before, 1)))) return damaged();
   const std::uint64_t bytes = file.bytes - sizeof(head);

@@ -254,6 +254,13 @@ void description_builder::types_unless(std::span<const condition> any_of) {
   }
 }
 
+void description_builder::keeps_on_failure() { table_->keeps_on_failure = true; }
+
+void description_builder::keeps_outcomes_where(const condition& c) {
+  table_->keeps_outcomes_where.push_back(static_cast<int>(table_->conditions.size()));
+  table_->conditions.push_back(c);
+}
+
 std::size_t description_builder::first_list(const description_table& of) {
   const auto found = std::ranges::find(of.fields, field_kind::integers, &field::kind);
   return found->offset;

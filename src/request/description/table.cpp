@@ -241,6 +241,14 @@ bool holds(const condition& c, const void* request) noexcept {
   return yes != c.negated;
 }
 
+bool keeps_outputs(const description_table& t, const void* request, errc code) noexcept {
+  if (t.keeps_on_failure) return true;
+  if (code != errc::numerical && code != errc::capacity_exceeded) return false;
+  return std::ranges::any_of(t.keeps_outcomes_where, [&](int c) {
+    return holds(t.conditions[static_cast<std::size_t>(c)], request);
+  });
+}
+
 bool is_default(const description_table& t, const field& f, const void* request) noexcept {
   const auto same = [&]<class T>(const T& mine) {
     return mine == value_at<T>(t.defaults, f.offset);

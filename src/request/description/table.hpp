@@ -165,6 +165,8 @@ class description_table {
   std::vector<type_table> types;
   std::vector<own_rule> rules;
   std::vector<group_list> lists;
+  bool keeps_on_failure = false;          ///< it writes nothing where it fails
+  std::vector<int> keeps_outcomes_where;  ///< conditions
 
   // Made by `finish` from the above.
   std::vector<check_step> checks;
@@ -215,6 +217,10 @@ template <class T>
   }
   return f.otherwise;
 }
+
+/// True where a failure with this code, of a request that had begun, leaves what it writes defined.
+[[nodiscard]] bool keeps_outputs(const description_table& t, const void* request,
+                                 errc code) noexcept;
 
 /// True where a field has its default value; of a tensor or a list, where there is none.
 [[nodiscard]] bool is_default(const description_table& t, const field& f,

@@ -25,7 +25,7 @@ struct job {
   std::uint8_t lane = 0;
   wire::hold held = wire::hold::none;
   wire::end_mark mark = wire::end_mark::own;
-  std::optional<error> refused;  ///< found while decoding; answered in the lane's order
+  std::optional<error> refused;  ///< found before it began; answered in the lane's order
   /// What `operation::prepared` has said last.
   bool prepared = true;
   std::chrono::nanoseconds turn{0};  ///< that it waited for, where requests are traced

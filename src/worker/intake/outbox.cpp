@@ -11,6 +11,11 @@
 namespace troupe::worker {
 namespace {
 
+// An executor finds the two codes that say what is not there before it begins.
+bool has_begun(const job& j, errc code) noexcept {
+  return !j.refused && code != errc::unsupported && code != errc::library_missing;
+}
+
 class no_tensors final : public wire::operand_source {
  public:
   result<place> locate(std::string_view field, const any_tensor&, access) override {
@@ -74,7 +79,9 @@ void outbox::write_reply(const job& j, const result<void>& outcome) noexcept {
   wire::lane_mark& mark = segment_->lanes[j.lane];
   wire::reply_slot& reply = replies_[j.slot];
   if (!outcome) {
-    write_failure(j, const_cast<result<void>&>(outcome).error());
+    const error& failure = const_cast<result<void>&>(outcome).error();
+    write_failure(j, failure);
+    if (!has_begun(j, failure.code)) reply.code |= wire::not_begun;
   } else if (j.op->type->described_reply != nullptr) {
     reply.ticket = j.ticket;  // the rest is there, see `put_reply`
     reply.code = 0;

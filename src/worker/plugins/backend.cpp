@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,12 +59,12 @@ result<loaded_backend> load_backend(const std::string& plugin, const accelerator
   auto opened = std::async(std::launch::async, [&paths, &plugin] {
     std::vector<result<plugin_library>> all;
     all.reserve(paths.size());
-    std::vector<std::string> folders;
+    std::optional<vendor_places> places;
     for (const std::string& path : paths) {
       all.push_back(plugin_library::open(path));
       if (all.back() || file_not_found(all.back().error().message).empty()) continue;
-      if (folders.empty()) folders = vendor_folders(plugin);
-      all.back() = open_with_vendor_libraries(path, folders);
+      if (!places) places = vendor_folders(plugin);
+      all.back() = open_with_vendor_libraries(path, *places);
     }
     return all;
   });

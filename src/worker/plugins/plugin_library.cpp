@@ -1,9 +1,12 @@
 #include "worker/plugins/plugin_library.hpp"
 
+#include "worker/plugins/whole_library.hpp"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 namespace troupe::worker {
 namespace {
@@ -22,6 +25,9 @@ error missing(std::string_view call) {
 }  // namespace
 
 result<plugin_library> plugin_library::open(const std::string& path) {
+  if (std::string lack = lack_of_bytes(path); !lack.empty()) {
+    return error{.code = errc::library_missing, .message = std::move(lack), .call = "dlopen"};
+  }
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return missing("dlopen");
   return plugin_library(handle);

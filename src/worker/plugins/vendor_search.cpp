@@ -5,9 +5,12 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,9 +27,18 @@ constexpr int deepest = 4;
 // Lies where this library does.
 const char self_address = 0;
 
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value != nullptr ? value : "";
+std::atomic<bool> beside_parent{false};
+
+/// True where any user may put a library: the folder is writable for all, or can be replaced
+/// because one above it is, unless that is as /tmp is (sticky).
+bool is_open_to_others(const fs::path& real) {
+  for (fs::path at = real; at.has_relative_path(); at = at.parent_path()) {
+    struct stat found{};
+    if (::stat(at.c_str(), &found) != 0) return true;
+    const bool kept = at != real && (found.st_mode & S_ISVTX) != 0;
+    if ((found.st_mode & S_IWOTH) != 0 && !kept) return true;
+  }
+  return false;
 }
 
 /// Folders that exist, in the order in which they were added.
@@ -37,7 +49,27 @@ class folder_list {
     const fs::path real = fs::canonical(folder, failed);
     if (failed || !fs::is_directory(real, failed)) return;
     std::string name = real.string();
-    if (std::ranges::find(found_, name) == found_.end()) found_.push_back(std::move(name));
+    if (std::ranges::find(seen_, name) != seen_.end()) return;
+    seen_.push_back(name);
+    if (is_open_to_others(real)) {
+      found_.refused.push_back(name + " (any user may write there)");
+    } else {
+      found_.folders.push_back(std::move(name));
+    }
+  }
+  /// What a variable of the environment names, for `use`. Nothing in a program that runs with more
+  /// rights than who started it.
+  template <class Use>
+  void each_named(std::initializer_list<const char*> variables, Use use) {
+    for (const char* const name : variables) {
+      const char* const value = ::secure_getenv(name);
+      if (value == nullptr || *value == '\0') continue;
+      if (fs::path(value).is_absolute()) {
+        use(fs::path(value));
+      } else {
+        found_.refused.push_back(fmt::format("{}={} (no absolute path)", name, value));
+      }
+    }
   }
   /// Folders below one, whose names begin so, in reverse order: newer versions first.
   template <class Use>
@@ -70,29 +102,36 @@ class folder_list {
     });
   }
 
-  [[nodiscard]] std::vector<std::string> take() && { return std::move(found_); }
+  [[nodiscard]] vendor_places take() && { return std::move(found_); }
 
  private:
-  std::vector<std::string> found_;
+  vendor_places found_;
+  std::vector<std::string> seen_;
 };
 
 // The prefix of the Python that a process runs, as it was called: bin/python of an environment is a
-// link to the system's, which would say nothing of the environment.
-fs::path python_prefix_of(pid_t process) {
-  std::ifstream line(fmt::format("/proc/{}/cmdline", process), std::ios::binary);
+// link to the system's, which would say nothing of the environment. Whoever starts a process says
+// how it was called, so that counts only where it is this user, and a path only where it means the
+// same in every folder.
+fs::path python_prefix_of(const std::string& process) {
+  struct stat owned{};
+  if (::stat(process.c_str(), &owned) != 0 || owned.st_uid != ::geteuid() ||
+      ::getauxval(AT_SECURE) != 0) {
+    return {};
+  }
+  std::ifstream line(process + "/cmdline", std::ios::binary);
   std::string program;
   std::getline(line, program, '\0');
   const fs::path path(program);
   if (!path.filename().string().starts_with("python")) return {};
-  if (path.has_parent_path()) return path.parent_path().parent_path();
+  if (path.is_absolute()) return path.parent_path().parent_path();
   std::error_code failed;
-  const fs::path real = fs::read_symlink(fmt::format("/proc/{}/exe", process), failed);
+  const fs::path real = fs::read_symlink(process + "/exe", failed);
   return failed ? fs::path() : real.parent_path().parent_path();
 }
 
-// As many as a message has room for.
-std::string listed(const std::vector<std::string>& folders) {
-  constexpr std::size_t room = 1200;
+// As many as there is room for in a message.
+std::string listed(const std::vector<std::string>& folders, std::size_t room) {
   std::string text;
   for (std::size_t i = 0; i < folders.size(); ++i) {
     if (text.size() + folders[i].size() > room) {
@@ -144,10 +183,14 @@ class search {
   std::vector<std::string> refused_;
 };
 
-std::string not_found_in(const search& vendor, const std::vector<std::string>& folders) {
-  return vendor.refused().empty()
-             ? fmt::format("; it is in none of {}", listed(folders))
-             : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
+std::string not_found_in(const search& vendor, const vendor_places& places) {
+  std::string text =
+      vendor.refused().empty()
+          ? fmt::format("; it is in none of {}", listed(places.folders, 1000))
+          : fmt::format("; what was found is of no use: {}", fmt::join(vendor.refused(), "; "));
+  if (!places.refused.empty())
+    text += fmt::format("; it was not looked for in {}", listed(places.refused, 400));
+  return text;
 }
 
 }  // namespace
@@ -161,22 +204,23 @@ std::string_view file_not_found(std::string_view words) noexcept {
                                                                              : std::string_view();
 }
 
-std::vector<std::string> vendor_folders(const std::string& plugin) {
+void look_beside_parent() noexcept { beside_parent = true; }
+
+vendor_places vendor_folders(const std::string& plugin) {
   folder_list all;
-  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const std::string toolkit = environment(name); !toolkit.empty()) all.add_toolkit(toolkit);
-  }
+  all.each_named({"CUDA_HOME", "CUDA_PATH"},
+                 [&](const fs::path& toolkit) { all.add_toolkit(toolkit); });
   all.add_toolkit("/usr/local/cuda");
   folder_list::each("/usr/local", "cuda-", [&](const fs::path& one) { all.add_toolkit(one); });
   folder_list::each("/usr/lib", "", [&](const fs::path& one) {
     if (one.filename().string().ends_with("-linux-gnu")) all.add(one);
   });
-  for (const char* const name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string prefix = environment(name); !prefix.empty()) all.add_python(prefix);
-  }
-  // The program's, which for a worker process is its parent.
-  for (const pid_t process : {::getpid(), ::getppid()}) {
-    if (const fs::path prefix = python_prefix_of(process); !prefix.empty()) all.add_python(prefix);
+  all.each_named({"VIRTUAL_ENV", "CONDA_PREFIX"},
+                 [&](const fs::path& prefix) { all.add_python(prefix); });
+  if (const fs::path own = python_prefix_of("/proc/self"); !own.empty()) all.add_python(own);
+  if (beside_parent) {
+    const fs::path program = python_prefix_of(fmt::format("/proc/{}", ::getppid()));
+    if (!program.empty()) all.add_python(program);
   }
   for (fs::path at = fs::path(plugin).parent_path(); at.has_relative_path();
        at = at.parent_path()) {
@@ -190,8 +234,8 @@ std::vector<std::string> vendor_folders(const std::string& plugin) {
 }
 
 result<plugin_library> open_with_vendor_libraries(const std::string& path,
-                                                  const std::vector<std::string>& folders) {
-  search vendor(folders);
+                                                  const vendor_places& places) {
+  search vendor(places.folders);
   std::string last;
   for (;;) {
     auto opened = plugin_library::open(path);
@@ -204,7 +248,7 @@ result<plugin_library> open_with_vendor_libraries(const std::string& path,
       last = needed;
       continue;
     }
-    why.message += not_found_in(vendor, folders);
+    why.message += not_found_in(vendor, places);
     return opened;
   }
 }
@@ -219,11 +263,11 @@ result<void*> open_vendor_library(const std::string& name) {
   // Where this library is installed, the plugins are.
   Dl_info self{};
   const bool known = ::dladdr(&worker::self_address, &self) != 0 && self.dli_fname != nullptr;
-  const std::vector<std::string> folders = worker::vendor_folders(known ? self.dli_fname : "");
-  worker::search vendor(folders);
+  const worker::vendor_places places = worker::vendor_folders(known ? self.dli_fname : "");
+  worker::search vendor(places.folders);
   if (vendor.load(name)) return vendor.handle();
   return error{.code = errc::library_missing,
-               .message = words + worker::not_found_in(vendor, folders),
+               .message = words + worker::not_found_in(vendor, places),
                .call = "dlopen"};
 }
 

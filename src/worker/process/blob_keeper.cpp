@@ -4,7 +4,10 @@
 #include "os/futex.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -20,6 +23,8 @@ os::content_folder::digest digest_of(std::span<const std::byte> key) noexcept {
   return detail::sha256().bytes(key).finish();
 }
 
+std::uint32_t this_process() noexcept { return static_cast<std::uint32_t>(::getpid()); }
+
 }  // namespace
 
 // Not before: what uses no blobs keeps no folder open.
@@ -33,8 +38,23 @@ const os::content_folder* blob_keeper::folder() {
   return folder_ ? &*folder_ : nullptr;
 }
 
+bool blob_keeper::is_anothers(const wire::blob_memory::blob& found,
+                              std::span<const std::byte> key) {
+  if (found.loader == 0 || found.loader == this_process()) return false;
+  if (::kill(static_cast<pid_t>(found.loader), 0) != 0 && errno == ESRCH) drop(key);
+  return true;
+}
+
+void blob_keeper::drop(std::span<const std::byte> key) {
+  memory_.drop(key);
+  if (const os::content_folder* const kept = folder()) kept->drop(digest_of(key));
+}
+
 std::optional<std::vector<std::byte>> blob_keeper::find(std::span<const std::byte> key) {
-  if (auto found = memory_.find(key)) return found;
+  if (auto found = memory_.find(key)) {
+    if (is_anothers(*found, key)) return std::nullopt;
+    return std::move(found->content);
+  }
   const os::content_folder* const kept = folder();
   if (kept == nullptr) return std::nullopt;
   // The file holds the key, too: a name says no more than its digest.
@@ -45,9 +65,20 @@ std::optional<std::vector<std::byte>> blob_keeper::find(std::span<const std::byt
   }
   on_disk.content.erase(on_disk.content.begin(),
                         on_disk.content.begin() + static_cast<std::ptrdiff_t>(key.size()));
-  // The next worker of this program then loads it ahead.
-  (void)memory_.publish(key, on_disk.content);
   return std::move(on_disk.content);
+}
+
+bool blob_keeper::begin_loading(std::span<const std::byte> key,
+                                std::span<const std::byte> content) {
+  return memory_.begin_loading(key, content, this_process());
+}
+
+void blob_keeper::end_loading(std::span<const std::byte> key, bool good) {
+  if (good) {
+    memory_.end_loading(key, this_process());
+  } else {
+    drop(key);
+  }
 }
 
 result<void> blob_keeper::publish(std::span<const std::byte> key,
@@ -68,7 +99,10 @@ result<void> blob_keeper::publish(std::span<const std::byte> key,
 std::optional<kept_blobs::blob> blob_keeper::at(std::size_t place) {
   if (place >= wire::most_blobs) return std::nullopt;
   auto found = memory_.at(place);
-  if (!found || found->key.empty() || found->key.size() > most_key_bytes) return std::nullopt;
+  if (!found || found->key.empty() || found->key.size() > most_key_bytes ||
+      is_anothers(*found, found->key)) {
+    return std::nullopt;
+  }
   return blob{std::move(found->key), std::move(found->content)};
 }
 

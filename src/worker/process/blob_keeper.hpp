@@ -26,6 +26,9 @@ class blob_keeper final : public kept_blobs {
       : pages_(std::move(pages)), memory_(pages_.address(), pages_.bytes()), where_(where) {}
 
   [[nodiscard]] std::optional<std::vector<std::byte>> find(std::span<const std::byte> key) override;
+  [[nodiscard]] bool begin_loading(std::span<const std::byte> key,
+                                   std::span<const std::byte> content) override;
+  void end_loading(std::span<const std::byte> key, bool good) override;
   result<void> publish(std::span<const std::byte> key, std::span<const std::byte> content) override;
   [[nodiscard]] std::size_t places() const noexcept override { return wire::most_blobs; }
   [[nodiscard]] std::optional<blob> at(std::size_t place) override;
@@ -35,6 +38,10 @@ class blob_keeper final : public kept_blobs {
  private:
   /// Null where there is none.
   [[nodiscard]] const os::content_folder* folder();
+  /// True where another process has begun to load it. If that has ended since, it is dropped.
+  [[nodiscard]] bool is_anothers(const wire::blob_memory::blob& found,
+                                 std::span<const std::byte> key);
+  void drop(std::span<const std::byte> key);
 
   os::mapping pages_;
   wire::blob_memory memory_;

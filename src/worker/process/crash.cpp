@@ -2,9 +2,11 @@
 
 #include <troupe/plugin/work_owner.hpp>
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 
 namespace troupe::worker::crash {
@@ -20,10 +22,20 @@ struct sigaction before[NSIG];
 
 thread_local running_request current;
 
+// Whether any thread has begun to report. The first one decides; others wait until the process ends
+// with it, or as long as it may take to hand over to whoever had the signal before.
+constinit std::atomic<bool> is_claimed{false};
+thread_local bool has_claimed = false;
+constexpr int longest_wait_ms = 2000;
+
 // Only plain loads, stores to memory that is mapped for good, and signal-safe calls.
 void on_fatal(int signal, siginfo_t* info, void*) noexcept {
   // A process that an operation has forked has the handler, but nothing to report, nor the memory.
-  if (::getpid() == own_pid && report_to->signal.load(std::memory_order_relaxed) == 0) {
+  const bool reports = ::getpid() == own_pid;
+  const bool is_first = reports && !is_claimed.exchange(true, std::memory_order_relaxed);
+  if (reports && !is_first && !has_claimed) (void)::poll(nullptr, 0, longest_wait_ms);
+  if (is_first) {
+    has_claimed = true;
     report_to->address = reinterpret_cast<std::uint64_t>(info->si_addr);
     // What the kernel raises by itself has a positive code.
     report_to->from_outside = info->si_code <= 0 && info->si_pid != ::getpid() ? 1 : 0;
@@ -45,7 +57,7 @@ void install(wire::crash_report& report) noexcept {
   own_pid = ::getpid();
   struct sigaction action{};
   action.sa_sigaction = &on_fatal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // not once: another thread may be about to crash
   ::sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
     ::sigaction(signal, &action, &before[signal]);

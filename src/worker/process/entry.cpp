@@ -6,6 +6,7 @@
 #include "os/thread.hpp"
 #include "wire/control.hpp"
 #include "wire/reply.hpp"
+#include "worker/plugins/vendor_search.hpp"
 #include "worker/process/blob_keeper.hpp"
 #include "worker/process/crash.hpp"
 #include "worker/process/engine.hpp"
@@ -353,6 +354,7 @@ std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_tab
   // while the next worker waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   os::ignore_group_signals();
+  worker::look_beside_parent();
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

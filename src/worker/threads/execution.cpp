@@ -22,14 +22,15 @@ std::int64_t now_ns() noexcept {
 }  // namespace
 
 result<void> may_run(job& j, const inbox& requests) {
-  if (j.refused) return std::move(*j.refused);
-  if (requests.revoked(j.slot)) {
-    return error{.code = errc::cancelled, .message = "cancelled before it was run"};
-  }
-  if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
-    return error{.code = errc::deadline_exceeded,
+  if (j.refused) {
+    // Found while it was decoded.
+  } else if (requests.revoked(j.slot)) {
+    j.refused = {.code = errc::cancelled, .message = "cancelled before it was run"};
+  } else if (j.deadline_ns != 0 && now_ns() >= j.deadline_ns) {
+    j.refused = {.code = errc::deadline_exceeded,
                  .message = "the deadline passed before the request was run"};
   }
+  if (j.refused) return std::move(*j.refused);
   return {};
 }
 

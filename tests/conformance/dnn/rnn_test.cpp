@@ -184,6 +184,37 @@ TEST(DnnRnn, IsTheDefinitionEachTimeThatItComesWithTheSameMemory) {
   }
 }
 
+// More of them than a lane remembers, so that one is to be forgotten whose graph still runs.
+TEST(DnnRnn, ComesInSoManyFormsThatSomeAreForgottenWhileTheyRun) {
+  constexpr std::int64_t steps = 60, batch = 4, width = 32;
+  constexpr int forms = 40;
+  troupe::system system;
+  device gpu = system.device(0);
+  dnn::rnn_network network{.hidden = width, .layers = 2, .dropout = 0.25};
+  const auto sizes =
+      gpu.ask(dnn::rnn_sizes{.network = network, .steps = steps, .batch = batch, .input = width})
+          .get();
+  const auto zeros = [&](std::initializer_list<std::int64_t> size) {
+    return gpu.tensor<float>(size, initial::zero).value();
+  };
+  const auto x = zeros({steps, batch, width});
+  const auto y = zeros({steps, batch, width});
+  const auto weights = zeros({sizes.weights});
+  const auto reserve = gpu.tensor<std::uint8_t>({sizes.reserve}, initial::zero).value();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<future<void>> sent;
+    for (int form = 0; form < forms; ++form) {
+      network.seed = static_cast<std::uint64_t>(form);
+      sent.push_back(gpu.ask(dnn::rnn_forward{
+          .x = x, .weights = weights, .y = y, .reserve = reserve, .network = network}));
+    }
+    for (future<void>& one : sent) {
+      const auto outcome = one.get_result();
+      ASSERT_TRUE(outcome) << round << ": " << outcome.error().to_string();
+    }
+  }
+}
+
 TEST(DnnRnn, CarriesANaNAlongItsSequenceAlone) {
   constexpr std::int64_t steps = 4, batch = 3, width = 5;
   for (const rnn_cell cell : cells) {

@@ -238,6 +238,65 @@ TEST(ElementwiseDropout, DropsWhatItsStreamSays) {
   }
 }
 
+TEST(ElementwiseActivation, HasItsLimitsFarOut) {
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::bf16}) {
+    for (const activation_kind kind : kinds) {
+      scene s;
+      name_case(s, type, {6}, static_cast<int>(kind));
+      auto& x = s.vector(type, 6);
+      s.fill(x, {-infinity, -1e30, -1000, 1000, 1e30, infinity});
+      auto& y = s.vector(type, 6);
+      auto& dy = s.vector(type, 6);
+      s.fill(dy, {1, 1, 1, 1, 1, 1});
+      auto& dx = s.vector(type, 6);
+      const bool flat = kind == activation_kind::sigmoid || kind == activation_kind::tanh;
+      const bool rises = kind == activation_kind::leaky_relu;
+      reals values = content(x);
+      reals slopes(6, 0.0);
+      for (std::size_t i = 0; i < 6; ++i) {
+        if (i < 3 && !rises) values[i] = 0;
+        if (i >= 3 && !flat) slopes[i] = 1;
+        if (i >= 3 && flat) values[i] = 1;
+        if (i < 3 && kind == activation_kind::tanh) values[i] = -1;
+        if (i < 3 && kind == activation_kind::elu) values[i] = -0.25;
+        if (i < 3 && rises) slopes[i] = 0.25, values[i] *= 0.25;
+      }
+      const double alpha = rises || kind == activation_kind::elu ? 0.25 : 0.01;
+      s.run(elementwise::activation{.x = x.view, .y = y.view, .kind = kind, .alpha = alpha});
+      expect_reals(s, y, values);
+      s.run(elementwise::activation_backward{
+          .x = x.view, .dy = dy.view, .dx = dx.view, .kind = kind, .alpha = alpha});
+      expect_reals(s, dx, slopes);
+    }
+  }
+}
+
+// Where 1 + erf and 1 + tanh would cancel.
+TEST(ElementwiseActivation, KeepsItsDigitsInTheTail) {
+  for (const dtype type : {dtype::f64, dtype::f32}) {
+    for (const activation_kind kind : {activation_kind::gelu, activation_kind::gelu_tanh}) {
+      scene s;
+      auto& x = s.vector(type, 3);
+      s.fill(x, type == dtype::f64 ? std::vector<number>{-5, -7, -9}
+                                   : std::vector<number>{-3, -4, -5});
+      auto& y = s.vector(type, 3);
+      s.run(elementwise::activation{.x = x.view, .y = y.view, .kind = kind});
+      const auto now = s.elements_now(y);
+      for (std::size_t i = 0; i < 3; ++i) {
+        const long double at = x.values[i].real();
+        const long double u =
+            std::sqrt(8 / std::numbers::pi_v<long double>) * (at + 0.044715L * at * at * at);
+        const long double wanted =
+            kind == activation_kind::gelu
+                ? at / 2 * std::erfc(-at / std::numbers::sqrt2_v<long double>)
+                : at / (1 + std::exp(-u));
+        EXPECT_NEAR(now[i].real() / static_cast<double>(wanted), 1,
+                    type == dtype::f64 ? 1e-13 : 1e-5);
+      }
+    }
+  }
+}
+
 TEST(ElementwiseRelu, KeepsNaN) {
   scene s;
   auto& x = s.vector(dtype::f32, 2);

@@ -139,12 +139,132 @@ TEST(ElementwiseOperations, OfIntegersWrapAndRoundDown) {
   }
 }
 
+// As numbers of 64 bits without a sign, many of them from 2^63 on.
+TEST(ElementwiseOperations, OfU64HaveNoSign) {
+  using u64 = std::uint64_t;
+  using elementwise::apply;
+  struct u64_case {
+    std::string_view name;
+    value (*ours)(const value&, const value&);
+    double (*expected)(u64, u64);
+    dtype result = dtype::u64;
+  };
+  static constexpr auto real = [](u64 x) { return static_cast<double>(x); };
+  using v = const value&;
+  const u64_case cases[] = {
+      {"maximum", [](v a, v b) { return max(a, b); },
+       [](u64 a, u64 b) { return real(std::max(a, b)); }},
+      {"minimum", [](v a, v b) { return fmin(a, b); },
+       [](u64 a, u64 b) { return real(std::min(a, b)); }},
+      {"quotient", [](v a, v b) { return quotient(a, b); },
+       [](u64 a, u64 b) { return real(b == 0 ? 0 : a / b); }},
+      {"remainder", [](v a, v b) { return a % b; },
+       [](u64 a, u64 b) { return real(b == 0 ? 0 : a % b); }},
+      {"by a constant", [](v a, v) { return quotient(a, 3) + a % 3; },
+       [](u64 a, u64) { return real(a / 3 + a % 3); }},
+      {"shift", [](v a, v b) { return a >> (b % 70); },
+       [](u64 a, u64 b) { return real(b % 70 > 63 ? 0 : a >> (b % 70)); }},
+      {"sum", [](v a, v b) { return a + b * 3; }, [](u64 a, u64 b) { return real(a + b * 3); }},
+      {"magnitude", [](v a, v) { return abs(a) + sign(a); },
+       [](u64 a, u64) { return real(a + (a != 0 ? 1 : 0)); }},
+      {"choice", [](v a, v b) { return select(a < b, a, select(b < 7, 1, 0)); },
+       [](u64 a, u64 b) {
+         return real(a < b ? a : b < 7 ? 1 : 0);
+       }},
+      {"bits", [](v a, v b) { return (a & ~1) ^ b; },
+       [](u64 a, u64 b) { return real((a & ~u64{1}) ^ b); }},
+      {"less", [](v a, v b) { return a < b; }, [](u64 a, u64 b) { return a < b ? 1.0 : 0.0; },
+       dtype::boolean},
+      {"not less", [](v a, v b) { return a >= b; }, [](u64 a, u64 b) { return a >= b ? 1.0 : 0.0; },
+       dtype::boolean},
+      {"beyond i64", [](v a, v) { return a >= u64{1} << 63; },
+       [](u64 a, u64) { return a >> 63 != 0 ? 1.0 : 0.0; }, dtype::boolean},
+      {"as f64", [](v a, v) { return a; }, [](u64 a, u64) { return real(a); }, dtype::f64},
+      {"as f32", [](v a, v) { return a; }, [](u64 a, u64) { return double{static_cast<float>(a)}; },
+       dtype::f32},
+      {"there and back", [](v a, v) { return cast(cast(a, dtype::f64), dtype::u64); },
+       [](u64 a, u64) { return real(a); }},
+      {"by a real", [](v a, v) { return cast(a, dtype::f64) / 4.0; },
+       [](u64 a, u64) { return real(a) / 4; }, dtype::f64},
+  };
+  scene s;
+  auto& a = s.vector(dtype::u64, 500);
+  auto& b = s.vector(dtype::u64, 500);
+  for (test_tensor* const t : {&a, &b}) {  // numbers of 53 bits, which tests can hold
+    std::vector<number> values;
+    for (std::size_t i = 0; i < 500; ++i) {
+      const u64 drawn = s.generator()() >> 11;
+      values.emplace_back(real(i % 5 == 0 ? drawn % 100 : i % 3 == 0 ? drawn : drawn << 11));
+    }
+    s.fill(*t, values);
+  }
+  for (const u64_case& one : cases) {
+    s.name(std::string(one.name));
+    auto& y = s.vector(one.result, 500);
+    const auto f = function::of(2, [&](auto x) { return one.ours(x[0], x[1]); });
+    s.run(elementwise::map{.inputs = {a.view, b.view}, .outputs = {y.view}, .what = f});
+    const auto now = s.elements_now(y);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const auto x = static_cast<u64>(a.values[i].real());
+      ASSERT_EQ(now[i].real(), one.expected(x, static_cast<u64>(b.values[i].real())))
+          << one.name << " of " << x << s.note();
+    }
+  }
+}
+
+TEST(ElementwiseOperations, OfU64TakeNothingThatMayBeNegative) {
+  scene s;
+  auto& a = s.vector(dtype::u64, 4);
+  auto& b = s.vector(dtype::i32, 4);
+  const auto refuses = [&](std::string_view name, auto f) {
+    s.refuse(elementwise::map{.inputs = {a.view, b.view},
+                              .outputs = {s.vector(dtype::f64, 4).view},
+                              .what = function::of(2, [&](auto x) { return f(x[0], x[1]); })},
+             errc::type_mismatch,
+             std::string(name) + " takes u64 and integers that may be negative");
+  };
+  refuses("add", [](auto u, auto i) { return u + i; });
+  refuses("less", [](auto u, auto i) { return i < u; });
+  refuses("maximum", [](auto u, auto) { return max(u, -1); });
+  refuses("select", [](auto u, auto i) { return select(i > 0, u, i); });
+  refuses("bit_or", [](auto u, auto i) { return u | i; });
+  refuses("equal", [](auto, auto i) { return i == std::uint64_t{1} << 63; });
+  const auto divides = function::of(2, [](auto x) { return x[0] / x[1] + (x[0] >> x[1]); });
+  s.run(elementwise::map{
+      .inputs = {a.view, b.view}, .outputs = {s.vector(dtype::f64, 4).view}, .what = divides});
+}
+
+// As Python and NumPy have it: 1 // 0.1 is 9, as 1 % 0.1 is almost 0.1.
+TEST(ElementwiseOperations, DivideDownAsTheRemainderSays) {
+  const double of_a[] = {1, 0.3, 6, -1, 1e10, 4.35, -0.1, 0, -0.0, -7.5, infinity, 3, -1, nan};
+  const double of_b[] = {0.1, 0.1, 0.1, 0.1, 0.7, 0.01, 1, 3, 3, 2.5, 2, infinity, infinity, 1};
+  const auto f = function::of(2, [](auto x) {
+    return std::vector<elementwise::result_value>{quotient(x[0], x[1]), x[0] % x[1]};
+  });
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16}) {
+    scene s;
+    auto& a = s.vector(type, std::size(of_a));
+    auto& b = s.vector(type, std::size(of_b));
+    s.fill(a, std::vector<number>(std::begin(of_a), std::end(of_a)));
+    s.fill(b, std::vector<number>(std::begin(of_b), std::end(of_b)));
+    auto& q = s.vector(type, std::size(of_a));
+    check(s, f, {&a, &b}, {&q, &s.vector(type, std::size(of_a))}, 0);
+    if (type == dtype::f64) {
+      EXPECT_EQ(s.elements_now(q)[0].real(), 9);
+      EXPECT_EQ(s.elements_now(q)[2].real(), 59);
+    }
+  }
+}
+
 TEST(ElementwiseMap, TakesEveryTypeToEveryType) {
-  const auto f = function::of(1, [](auto x) { return x[0] * 1.5 + 0.25; });
-  const auto as_it_is = function::of(1, [](auto x) { return x[0]; });
   for (int a = 0; a < dtype_count; ++a) {
+    const auto from = static_cast<dtype>(a);
+    const auto number_of = [&](const value& x) {
+      return is_complex(from) ? elementwise::complex(x).real : x;
+    };
+    const auto f = function::of(1, [&](auto x) { return number_of(x[0]) * 1.5 + 0.25; });
+    const auto as_it_is = function::of(1, [&](auto x) { return number_of(x[0]); });
     for (int b = 0; b < dtype_count; ++b) {
-      const auto from = static_cast<dtype>(a);
       const auto to = static_cast<dtype>(b);
       scene s;
       s.name(std::string(to_string(from)) + " to " + std::string(to_string(to)));
@@ -303,6 +423,9 @@ TEST(ElementwiseMap, RefusesWhatDoesNotFit) {
   const auto bits = function::of(1, [](auto x) { return x[0] & 3; });
   s.refuse(map{.inputs = {a.view}, .outputs = {y.view}, .what = bits}, errc::type_mismatch,
            "bit_and takes integers");
+  const auto twice = function::of(1, [](auto x) { return x[0] * 2; });
+  s.refuse(map{.inputs = {s.vector(dtype::c64, 8).view}, .outputs = {y.view}, .what = twice},
+           errc::type_mismatch, "inputs[0] is c64, and the function takes it as a real number");
   const auto row = function::of(1, [](auto x) { return row_sum(x[0]); });
   s.refuse(map{.inputs = {a.view}, .outputs = {y.view}, .what = row}, errc::invalid_argument,
            "row operations");

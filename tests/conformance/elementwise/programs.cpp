@@ -183,6 +183,50 @@ bool check(scene& s, const function& f, const std::vector<test_tensor*>& inputs,
   return true;
 }
 
+double bound_ulps(elementwise::opcode op, kind what) {
+  using elementwise::opcode;
+  const bool single = what == kind::single;
+  switch (op) {
+    case opcode::exp:
+    case opcode::exp2:
+    case opcode::log10:
+    case opcode::sin:
+    case opcode::cos:
+    case opcode::acos:
+    case opcode::atan:
+    case opcode::cosh:
+    case opcode::tanh:
+    case opcode::erf:
+    case opcode::rsqrt:
+    case opcode::expm1:
+    case opcode::log:
+    case opcode::log2:
+    case opcode::log1p:
+      return 2;
+    case opcode::tan:
+    case opcode::cbrt:
+    case opcode::asin:
+    case opcode::acosh:
+      return 4;
+    case opcode::sinh:
+    case opcode::asinh:
+    case opcode::atanh:
+    case opcode::hypot:
+    case opcode::atan2:
+      return 3;
+    case opcode::power:
+      return single ? 4 : 2;
+    case opcode::erfc:
+      return 5;
+    case opcode::lgamma:
+      return 6;
+    case opcode::tgamma:
+      return 10;
+    default:
+      return 0;
+  }
+}
+
 bool on_gpu() {
   const char* const backend = std::getenv("TROUPE_BACKEND");
   return backend != nullptr && std::string_view(backend) == "cuda";

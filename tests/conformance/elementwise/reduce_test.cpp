@@ -142,6 +142,54 @@ const axes_case axes_cases[] = {
     {{0, 2, 3}, {7, 3, 1}, {0, 2}},
 };
 
+/// What integers and booleans have for infinity.
+double bound(dtype type, bool largest) {
+  if (type == dtype::boolean) return largest ? 1 : 0;
+  const int bits = static_cast<int>(8 * size_of(type));
+  const bool is_signed =
+      type == dtype::i8 || type == dtype::i16 || type == dtype::i32 || type == dtype::i64;
+  if (!is_signed) return largest ? std::ldexp(1.0, bits) - (bits < 64 ? 1 : 0) : 0;
+  return largest ? std::ldexp(1.0, bits - 1) - (bits < 64 ? 1 : 0) : -std::ldexp(1.0, bits - 1);
+}
+
+TEST(ElementwiseReduce, OfNothingGivesTheLimitsOfTheType) {
+  for (const dtype type : {dtype::i8, dtype::u8, dtype::i16, dtype::u16, dtype::i32, dtype::u32,
+                           dtype::i64, dtype::u64, dtype::boolean, dtype::e4m3}) {
+    for (const bool largest : {false, true}) {
+      scene s;
+      s.name(std::string(to_string(type)));
+      auto& x = s.tensor(type, {3, 0}, {1, 1});
+      auto& y = s.vector(type, 3);
+      const double limit = type == dtype::e4m3 ? (largest ? 448 : -448) : bound(type, largest);
+      s.run(reduce{.inputs = {x.view},
+                   .outputs = {y.view},
+                   .op = largest ? reduction::minimum : reduction::maximum,
+                   .axes = {1}});
+      expect_reals(s, y, reals(3, limit));
+      const auto twice = function::of(
+          1, [&](auto in) { return largest ? row_min(in[0] + in[0]) : row_max(in[0] + in[0]); });
+      if (type == dtype::boolean) continue;  // a sum of these is no boolean
+      s.run(elementwise::rows{.inputs = {x.view},
+                              .outputs = {y.view.reshape({3, 1}).value()},
+                              .what = twice,
+                              .axes = {1}});
+      expect_reals(s, y, reals(3, limit));
+    }
+  }
+}
+
+// Their sum is beyond 64 bits.
+TEST(ElementwiseReduce, MeansOfIntegersOf64BitsDoNotWrap) {
+  for (const dtype type : {dtype::i64, dtype::u64}) {
+    scene s;
+    auto& x = s.vector(type, 4);
+    s.fill(x, {0x1p62, 0x1p62, 0x1p62, 0x1p62});
+    auto& y = s.tensor(dtype::f64, {}, {});
+    s.run(reduce{.inputs = {x.view}, .outputs = {y.view}, .op = reduction::mean});
+    expect_reals(s, y, {0x1p62});
+  }
+}
+
 TEST(ElementwiseReduce, IsTheDefinitionForEachTypeAndAxes) {
   for (const dtype type : {dtype::f64, dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3,
                            dtype::e5m2, dtype::i8, dtype::u8, dtype::i32, dtype::i64}) {
@@ -161,10 +209,10 @@ TEST(ElementwiseReduce, IsTheDefinitionForEachTypeAndAxes) {
           reals rounded;
           for (const double one : wanted)
             rounded.push_back(stored(result_type(op, type), {.what = kind::twice, .real = one}));
-          // What integers have for infinity.
-          const bool no_bound = !is_float(type) && x.values.empty() &&
-                                (op == reduction::minimum || op == reduction::maximum);
-          if (no_bound) continue;
+          const bool of_nothing = !is_float(type) && x.values.empty();
+          if (of_nothing && op == reduction::minimum) std::ranges::fill(rounded, bound(type, true));
+          if (of_nothing && op == reduction::maximum)
+            std::ranges::fill(rounded, bound(type, false));
           expect_reals(s, y, rounded, magnitude(op, before, wanted));
         }
       }

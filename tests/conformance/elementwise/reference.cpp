@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace troupe::conformance::elementwise_reference {
 namespace {
@@ -98,9 +99,26 @@ double narrowed(dtype type, double x) {
   return std::copysign(saturates ? largest : std::numeric_limits<double>::infinity(), x);
 }
 
-double floored_remainder(double a, double b) {
-  const double r = std::fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+// Quotient and remainder in `T`, as every step is rounded. Source: NumPy's npy_divmod.
+template <class T>
+std::pair<double, double> divided_in(double of_a, double of_b) {
+  const T a = static_cast<T>(of_a);
+  const T b = static_cast<T>(of_b);
+  T r = std::fmod(a, b);
+  if (b == 0) return {a / b, r};
+  T q = (a - r) / b;
+  if (r == 0) {
+    r = std::copysign(T{0}, b);
+  } else if ((b < 0) != (r < 0)) {
+    r += b;
+    q -= 1;
+  }
+  if (q == 0) return {std::copysign(T{0}, a / b), r};
+  const T down = std::floor(q);
+  return {q - down > T{0.5} ? down + 1 : down, r};
+}
+std::pair<double, double> divided(kind what, double a, double b) {
+  return what == kind::single ? divided_in<float>(a, b) : divided_in<double>(a, b);
 }
 double least_of(double a, double b) { return a < b || (a == b && std::signbit(a)) ? a : b; }
 double most_of(double a, double b) { return a > b || (a == b && std::signbit(b)) ? a : b; }
@@ -232,9 +250,9 @@ long double of_reals(opcode op, kind what, long double a, long double b, long do
     case opcode::divide:
       return da / db;
     case opcode::quotient:
-      return std::floor(rounded(what, da / db));
+      return divided(what, da, db).first;
     case opcode::remainder:
-      return floored_remainder(da, db);
+      return divided(what, da, db).second;
     case opcode::power:
       return std::pow(a, b);
     case opcode::atan2:
@@ -302,7 +320,10 @@ bool compared(opcode op, const value& a, const value& b) {
 class evaluation {
  public:
   evaluation(const function& f, std::span<const dtype> inputs, std::span<const element> row)
-      : f_(f), inputs_(inputs), row_(row), values_(f.size(), std::vector<value>(row.size())) {}
+      : f_(f), inputs_(inputs), row_(row), values_(f.size(), std::vector<value>(row.size())) {
+    for (const dtype one : inputs)
+      widest_ = std::max(widest_, kind_of(one));
+  }
 
   void step(std::size_t i);
   [[nodiscard]] const value& at(std::uint16_t n, std::size_t e) const { return values_[n][e]; }
@@ -320,7 +341,6 @@ class evaluation {
  private:
   [[nodiscard]] kind common(std::initializer_list<std::uint16_t> operands) const {
     kind most = kind::boolean;
-    bool typed = false;
     kind of_constants = kind::boolean;
     for (const std::uint16_t n : operands) {
       const instruction one = f_.at(n);
@@ -328,12 +348,14 @@ class evaluation {
         const bool is_real = f_.constants()[one.a].what() == scalar::kind::real;
         of_constants = std::max(of_constants, is_real ? kind::single : kind::integer);
       } else {
-        typed = true;
         most = std::max(most, kinds_[n]);
       }
     }
-    return typed ? std::max(most, of_constants) : of_constants;
+    if (of_constants == kind::single) return as_real(most);
+    return std::max(most, of_constants);
   }
+  /// What is made of constants, conditions or integers alone is as wide as the widest real input.
+  [[nodiscard]] kind as_real(kind what) const { return what <= kind::integer ? widest_ : what; }
   void row_operation(const instruction& one, std::vector<value>& made);
 
   const function& f_;
@@ -341,6 +363,7 @@ class evaluation {
   std::span<const element> row_;
   std::vector<std::vector<value>> values_;  // by instruction
   std::vector<kind> kinds_;
+  kind widest_ = kind::single;
 };
 
 void evaluation::row_operation(const instruction& one, std::vector<value>& made) {
@@ -428,7 +451,7 @@ void evaluation::step(std::size_t i) {
       traits.family == opcode_family::integer)
     what = std::max(what, kind::integer);
   if (traits.family == opcode_family::real || traits.family == opcode_family::predicate)
-    what = std::max(what, kind::single);
+    what = as_real(what);
   for (std::size_t e = 0; e < row_.size(); ++e) {
     const auto operand = [&](std::uint16_t n, int k) {
       return k < traits.operands ? as(what, n, e) : value();
@@ -441,7 +464,7 @@ void evaluation::step(std::size_t i) {
         if (one.op == opcode::input) {
           const number x = row_[e].inputs[one.a];
           const kind of = kind_of(inputs_[one.a]);
-          const double part = one.b == 0 ? x.real() : x.imag();
+          const double part = one.b == elementwise::input_imaginary ? x.imag() : x.real();
           made[e] = of == kind::boolean   ? boolean(part != 0)
                     : of == kind::integer ? integer(static_cast<std::int64_t>(part))
                                           : real(of, part);
@@ -536,49 +559,6 @@ outcome run(const function& f, std::span<const dtype> inputs, std::span<const dt
     }
   }
   return made;
-}
-
-double bound_ulps(opcode op, kind what) {
-  const bool single = what == kind::single;
-  switch (op) {
-    case opcode::exp:
-    case opcode::exp2:
-    case opcode::log10:
-    case opcode::sin:
-    case opcode::cos:
-    case opcode::acos:
-    case opcode::atan:
-    case opcode::cosh:
-    case opcode::tanh:
-    case opcode::erf:
-    case opcode::rsqrt:
-    case opcode::expm1:
-    case opcode::log:
-    case opcode::log2:
-    case opcode::log1p:
-      return 2;
-    case opcode::tan:
-    case opcode::cbrt:
-    case opcode::asin:
-    case opcode::acosh:
-      return 4;
-    case opcode::sinh:
-    case opcode::asinh:
-    case opcode::atanh:
-    case opcode::hypot:
-    case opcode::atan2:
-      return 3;
-    case opcode::power:
-      return single ? 4 : 2;
-    case opcode::erfc:
-      return 5;
-    case opcode::lgamma:
-      return 6;
-    case opcode::tgamma:
-      return 10;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace troupe::conformance::elementwise_reference

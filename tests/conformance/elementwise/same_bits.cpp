@@ -65,8 +65,11 @@ class ElementwiseBits : public testing::Test {
       for (std::int64_t i = 0; i < count * (is_complex(o.type) ? 2 : 1); ++i) {
         const dtype part = is_complex(o.type) ? real_of(o.type) : o.type;
         const double drawn = std::uniform_real_distribution<double>(-4, 4)(random_);
+        const bool wide = part == dtype::u64;
         store(part, bytes.data() + i * size_of(part),
-              is_integer(part) ? std::floor(drawn * 25) : drawn);
+              wide               ? std::abs(drawn) * 0x1p61
+              : is_integer(part) ? std::floor(drawn * 25)
+                                 : drawn);
       }
     }
     std::vector<std::vector<std::byte>> results[2];
@@ -134,7 +137,7 @@ TEST_F(ElementwiseBits, OfRandomProgramsInEveryLayout) {
 }
 
 TEST_F(ElementwiseBits, OfEveryOpcode) {
-  for (const dtype type : {dtype::f32, dtype::f64, dtype::bf16}) {
+  for (const dtype type : {dtype::f32, dtype::f64, dtype::bf16, dtype::u64}) {
     for (int o = 0; o < elementwise::opcode_count; ++o) {
       const auto op = static_cast<elementwise::opcode>(o);
       const auto traits = elementwise::traits_of(op);

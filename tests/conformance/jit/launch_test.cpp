@@ -359,6 +359,16 @@ TEST(JitLaunch, ThatFaultsIsNamedAndTheNextOneIsRight) {
   const auto tainted = own.copy(bad, std::span(back)).get_result();
   ASSERT_FALSE(tainted);
   EXPECT_EQ(tainted.error().code, errc::tainted_buffer);
+  // The image's digest says that it is the same kernel, although it lies in memory of the host.
+  const auto again = [&] {
+    return own.ask(launch{.kernel = wild, .block = {.x = 64}, .arguments = {writes(bad)}})
+        .get_result()
+        .error()
+        .code;
+  };
+  EXPECT_EQ(again(), errc::device_fault);
+  EXPECT_EQ(again(), errc::poisonous);
+  EXPECT_EQ(own.quarantine().size(), 1u);
 }
 
 }  // namespace

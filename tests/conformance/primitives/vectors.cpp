@@ -112,8 +112,7 @@ bool goes_before(dtype type, const element_bits& a, const element_bits& b) {
   if (left.nan != right.nan) return right.nan;
   if (left.nan) {
     if (left.negative != right.negative) return right.negative;
-    // Behind +infinity by their bits; behind these, those with a sign from the end on.
-    return left.negative ? a.words[0] > b.words[0] : a.words[0] < b.words[0];
+    return a.words[0] < b.words[0];
   }
   if (left.number != right.number) return left.number < right.number;
   return left.negative && !right.negative;

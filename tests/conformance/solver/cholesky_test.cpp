@@ -269,8 +269,10 @@ void expect_nan_named(dtype type, blas::uplo uplo, std::int64_t n, std::int64_t 
   fill(s, a);
   auto& b = matrices(s, type, batch, n, 2, arrangement::row);
   auto& x = matrices(s, type, batch, n, 2, arrangement::row);
-  expect_numerical(s, s.attempt(solver::posv{.a = a.view, .b = b.view, .x = x.view, .uplo = uplo}),
-                   message);
+  auto& info = numbers(s, dtype::i32, batch);
+  const solver::posv solving{
+      .a = a.view, .b = b.view, .x = x.view, .info = info.view, .uplo = uplo};
+  expect_numerical(s, s.attempt(solving), message);
   for (const bool other : {false, true}) {
     const double found = std::abs(s.now(x, 0)(n - 1, other) - b.before(0)(n - 1, other));
     EXPECT_EQ(found, 0) << s.note();

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <set>
 
 namespace troupe::model {
 namespace {
@@ -110,6 +112,53 @@ TEST_F(DeviceTurns, ADeviceThatHasNeverHadAWorkerIsGivenUpSoon) {
   }
   EXPECT_EQ(core_->watch().state(), device_state::stopped);
   EXPECT_EQ(core_->watch().stop_reason().code, errc::device_unavailable);
+}
+
+// Each start takes so long that the budget of 20 in 5 minutes is never spent.
+TEST_F(DeviceTurns, ADeviceWhoseNextWorkersNeverGetReadyStopsWithinSixMinutes) {
+  make({.standby = false});
+  kill_worker();
+  send(0);
+  const auto begun = around_.time;
+  std::set<std::uint64_t> starts;
+  while (core_->watch().state() == device_state::recovering && around_.time - begun < 1h) {
+    if (around_.next() != nullptr) starts.insert(around_.next()->number());
+    around_.time += 1s;
+    turn();
+  }
+  EXPECT_EQ(answer_of(0), errc::device_stopped);
+  EXPECT_LE(around_.time - begun, 6min);
+  EXPECT_GE(around_.time - begun, 5min);
+  EXPECT_GE(starts.size(), 10u);
+  EXPECT_LE(starts.size(), 15u);
+}
+
+// So with workers that serve for a moment, and end before they have answered anything.
+TEST_F(DeviceTurns, ADeviceWhoseWorkersEndBeforeTheyAnswerStopsHoweverSlowlyTheyStart) {
+  make({.standby = false, .restarts = {.restarts = 20, .window = 60s}});
+  send(0);
+  for (int i = 0; i < 10 && core_->watch().state() != device_state::stopped; ++i) {
+    lose_worker();
+    if (around_.next() == nullptr) {
+      around_.time = core_->watch().next_turn();
+      turn();
+    }
+    if (around_.next() == nullptr) break;
+    around_.time += 19s;
+    have_next_serve();
+  }
+  EXPECT_EQ(answer_of(0), errc::device_stopped);
+}
+
+// A service that loses a worker now and then is no such device, though it has little to do.
+TEST_F(DeviceTurns, LossesFarBetweenAreNoFailuresInARow) {
+  make({.standby = false, .restarts = {.restarts = 20, .window = 60s}});
+  for (int i = 0; i < 10; ++i) {
+    around_.time += 61s;
+    lose_worker();
+    have_next_serve();
+  }
+  EXPECT_EQ(core_->watch().state(), device_state::ready);
 }
 
 TEST_F(DeviceTurns, ALostWorkerIsReplacedAtOnceHoweverLongAFailedStandbyIsLeftAlone) {

@@ -184,7 +184,8 @@ void device_model::is_answered(int id, errc code, time now) {
     expect(r.done == code, "nobody said so");
   }
   // It may have run, and what it writes then comes from the undefined; or in part.
-  if (undefined || r.interrupted) taint(r);
+  const bool failed_itself = r.done == code && code == errc::numerical;
+  if (undefined || r.interrupted || failed_itself) taint(r);
 }
 
 bool device_model::all_answered() const {
@@ -226,6 +227,11 @@ void device_model::completes(std::uint64_t ticket, errc code) {
   if (r->answer && !r->held) r->over = true;
 }
 
+bool device_model::has_answer(std::uint64_t ticket) {
+  const asked* r = by_ticket(ticket);
+  return r != nullptr && r->answer.has_value();
+}
+
 void device_model::passes_over(std::uint64_t ticket) {
   asked* r = by_ticket(ticket);
   if (r == nullptr) return fail(-1, "is passed over although there is no such request");
@@ -253,7 +259,7 @@ void device_model::next_fails(errc code, time now) {
   if (active_ || stopped_) return;
   const bool permanent = code == errc::library_missing || code == errc::worker_not_found;
   if (permanent) return stops(code);
-  if (admit_restart(now, true)) return;
+  if (admit_restart(now, true, false)) return;
   stops(code == errc::device_unavailable && !ever_active_ ? code : errc::device_stopped);
 }
 
@@ -264,6 +270,7 @@ void device_model::is_activated(time now) {
   next_ = next::none;
   active_ = true;
   ever_active_ = true;
+  active_since_ = now;
   // What has its answer is not handed over, unless an earlier worker may still do it.
   for (auto& [id, r] : all_) {
     if (!r.answer || r.held || r.kept) continue;

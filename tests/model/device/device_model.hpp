@@ -50,6 +50,7 @@ class device_model {
   void begins(std::uint64_t ticket, bool alone, time now);
   void passes_over(std::uint64_t ticket);  ///< in a queue: takes its place and does nothing
   void completes(std::uint64_t ticket, errc code);  ///< `errc{}`: well
+  [[nodiscard]] bool has_answer(std::uint64_t ticket);
   /// Why the supervisor takes it for lost.
   struct sign {
     enum class sort { end, context_lost, silence, hang } what{};
@@ -142,8 +143,9 @@ class device_model {
   bool judge(const std::vector<std::uint64_t>& left, bool asked::* had, const guilt& whose);
   [[nodiscard]] int budget() const;
   [[nodiscard]] int spent(time now) const;
+  [[nodiscard]] bool is_spent(time at) const;
   [[nodiscard]] bool note_well();
-  [[nodiscard]] bool admit_restart(time at, bool costs);
+  [[nodiscard]] bool admit_restart(time at, bool costs, bool served);
   void refund(time at);
 
   limits limits_;
@@ -166,6 +168,7 @@ class device_model {
   std::optional<errc> stopped_;
   bool active_ = false;
   bool ever_active_ = false;
+  time active_since_;
   enum class next { none, starting, ready } next_ = next::none;
   bool just_failed_ = false;
   bool just_lost_ = false;

@@ -76,7 +76,8 @@ void device_model::settle(const guilt& whose) {
     if (!all_.at(id).over && !all_.at(id).done) left.push_back(ticket);
   }
   const bool is_named = judge(left, &asked::begun, whose);
-  if (!admit_restart(whose.at, !is_named && !is_explained(whose))) stops(errc::device_stopped);
+  if (!admit_restart(whose.at, !is_named && !is_explained(whose), true))
+    stops(errc::device_stopped);
 }
 
 void device_model::worker_is_lost(const sign& why, time now) {
@@ -101,9 +102,9 @@ bool device_model::worker_is_killed(const sign& why, time now) {
   draining_ = whose;
   // How it has ended shows when it is reaped; where that decides, it is waited for.
   const bool is_known = why.what != sign::sort::end && is_explained(*whose);
-  if (!is_known && spent(whose->at) >= budget()) fail(-1, "the end, and nobody knows why");
+  if (!is_known && is_spent(whose->at)) fail(-1, "the end, and nobody knows why");
   draining_costs_ = !is_known;
-  (void)admit_restart(whose->at, draining_costs_);
+  (void)admit_restart(whose->at, draining_costs_, true);
   return false;
 }
 
@@ -269,14 +270,26 @@ bool device_model::note_well() {
   return any;
 }
 
+// By the budget, or because several have followed each other for longer than its window.
+bool device_model::is_spent(time at) const {
+  if (spent(at) >= budget()) return true;
+  std::vector<time> row;
+  for (const loss& one : losses_) {
+    if (one.costs && !one.calmed) row.push_back(one.at);
+  }
+  return !row.empty() && static_cast<int>(row.size()) >= std::min(budget(), 3) &&
+         at - row.front() > limits_.budget.window;
+}
+
 // `costs`: nobody is named, nor has anybody outside done it.
-bool device_model::admit_restart(time at, bool costs) {
-  const int spent_before = spent(at);
-  if (costs && spent_before >= budget()) return false;
-  if (note_well()) {
+bool device_model::admit_restart(time at, bool costs, bool served) {
+  const bool lasted = served && at - active_since_ > limits_.budget.window;
+  if (note_well() || lasted) {
     for (loss& one : losses_)
       one.calmed = true;
   }
+  if (costs && is_spent(at)) return false;
+  const int spent_before = spent(at);
   const auto in_a_row = static_cast<int>(std::ranges::count_if(losses_, [&](const loss& one) {
     return !one.calmed && at - one.at <= limits_.budget.window;
   }));

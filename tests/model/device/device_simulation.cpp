@@ -147,7 +147,7 @@ void simulated_worker::begins(int number) {
   } else if (j.deadline_ns != 0 && now_ns >= j.deadline_ns) {
     passes = errc::deadline_exceeded;
   }
-  if (passes && !has_queues_) return finish(lane, j, *passes);
+  if (passes && !has_queues_) return finish(lane, j, *passes, false);
   if (passes) {
     around_.told->passes_over(j.ticket);
   } else {
@@ -161,14 +161,17 @@ void simulated_worker::completes(int number, errc code) {
   lane_state& lane = lanes_[static_cast<std::size_t>(number)];
   const auto one = lane.given.front();
   lane.given.pop_front();
-  finish(lane, *one.what, one.passes.value_or(code));
+  // What a failure leaves then, the program learns at a time that the model is not told.
+  if (around_.told->has_answer(one.what->ticket)) code = errc{};
+  finish(lane, *one.what, one.passes.value_or(code), !one.passes);
 }
 
-void simulated_worker::finish(lane_state& lane, worker::job& j, errc code) {
+void simulated_worker::finish(lane_state& lane, worker::job& j, errc code, bool had_begun) {
   wire::reply_slot& reply = replies_[j.slot];
   wire::lane_mark& mark = segment_->lanes[j.lane];
   if (code != errc{}) {
     wire::write_failure(reply, j.ticket, {.code = code, .message = "in the simulation"});
+    if (!had_begun) reply.code |= wire::not_begun;
   } else {
     const auto* request = static_cast<const use*>(j.what().request.get());
     const std::int64_t answer = request->number * 10;

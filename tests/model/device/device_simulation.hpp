@@ -89,7 +89,7 @@ class simulated_worker final : public incarnation {
 
   [[nodiscard]] bool hazards_over(const worker::job& j) const;
   [[nodiscard]] bool may_begin(const lane_state& lane) const;
-  void finish(lane_state& lane, worker::job& j, errc code);
+  void finish(lane_state& lane, worker::job& j, errc code, bool had_begun);
   [[nodiscard]] device_model::sign sign() const;
 
   simulated_environment& around_;

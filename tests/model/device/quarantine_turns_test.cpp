@@ -75,6 +75,24 @@ TEST_F(DeviceTurns, ARequestThatReadsNewContentIsAnotherOne) {
   EXPECT_EQ(answer_of(0), std::nullopt);
 }
 
+// What lies in memory of the host the program may have written since, unless that is over for good,
+// as with the image of a kernel.
+TEST_F(DeviceTurns, ARequestThatReadsHostMemoryIsKnownOnlyWhereThatNeverChanges) {
+  make({.standby = false, .backoff = {.initial = 0ms}});
+  const auto of_host = [this] {
+    return any_tensor::owned(core_->allocate(memory_space::host, 64).value(), dtype::u8, {64});
+  };
+  const any_tensor open = of_host();
+  const any_tensor image = of_host();
+  image.buffer()->state.fetch_or(buffer_frozen);
+  for (int i = 0; i < 3; ++i)
+    have_it_crash({.number = 7, .reads = {open}});
+  EXPECT_TRUE(quarantine().empty());
+  for (int i = 0; i < 2; ++i)
+    have_it_crash({.number = 7, .reads = {image}});
+  EXPECT_EQ(quarantine().size(), 1U);
+}
+
 // The first fault of all finds content that nobody has counted yet.
 TEST_F(DeviceTurns, WhatWasInFlightBehindTheFirstCulpritIsNewContentToo) {
   make({.standby = false, .backoff = {.initial = 0ms}});

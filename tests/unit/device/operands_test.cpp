@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -130,9 +133,82 @@ TEST_F(OutgoingOperands, ATaintIsNamedAndConcernsItsBytesOnly) {
   any_tensor t = make(*device_);
   taint(t, 0, 32);
   EXPECT_EQ(refusal(t, access::read)->message,
-            "x is tainted: blas.scal #7 was lost with its worker before it finished writing it; "
-            "overwrite all of it to clear the taint");
+            "x is tainted: blas.scal #7 has not finished writing it; overwrite all of it to clear "
+            "the taint");
   EXPECT_FALSE(refusal(*t.slice(0, 1, 8), access::read));
+}
+
+class BoundSets : public OutgoingOperands {
+ protected:
+  static constexpr std::uint32_t usable = buffer_frozen | buffer_settled;
+
+  void bind(const any_tensor& table, const std::shared_ptr<memory_pool>& of,
+            std::vector<any_tensor> tensors) {
+    auto made = std::make_shared<bound_set>();
+    made->name = "model";
+    made->of = of;
+    for (any_tensor& t : tensors)
+      made->tensors.emplace_back("w" + std::to_string(made->tensors.size()), std::move(t));
+    host_->sets().add(*table.buffer().get(), std::move(made));
+  }
+  any_tensor frozen() {
+    any_tensor t = make(*device_);
+    flag(t, usable);
+    return t;
+  }
+};
+
+TEST_F(BoundSets, KeepTheirTensorsWhileARequestReadsTheTable) {
+  std::optional<any_tensor> table = make(*host_);
+  bind(*table, device_, {frozen(), frozen()});
+  EXPECT_FALSE(refusal(*table, access::read));
+  table.reset();
+  EXPECT_EQ(device_->statistics().buffers, 2u);
+  kept_.clear();
+  EXPECT_EQ(device_->statistics().buffers, 0u);
+  EXPECT_EQ(host_->statistics().buffers, 0u);
+}
+
+TEST_F(BoundSets, AreRefusedByTheNameOfATensorThatCannotBeUsed) {
+  const any_tensor table = make(*host_);
+  const any_tensor t = frozen();
+  bind(table, device_, {frozen(), t});
+  EXPECT_FALSE(refusal(table, access::read));
+  t.buffer()->state.fetch_and(~std::uint32_t{buffer_settled});
+  EXPECT_FALSE(refusal(table, access::read)) << "nobody has said that anything has changed";
+  host_->sets().note_change();
+  EXPECT_EQ(refusal(table, access::read)->message,
+            "w1 of the bound set model is not frozen; freeze it again, or bind another set");
+  flag(t, buffer_settled);
+  EXPECT_FALSE(refusal(table, access::read));
+  taint(t);
+  host_->sets().note_change();
+  EXPECT_EQ(refusal(table, access::read)->code, errc::tainted_buffer);
+  flag(t, buffer_released);
+  EXPECT_EQ(refusal(table, access::read)->message,
+            "w1 of the bound set model is stale: it was released");
+  const auto other = make_pool(memory_space::device, 5);
+  const any_tensor theirs = make(*host_);
+  bind(theirs, other, {});
+  EXPECT_EQ(refusal(theirs, access::read)->message,
+            "the bound set model belongs to device 5, not to device 2");
+}
+
+TEST_F(BoundSets, TellWhenTheRequestsHaveEndedThatUseATensor) {
+  const any_tensor table = make(*host_);
+  const any_tensor t = frozen();
+  bind(table, device_, {t});
+  EXPECT_FALSE(refusal(table, access::read));
+  EXPECT_TRUE(host_->sets().end_uses(*frozen().buffer().get(), nullptr).empty());
+  auto over = host_->sets().end_uses(*t.buffer().get(), nullptr);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_FALSE(over.front().ready());
+  operand_list later;
+  outgoing_operands operands(*device_, *host_, later);
+  EXPECT_TRUE(operands.locate("x", table, access::read));
+  kept_.clear();
+  EXPECT_TRUE(over.front().ready()) << "one that was sent later does not count";
+  EXPECT_TRUE(host_->sets().end_uses(*t.buffer().get(), nullptr).size() == 1);
 }
 
 TEST_F(OutgoingOperands, SayWhetherABufferOfTheirsIsWatched) {

@@ -4,11 +4,14 @@
 #include "interrupter.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -130,6 +133,51 @@ TEST_F(DeviceReactor, AContinuationIsHeardOfWhereverItInterruptsWhoeverDrives) {
       reactor_->try_poll();
   }
   EXPECT_EQ(unheard, 0);
+}
+
+TEST_F(DeviceReactor, IsWaitedForNoLongerThanSomebodyWouldWait) {
+  using clock = std::chrono::steady_clock;
+  reactor_->take_role();
+  std::thread([&] {
+    const auto begin = clock::now();
+    EXPECT_FALSE(reactor_->settle_answers(begin + std::chrono::milliseconds(20)));
+    EXPECT_GE(clock::now() - begin, std::chrono::milliseconds(20));
+  }).join();
+  EXPECT_TRUE(reactor_->settle_answers(clock::now())) << "whoever has the role is about it itself";
+  reactor_->leave_role();
+  std::thread([&] {
+    EXPECT_TRUE(reactor_->settle_answers(clock::now() + std::chrono::hours(1)));
+  }).join();
+}
+
+// A thread of real-time priority that only yields lets no other one have its processor.
+TEST_F(DeviceReactor, LetsAThreadOfLowerPriorityGiveTheRoleUp) {
+  cpu_set_t before;
+  cpu_set_t one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  reactor_->take_role();
+  std::atomic<bool> wants{false};
+  std::atomic<bool> may_not{false};
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread urgent([&] {
+    const sched_param priority{.sched_priority = 1};
+    may_not = ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &priority) != 0;
+    wants = true;
+    if (may_not) return;
+    reactor_->take_role();
+    reactor_->leave_role();
+  });
+  while (!wants)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  reactor_->leave_role();
+  urgent.join();
+  ::sched_setaffinity(0, sizeof(before), &before);
+  if (may_not) GTEST_SKIP() << "this user may have no such priority";
+  // By default the kernel takes such a thread its processor away after 950 ms.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
 }
 
 TEST_F(DeviceReactor, AnswersEachRequestOnceWhoeverDrives) {

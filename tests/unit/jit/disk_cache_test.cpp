@@ -95,6 +95,23 @@ TEST_F(JitDiskCache, DropsAnEntryOfAnotherKey) {
   EXPECT_EQ(cache.find(key(2)).what, state::damaged);
 }
 
+TEST_F(JitDiskCache, DropsWhatIsNoFileOrTooLongForTheFolder) {
+  const disk_cache cache = open();
+  ASSERT_EQ(::mkfifo(file_of(key(1)).c_str(), 0600), 0);
+  EXPECT_EQ(cache.find(key(1)).what, state::damaged) << "nobody waits for its writer";
+  EXPECT_FALSE(fs::exists(file_of(key(1))));
+  // A head that fits a content that nobody has memory for.
+  cache.keep(key(2), content(50, 3));
+  constexpr std::uint64_t bytes = std::uint64_t{1} << 40;
+  std::fstream file(file_of(key(2)), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(16 + 32 + 32);
+  file.write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+  file.close();
+  fs::resize_file(file_of(key(2)), 16 + 32 + 32 + 8 + bytes);
+  EXPECT_EQ(cache.find(key(2)).what, state::damaged);
+  EXPECT_FALSE(fs::exists(file_of(key(2))));
+}
+
 TEST_F(JitDiskCache, FollowsNoLink) {
   const disk_cache cache = open();
   cache.keep(key(1), content(50, 3));

@@ -1,6 +1,7 @@
 // What a compiler may do to its own process, and what a program hears of it. The compiler is a fake
 // that does as its source says, so this needs no NVRTC.
 
+#include "jit/client/compiler_process.hpp"
 #include "under_sanitizers.hpp"
 #include "unit/core/no_more_threads.hpp"
 #include "unit/jit/jit_sources.hpp"
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -82,6 +84,19 @@ TEST_F(JitLimits, ACrashIsAnErrorThatNamesTheSignal) {
     EXPECT_NE(why.message.find(words), std::string::npos) << how << ": " << why.message;
   }
   EXPECT_EQ(c.statistics().failed, test::under_sanitizers ? 1u : 4u);
+}
+
+// Then nobody hears how a child has ended.
+TEST_F(JitLimits, ACrashIsNoBreachOfProtocolWhereSigchldIsIgnored) {
+  if (test::under_sanitizers) GTEST_SKIP() << "it tells otherwise";
+  compiler c(config());
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  const error why = failure_of(c, "crash");
+  const auto fine = c.compile({.text = "fine", .architecture = "sm_90"}).get_result();
+  ::signal(SIGCHLD, before);
+  EXPECT_EQ(why.code, errc::library_error) << why.message;
+  EXPECT_NE(why.message.find("SIGCHLD"), std::string::npos) << why.message;
+  EXPECT_TRUE(fine);
 }
 
 TEST_F(JitLimits, WhatFailedIsNotKept) {
@@ -174,6 +189,25 @@ TEST_F(JitLimits, AProgramThatIsNoCompilerIsFoundOut) {
   other.compiler_path = "/bin/true";
   compiler c(other);
   EXPECT_EQ(failure_of(c, "").code, errc::protocol_violation);
+}
+
+TEST_F(JitLimits, AResultOfAnyLengthIsNotTakenIntoMemory) {
+  const auto path = folder_.path() / "compiler";
+  std::ofstream(path) << "#!/bin/sh\nexec truncate -s 1T /dev/fd/" << job_descriptor << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  compiler_config endless = config();
+  endless.compiler_path = path.string();
+  compiler c(endless);
+  const error why = failure_of(c, "");
+  EXPECT_EQ(why.code, errc::protocol_violation);
+  EXPECT_NE(why.message.find("1099511627776 bytes"), std::string::npos) << why.message;
+}
+
+TEST_F(JitLimits, ACompilerWithoutItsProgramEndsAtOnce) {
+  const std::string command = compiler_executable(config()) + " " + compiler_argument + " 1";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe,bugprone-command-processor)
+  const int status = std::system(("exec " + command + " 3</dev/null").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3) << command;
 }
 
 TEST_F(JitLimits, AFolderThatOthersMayEnterIsNoCache) {

@@ -15,10 +15,10 @@ TEST(AttentionLimits, NameTheRuleAndTheValues) {
   EXPECT_EQ(message(good), "");
   attention_facts f = good;
   f.type = dtype::f64;
-  EXPECT_EQ(message(f),
-            "not offered: attention is computed in f16, bf16 and e4m3: cuDNN has no f64, and its "
-            "f32 gave "
-            "faults and wrong results; q is f64");
+  EXPECT_EQ(
+      message(f),
+      "not offered: cuDNN has attention in f16, bf16 and e4m3: not in f64, and in f32 it gave "
+      "faults and wrong results; q is f64");
   f = good;
   f.alibi = true;
   EXPECT_EQ(message(f), "not offered: alibi needs right = 0; right is -1");

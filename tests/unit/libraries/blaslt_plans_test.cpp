@@ -1,8 +1,11 @@
 #include "libraries/blaslt/cuda/plan_key.hpp"
 #include "libraries/blaslt/cuda/tuned_choices.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -281,6 +284,20 @@ TEST_F(TunedChoices, OfSeveralProgramsAddUp) {
   const tuned_choices next = open();
   EXPECT_NE(next.find(key(1)), nullptr);
   EXPECT_NE(next.find(key(2)), nullptr);
+}
+
+// As of a program that is stopped, or a server of files that has gone.
+TEST_F(TunedChoices, AreKeptInMemoryWhileAnotherHoldsTheFolder) {
+  tuned_choices made = open();
+  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(folder, LOCK_EX), 0);
+  made.keep(key(1), one);
+  EXPECT_NE(made.find(key(1)), nullptr);
+  EXPECT_EQ(open().find(key(1)), nullptr);
+  ::close(folder);
+  made.keep(key(2), other);
+  EXPECT_NE(open().find(key(1)), nullptr);
+  EXPECT_NE(open().find(key(2)), nullptr);
 }
 
 // As of a worker that was killed while it wrote.

@@ -35,7 +35,7 @@ TEST(OutputKinds, TwoTypesGiveOneThatHoldsBoth) {
   EXPECT_EQ(type_of(f, {u8, i8}), i16);
   EXPECT_EQ(type_of(f, {i64, u32}), i64);
   EXPECT_EQ(type_of(f, {u32, i8}), i64);
-  EXPECT_EQ(type_of(f, {u64, i8}), i64);
+  EXPECT_EQ(type_of(f, {u64, u8}), u64);
   EXPECT_EQ(type_of(f, {c64, c64}), f32);
 }
 
@@ -56,6 +56,23 @@ TEST(OutputKinds, FollowTheOperation) {
   EXPECT_EQ(type_of(of([](auto x) { return row_argmax(x); }), {f32}), i64);
   EXPECT_EQ(type_of(of([](auto x) { return conj(complex(x)); }), {c128}), c128);
   EXPECT_EQ(type_of(of([](auto x) { return complex_value{x, 1}; }), {bf16}), c64);
+}
+
+TEST(OutputKinds, WithoutARealOperandAreAsWideAsTheRealInputs) {
+  const auto choice =
+      function::of(1, [](auto x) { return select(x[0] > 0, 0.1, 0.2) * (index(0) / 3); });
+  for (const dtype one : {f64, f32, f16, bf16, e5m2})
+    EXPECT_EQ(type_of(choice, {one}), one);
+  EXPECT_EQ(type_of(choice, {i32}), f32);
+  const auto mixed = function::of(2, [](auto x) { return x[0] / 3 + (x[1] > 0) * 0.5; });
+  EXPECT_EQ(type_of(mixed, {i32, f64}), f64);
+  EXPECT_EQ(type_of(mixed, {f16, bf16}), f32);
+  const auto slope = function::of(1, [](auto x) { return relu(x[0]); }).derivative(0);
+  EXPECT_EQ(type_of(slope, {f64}), f64);
+  EXPECT_EQ(type_of(slope, {bf16}), bf16);
+  const auto large =
+      function::of(1, [](auto x) { return select(x[0] > 0, std::uint64_t{1} << 63, 0); });
+  EXPECT_EQ(type_of(large, {f32}), u64);
 }
 
 TEST(OutputKinds, SayWhatIsTheSameForARow) {
@@ -82,14 +99,16 @@ TEST(OutputKinds, WantsTheTypeOfEachInput) {
 
 TEST(FunctionsWithinFunctions, AreAsIfWrittenThere) {
   const auto inner = function::of(2, [](auto x) {
-    return std::vector<result_value>{x[0] * x[1] + 2, conj(complex(x[0])), cast(x[1], bf16)};
+    return std::vector<result_value>{complex(x[0]).real * x[1] + 2, conj(complex(x[0])),
+                                     cast(x[1], bf16)};
   });
   const auto outer = function::of(2, [&](auto x) {
     const auto parts = inner(std::vector<result_value>{complex(x[1]) * value(3), x[0]});
     return std::vector<result_value>{parts[0].real, *parts[1].imaginary, parts[2].real + index(1)};
   });
   EXPECT_EQ(outer, function::of(2, [](auto x) {
-              return std::vector<result_value>{x[1] * 3 * x[0] + 2, -(complex(x[1]).imaginary * 3),
+              return std::vector<result_value>{complex(x[1]).real * 3 * x[0] + 2,
+                                               -(complex(x[1]).imaginary * 3),
                                                cast(x[0], bf16) + index(1)};
             }));
   // The imaginary part of an input that is given as a value is that input's.
@@ -101,6 +120,13 @@ TEST(FunctionsWithinFunctions, AreAsIfWrittenThere) {
       (void)function::of(1, [&](auto x) { return inner(std::vector<result_value>{x[0]})[0].real; }),
       failure);
   EXPECT_THROW((void)inner(std::vector<result_value>{value(1), value(2)}), failure);
+  // An input that it takes as a number is not given a complex one.
+  EXPECT_THROW((void)function::of(
+                   1,
+                   [&](auto x) {
+                     return inner(std::vector<result_value>{complex(x[0]), complex(x[0])})[0].real;
+                   }),
+               failure);
 }
 
 TEST(ComplexOfAValue, IsAnInputOrAConstantOfThisFunction) {

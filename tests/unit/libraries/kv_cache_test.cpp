@@ -1,12 +1,16 @@
 // Keys and values in pages: what sequences share, and that they outlive lost workers bit for bit.
 
 #include <troupe/device/device.hpp>
+#include <troupe/device/mapped_tensor.hpp>
 #include <troupe/dnn.hpp>
 #include <troupe/fault/inject.hpp>
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <future>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -214,6 +218,38 @@ TEST_F(KvCache, ForgetsAStepThatIsNotCommitted) {
       << missing.error().message;
   EXPECT_FALSE(step.commit());
   expect_content(c, one, std::vector<int>(8, 1));
+}
+
+TEST_F(KvCache, StepsAgainWhileAnotherThreadWaitsForTheStepThatWasAbandoned) {
+  auto c = cache(8);
+  const std::vector mine{c.begin()};
+  const std::vector others{c.begin()};
+  auto k = rows(std::vector{1}, 0, 0, 2, true);
+  {
+    // Nothing can read k, so the append does not end.
+    std::optional held = device_.map(k, access::write).get();
+    {
+      auto step = c.step(mine, 2).value();
+      (void)step.append(0, k, rows(std::vector{1}, 0, 0, 2, false));
+    }
+    const auto begins = [&](const std::vector<kv_sequence>& all) {
+      return std::async(std::launch::async, [&c, &all] {
+        const auto step = c.step(all, 1);
+        return step ? std::string() : step.error().message;
+      });
+    };
+    using namespace std::chrono_literals;
+    auto other = begins(others);
+    EXPECT_EQ(other.wait_for(20ms), std::future_status::timeout) << "it waits for all of them";
+    auto again = begins(mine);
+    EXPECT_EQ(again.wait_for(20ms), std::future_status::timeout);
+    held.reset();
+    EXPECT_EQ(other.get(), "");
+    EXPECT_EQ(again.get(), "");
+  }
+  EXPECT_EQ(c.free_pages(), 8);
+  ASSERT_TRUE(grow(c, mine, {1}, 0, 6));
+  expect_content(c, mine.front(), std::vector<int>(6, 1));
 }
 
 TEST_F(KvCache, RefusesWhatItCannotHold) {

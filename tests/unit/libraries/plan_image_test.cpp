@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <random>
 
 namespace troupe::cuda {
@@ -59,9 +62,41 @@ TEST(PlanImage, OfAnyBytesIsOneOrNone) {
     if (!read) continue;
     for (const auto& one : read->presets) {
       EXPECT_GE(one.at, 0);
-      EXPECT_LE(one.at, read->frontend_workspace_bytes);
+      EXPECT_LE(std::max<std::int64_t>(one.bytes, std::ssize(one.values) * 4),
+                read->frontend_workspace_bytes - one.at);
     }
   }
+}
+
+TEST(PlanImage, IsRefusedWhereItLeavesItsWorkspace) {
+  constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  const auto refused = [](auto change) {
+    plan_image image = some_image();
+    change(image);
+    return !image.lies_within_workspace() && !plan_image::from_bytes(image.to_bytes());
+  };
+  for (const std::int64_t at : {std::int64_t{-1}, std::int64_t{501}, std::int64_t{513}, far})
+    EXPECT_TRUE(refused([&](plan_image& p) { p.presets[0].at = at; })) << at;
+  for (const std::int64_t bytes : {std::int64_t{-1}, std::int64_t{257}, far})
+    EXPECT_TRUE(refused([&](plan_image& p) { p.presets[1].bytes = bytes; })) << bytes;
+  EXPECT_TRUE(refused([](plan_image& p) { p.presets[0].values.resize(129); }));
+  for (const std::int64_t at : {std::int64_t{-1}, std::int64_t{513}, far})
+    EXPECT_TRUE(refused([&](plan_image& p) { p.bindings[3].at = at; })) << at;
+  EXPECT_TRUE(refused([](plan_image& p) { p.bindings[1].at = -1; }));
+  for (const std::int64_t operand : {std::int64_t{0}, plan_image::most_operands + 1})
+    EXPECT_TRUE(refused([&](plan_image& p) { p.bindings[0].operand = operand; })) << operand;
+  EXPECT_TRUE(refused([](plan_image& p) { p.frontend_workspace_bytes = -1; }));
+  EXPECT_TRUE(refused([](plan_image& p) { p.alternative = -1; }));
+}
+
+TEST(PlanImage, IsComparedWithItsOperands) {
+  const auto lies_within = [](std::vector<std::int64_t> operand_bytes) {
+    return some_image().lies_within(operand_bytes);
+  };
+  EXPECT_TRUE(lies_within({65}));
+  EXPECT_TRUE(lies_within({65, 1}));
+  EXPECT_FALSE(lies_within({64}));
+  EXPECT_FALSE(lies_within({}));
 }
 
 }  // namespace

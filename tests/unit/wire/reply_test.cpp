@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <random>
 
 namespace troupe {
@@ -44,6 +45,28 @@ TEST(WireReply, TextsAreCutToWhatFits) {
   EXPECT_EQ(wire::read_failure(slot)->message, "");
 }
 
+// Whether a worker cuts them or not: pieces of the heap need not be disjoint, so that each of a
+// thousand slots could say that all of it is its own.
+TEST(WireReply, TextsInTheHeapAreCutWhereTheyAreWrittenAndWhereTheyAreRead) {
+  EXPECT_EQ(wire::text_bytes({.message = std::string(10'000'000, 'm'), .library = "l"}),
+            wire::longest_text_bytes);
+  const auto segment = std::make_unique<std::uint64_t[]>(wire::worker_segment_bytes(1) / 8);
+  auto* const header = reinterpret_cast<wire::worker_header*>(segment.get());
+  auto* const slot = reinterpret_cast<wire::reply_slot*>(header + 1);
+  *slot = {};
+  slot->ticket = 7;
+  slot->code = static_cast<std::uint16_t>(errc::library_error);
+  slot->heap_place = 1;
+  slot->call_bytes = 2;
+  slot->reply_bytes = wire::reply_heap_bytes - 2;
+  wire::reply_copy got;
+  ASSERT_TRUE(wire::copy_reply(header, 1, 0, 7, got));
+  EXPECT_TRUE(got.is_whole);
+  EXPECT_EQ(got.long_bytes.size(), wire::longest_text_bytes);
+  EXPECT_EQ(wire::read_failure(got.slot, got.bytes())->message.size(),
+            wire::longest_text_bytes - 2);
+}
+
 TEST(WireReply, ASuccessHasNoError) {
   const wire::reply_slot slot;
   EXPECT_FALSE(wire::read_failure(slot));
@@ -65,6 +88,10 @@ TEST(WireReply, EveryCodeThereIsIsRead) {
     wire::write_failure(slot, 1, {.code = static_cast<errc>(code)});
     ASSERT_TRUE(wire::read_failure(slot)) << code;
     EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+    EXPECT_TRUE(wire::had_begun(slot));
+    slot.code |= wire::not_begun;
+    EXPECT_EQ(wire::read_failure(slot)->code, static_cast<errc>(code));
+    EXPECT_FALSE(wire::had_begun(slot));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "worker/process/blob_keeper.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -57,8 +58,8 @@ TEST_F(BlobMemory, GivesWhatWasPublishedLastUnderAKey) {
   ASSERT_TRUE(blobs_.publish(bytes("a"), content(10, 3)));
   const os::mapping other = map();
   const wire::blob_memory next(other.address(), size);
-  EXPECT_EQ(next.find(bytes("a")), content(10, 3));
-  EXPECT_EQ(next.find(bytes("b")), content(0, 2));
+  EXPECT_EQ(next.find(bytes("a"))->content, content(10, 3));
+  EXPECT_EQ(next.find(bytes("b"))->content, content(0, 2));
   EXPECT_FALSE(next.find(bytes("c")));
   EXPECT_EQ(next.at(0)->key, bytes("a"));
   EXPECT_EQ(next.at(0)->content, content(1000, 1));
@@ -81,7 +82,8 @@ TEST_F(BlobMemory, TakesFromSeveralWritersAtOnce) {
   }
   threads.clear();
   for (unsigned number = 0; number < writers * each; ++number)
-    EXPECT_EQ(blobs_.find(bytes(std::to_string(number))), content(number * 7, number)) << number;
+    EXPECT_EQ(blobs_.find(bytes(std::to_string(number)))->content, content(number * 7, number))
+        << number;
   EXPECT_EQ(blobs_.news().load(), static_cast<unsigned>(writers * each));
 }
 
@@ -91,13 +93,13 @@ TEST_F(BlobMemory, RefusesWhatFindsNoRoomAndKeepsTheRest) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
   ASSERT_TRUE(blobs_.publish(bytes("another"), content(100, 3)));
-  EXPECT_EQ(blobs_.find(bytes("small")), content(100, 1));
+  EXPECT_EQ(blobs_.find(bytes("small"))->content, content(100, 1));
   // As many as there are places.
   std::size_t kept = 2;
   while (blobs_.publish(bytes("n"), {}))
     ++kept;
   EXPECT_EQ(kept, wire::most_blobs);
-  EXPECT_EQ(blobs_.find(bytes("another")), content(100, 3));
+  EXPECT_EQ(blobs_.find(bytes("another"))->content, content(100, 3));
 }
 
 TEST_F(BlobMemory, OfAWriterThatDiesInBetweenIsAsBefore) {
@@ -105,8 +107,8 @@ TEST_F(BlobMemory, OfAWriterThatDiesInBetweenIsAsBefore) {
   header_->used.fetch_add(4096);                         // bytes that nobody writes
   header_->entries[1].what = wire::blob_entry::claimed;  // an entry that nobody fills in
   ASSERT_TRUE(blobs_.publish(bytes("b"), content(100, 2)));
-  EXPECT_EQ(blobs_.find(bytes("a")), content(100, 1));
-  EXPECT_EQ(blobs_.find(bytes("b")), content(100, 2));
+  EXPECT_EQ(blobs_.find(bytes("a"))->content, content(100, 1));
+  EXPECT_EQ(blobs_.find(bytes("b"))->content, content(100, 2));
   EXPECT_FALSE(blobs_.at(1));
 }
 
@@ -128,7 +130,7 @@ TEST_F(BlobMemory, ThatWasScribbledOverGivesWhatIsWholeAndNothingElse) {
     for (unsigned i = 0; i < 8; ++i) {
       const auto found = blobs_.find(bytes(std::to_string(i)));
       if (found) {
-        EXPECT_EQ(*found, content(300, i));
+        EXPECT_EQ(found->content, content(300, i));
       }
     }
     for (std::size_t place = 0; place < wire::most_blobs; ++place) {
@@ -147,7 +149,7 @@ TEST_F(BlobMemory, IsPublishedAgainWhereItWasDamaged) {
   pages_.address()[sizeof(wire::blob_header) + 50] ^= std::byte{1};
   EXPECT_FALSE(blobs_.find(bytes("a")));
   ASSERT_TRUE(blobs_.publish(bytes("a"), content(100, 1)));
-  EXPECT_EQ(blobs_.find(bytes("a")), content(100, 1));
+  EXPECT_EQ(blobs_.find(bytes("a"))->content, content(100, 1));
 }
 
 /// The same with a folder.
@@ -162,6 +164,18 @@ class BlobKeeper : public BlobMemory {
     return worker::blob_keeper(map(), worker::blob_keeper::kept_in::memory_and_folder);
   }
   void forget() { std::memset(pages_.address(), 0, size); }
+  /// What another worker, which ends then, answers.
+  template <class Ask>
+  int as_another(Ask ask) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto other = keeper();
+      ::_exit(ask(other) ? 1 : 0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  }
 
   const std::filesystem::path path_ =
       std::filesystem::path(testing::TempDir()) / ("blobs-" + std::to_string(::getpid()));
@@ -173,8 +187,61 @@ TEST_F(BlobKeeper, FindsInTheFolderWhatTheProgramHasNot) {
   forget();
   auto next = keeper();
   EXPECT_EQ(next.find(bytes("a")), content(1000, 1));
-  EXPECT_EQ(blobs_.find(bytes("a")), content(1000, 1)) << "for the workers after it";
   EXPECT_FALSE(next.find(bytes("b")));
+}
+
+TEST_F(BlobKeeper, GivesWhatIsLoadedToOthersWhenItHasLoaded) {
+  auto first = keeper();
+  ASSERT_TRUE(first.publish(bytes("a"), content(1000, 1)));
+  forget();
+  auto loader = keeper();
+  EXPECT_EQ(loader.find(bytes("a")), content(1000, 1));
+  EXPECT_FALSE(blobs_.find(bytes("a"))) << "it has not proved good";
+  ASSERT_TRUE(loader.begin_loading(bytes("a"), content(1000, 1)));
+  EXPECT_EQ(as_another([](auto& other) { return other.find(bytes("a")) || other.at(0); }), 0);
+  const std::uint32_t before = loader.news();
+  loader.end_loading(bytes("a"), true);
+  EXPECT_NE(loader.news(), before) << "those that have passed it by look again";
+  EXPECT_EQ(as_another([](auto& other) {
+              return other.at(0)->content == content(1000, 1) &&
+                     other.begin_loading(bytes("a"), content(1000, 1));
+            }),
+            1);
+}
+
+TEST_F(BlobKeeper, DropsWhatIsNoGood) {
+  auto first = keeper();
+  ASSERT_TRUE(first.publish(bytes("a"), content(1000, 1)));
+  ASSERT_TRUE(first.begin_loading(bytes("a"), content(1000, 1)));
+  first.end_loading(bytes("a"), false);
+  EXPECT_FALSE(first.find(bytes("a")));
+  EXPECT_FALSE(first.at(0));
+  EXPECT_TRUE(std::filesystem::is_empty(path_ / "troupe" / "blobs"));
+}
+
+TEST_F(BlobKeeper, GivesNobodyWhatAWorkerDiedOfLoading) {
+  auto first = keeper();
+  for (const bool in_memory : {true, false}) {
+    SCOPED_TRACE(in_memory);
+    ASSERT_TRUE(first.publish(bytes("a"), content(1000, 1)));
+    if (!in_memory) forget();
+    ASSERT_EQ(as_another([](auto& other) {
+                return other.find(bytes("a")) && other.begin_loading(bytes("a"), content(1000, 1));
+              }),
+              1);
+    EXPECT_FALSE(first.begin_loading(bytes("a"), content(1000, 1)));
+    if (in_memory) {
+      EXPECT_FALSE(first.at(0));
+    } else {
+      EXPECT_FALSE(first.find(bytes("a")));
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(path_ / "troupe" / "blobs")) << "nor later programs";
+    // What is made anew is another.
+    ASSERT_TRUE(first.publish(bytes("a"), content(500, 2)));
+    EXPECT_EQ(first.find(bytes("a")), content(500, 2));
+    EXPECT_TRUE(first.begin_loading(bytes("a"), content(500, 2)));
+    forget();
+  }
 }
 
 TEST_F(BlobKeeper, DropsAFileThatIsDamaged) {

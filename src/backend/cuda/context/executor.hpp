@@ -26,9 +26,10 @@ void add(operation_table& table, result<void> (*enqueue)(const R&, lane&, late_f
                 .fails_late = true});
 }
 
-/// The same of a request with a reply. The kernel that writes the failure writes no reply.
+/// The same of a request with a reply. The kernel that writes the failure writes no reply. A
+/// described one lies in no slot: the failure would be written over a value that is not there yet.
 template <request R>
-  requires(!std::is_void_v<reply_of<R>>)
+  requires(!std::is_void_v<reply_of<R>> && !detail::described<reply_of<R>>)
 void add(operation_table& table,
          result<void> (*enqueue)(const R&, lane&, reply_of<R>*, late_failure),
          effort how_long = effort::unknown) {

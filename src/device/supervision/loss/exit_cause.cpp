@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -19,6 +20,15 @@ std::string signal_name(int signal) {
   const char* abbreviation = ::sigabbrev_np(signal);
   return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation)
                                  : fmt::format("signal {}", signal);
+}
+
+std::string_view why_nobody_knows(const os::exit_report& report) noexcept {
+  if (report.forked_elsewhere) return "the fork server, which would, has ended or does not answer";
+  struct sigaction now{};
+  ::sigaction(SIGCHLD, nullptr, &now);
+  const bool ignored = now.sa_handler == SIG_IGN || (now.sa_flags & SA_NOCLDWAIT) != 0;
+  return ignored ? "this program ignores SIGCHLD"
+                 : "something else in this program waits for its children, or it ignored SIGCHLD";
 }
 
 // The request whose executor the process was calling when it left, if there was just one.
@@ -83,9 +93,8 @@ void explain_by_exit(reactor& completions, const wire::worker_header& ended,
                               what.from_outside ? "killed" : "crash", why.code_name);
   } else if (report.unknown) {
     what.doubtful = true;
-    why.message =
-        "gone: the worker process ended, and nobody knows how: something else in this program "
-        "waits for its children, or it ignores SIGCHLD";
+    why.message = fmt::format("gone: the worker process ended, and nobody knows how: {}",
+                              why_nobody_knows(report));
   } else {
     what.culprit_ticket = only_one_called(ended);
     why.message = fmt::format("exit: the worker process ended with status {}", report.code);

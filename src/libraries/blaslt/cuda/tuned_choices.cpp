@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
-#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <thread>
 #include <utility>
 
 namespace troupe::cuda {
@@ -37,19 +38,28 @@ std::uint64_t checksum_of(const stored& entry) noexcept {
   return hash_of(std::as_bytes(std::span(&entry, 1)).first(offsetof(stored, checksum)));
 }
 
-/// Others that replace the file wait meanwhile.
+/// Others that replace the file wait meanwhile, but not for a process that is stopped.
 class folder_lock {
  public:
-  explicit folder_lock(int folder) noexcept : folder_(folder) {
-    while (::flock(folder_, LOCK_EX) != 0 && errno == EINTR) {
+  explicit folder_lock(int folder) : folder_(folder) {
+    constexpr int tries = 50;
+    constexpr std::chrono::milliseconds between(2);
+    for (int i = 0; i < tries && !held_; ++i) {
+      if (i > 0) std::this_thread::sleep_for(between);
+      held_ = ::flock(folder_, LOCK_EX | LOCK_NB) == 0;
     }
   }
-  ~folder_lock() { (void)::flock(folder_, LOCK_UN); }
+  ~folder_lock() {
+    if (held_) (void)::flock(folder_, LOCK_UN);
+  }
   folder_lock(const folder_lock&) = delete;
   folder_lock& operator=(const folder_lock&) = delete;
 
+  [[nodiscard]] bool held() const noexcept { return held_; }
+
  private:
   int folder_;
+  bool held_ = false;
 };
 
 }  // namespace
@@ -88,8 +98,10 @@ const tuned_choices::choice* tuned_choices::find(const matmul_key& key) const {
 void tuned_choices::keep(const matmul_key& key, const choice& chosen) {
   const auto all = key.numbers();
   numbers place(all.begin(), all.end());
-  if (folder_) {
-    const folder_lock held(folder_.get());
+  known_.insert_or_assign(place, chosen);
+  if (!folder_) return;
+  // Without the lock it is written with the next choice.
+  if (const folder_lock lock(folder_.get()); lock.held()) {
     by_key merged = read();
     merged.insert(known_.begin(), known_.end());
     merged.insert_or_assign(place, chosen);
@@ -101,9 +113,7 @@ void tuned_choices::keep(const matmul_key& key, const choice& chosen) {
     }
     (void)write(merged);
     known_ = std::move(merged);
-    return;
   }
-  known_.insert_or_assign(std::move(place), chosen);
 }
 
 tuned_choices::by_key tuned_choices::read() const {

@@ -247,6 +247,7 @@ result<std::unique_ptr<open_step>> kv_pages::step(std::span<const kv_sequence> s
   auto here = device_.host_tensor<std::int32_t>({batch * (width + 2)});
   auto there = device_.tensor<std::int32_t>({batch * (width + 2)});
   if (!here || !there) {
+    const std::lock_guard lock(mutex_);
     give_back(*made);
     return std::move(!here ? here.error() : there.error());
   }
@@ -269,25 +270,26 @@ result<std::unique_ptr<open_step>> kv_pages::step(std::span<const kv_sequence> s
 }
 
 void kv_pages::abandon(std::unique_ptr<open_step> step) {
-  if (step->appends.empty()) return give_back(*step);
   const std::lock_guard lock(mutex_);
+  if (step->appends.empty()) return give_back(*step);
   abandoned_.push_back(std::move(step));
 }
 void kv_pages::settle_abandoned() {
-  std::vector<std::unique_ptr<open_step>> settled;
+  std::vector<std::shared_ptr<const open_step>> left;
   {
     const std::lock_guard lock(mutex_);
-    settled.swap(abandoned_);
+    left = abandoned_;
   }
-  for (const auto& step : settled) {
-    for (auto& one : step->appends)
-      (void)one.get_result();
-    give_back(*step);
+  for (const auto& step : left) {
+    for (const auto& one : step->appends)
+      one.wait();
+    // Another thread may have waited for the same step, and be first.
+    const std::lock_guard lock(mutex_);
+    if (std::erase(abandoned_, step) != 0) give_back(*step);
   }
 }
 
 void kv_pages::give_back(const open_step& step) {
-  const std::lock_guard lock(mutex_);
   for (const stepping_sequence& one : step.sequences) {
     for (std::size_t i = one.pages.size() - one.added; i < one.pages.size(); ++i)
       give_back(one.pages[i]);
@@ -305,11 +307,11 @@ result<void> kv_pages::commit(open_step& step) {
     outcome = invalid(
         fmt::format("the step has appended nothing in layer {}", missing - step.appended.begin()));
   }
+  const std::lock_guard lock(mutex_);
   if (!outcome) {
     give_back(step);
     return outcome;
   }
-  const std::lock_guard lock(mutex_);
   for (stepping_sequence& one : step.sequences) {
     sequence& grown = sequences_.at(static_cast<std::uint64_t>(one.id));
     grown.pages = std::move(one.pages);

@@ -71,9 +71,7 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
 
   kv_pages(const device& on, const kv_cache_config& config) : device_(on), config_(config) {}
 
-  /// Gives back what the step has taken. Its requests have ended.
-  void give_back(const open_step& step);
-  /// Waits for the requests of steps that were abandoned.
+  /// Waits for the requests of steps that were abandoned; any number of threads at once.
   void settle_abandoned();
 
   // With `mutex_` held.
@@ -81,6 +79,8 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   [[nodiscard]] result<const sequence*> find(kv_sequence one) const;
   [[nodiscard]] std::int32_t take_page();
   void give_back(std::int32_t page);
+  /// What the step has taken. Its requests have ended.
+  void give_back(const open_step& step);
 
   /// Rows [first, first + count) of a page, [count, heads, size].
   [[nodiscard]] static any_tensor rows_of(const any_tensor& layer, std::int32_t page,
@@ -103,8 +103,8 @@ class kv_pages : public std::enable_shared_from_this<kv_pages> {
   std::vector<std::int32_t> owners_;  ///< by page
   std::unordered_map<std::uint64_t, sequence> sequences_;
   std::uint64_t next_ = 0;
-  std::vector<any_tensor> undefined_;  ///< what could not be set to zero yet
-  std::vector<std::unique_ptr<open_step>> abandoned_;
+  std::vector<any_tensor> undefined_;                        ///< what could not be set to zero yet
+  std::vector<std::shared_ptr<const open_step>> abandoned_;  ///< until what they took is back
 };
 
 }  // namespace troupe::dnn::detail

@@ -190,7 +190,9 @@ void attention_forward::describe(description<attention_forward>& d) {
   d.writes("statistics", &R::statistics, {n.b, n.h, n.s_q, 1}, "log Σ exp of each query's scores")
       .optional();
   describe_masks(d, n);
-  d.value("all_attend", &R::all_attend, "promises that every query attends to a key");
+  d.value(
+      "all_attend", &R::all_attend,
+      "promises that every query attends to a key, and lengths, offsets and tables are in range");
   describe_dropout(d);
   describe_packing(d, n);
   d.reads("table_k", &R::table_k, {n.b, per_sequence}, "pages of each sequence in k")

@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-/// What cuDNN does not have of attention: the table from which the CUDA backend refuses and which
-/// docs/libraries/dnn.md lists. The CPU computes all of it. Source: the rules of cudnn-frontend
-/// 1.18 for cuDNN 9.14 and later.
+/// The limits of cuDNN's attention, which docs/libraries/dnn.md lists. Beyond them the CUDA backend
+/// refuses e4m3, and computes all else by kernels of its own. Source: the rules of
+/// cudnn-frontend 1.18 for cuDNN 9.14 and later.
 namespace troupe::dnn {
 
 /// What these rules look at.
@@ -40,7 +40,7 @@ struct attention_facts {
 };
 
 template <attention_request R>
-[[nodiscard]] attention_facts facts_of(const R& r, int compute_capability) noexcept {
+[[nodiscard]] attention_facts facts_of(const R& r) noexcept {
   return {.sizes = sizes_of(r),
           .type = r.q.type(),
           .result_type = r.o.type(),
@@ -53,8 +53,7 @@ template <attention_request R>
           .bias = !r.bias.null(),
           .alibi = r.alibi,
           .dropout = r.dropout > 0,
-          .backward = std::same_as<R, attention_backward>,
-          .compute_capability = compute_capability};
+          .backward = std::same_as<R, attention_backward>};
 }
 
 struct attention_limit {
@@ -82,9 +81,8 @@ inline bool beyond(const attention_facts& f, std::int64_t most) noexcept {
 
 inline constexpr std::array attention_limits = {
     attention_limit{
-        "attention is computed in f16, bf16 and e4m3: cuDNN has no f64, and its f32 gave faults "
-        "and wrong "
-        "results",
+        "cuDNN has attention in f16, bf16 and e4m3: not in f64, and in f32 it gave faults and "
+        "wrong results",
         [](const attention_facts& f) noexcept {
           return f.type == dtype::f64 || f.type == dtype::f32;
         },

@@ -170,6 +170,24 @@ block_kernel cast_kernel(dtype type) {
   }
 }
 
+block_kernel unsigned_kernel(const typed_instruction& one) {
+  const auto of = []<class Op>(Op) -> block_kernel {
+    if constexpr (std::is_invocable_v<Op, std::int64_t>)
+      return of_one<Op, std::int64_t>;
+    else
+      return of_two<Op, std::int64_t>;
+  };
+  using namespace operations;
+  if (one.op == elementwise::unsigned_quotient)
+    return of([](i64 a, i64 b) { return op_unsigned_quotient(a, b); });
+  if (one.op == elementwise::unsigned_remainder)
+    return of([](i64 a, i64 b) { return op_unsigned_remainder(a, b); });
+  if (one.op == elementwise::unsigned_shift_right)
+    return of([](i64 a, i64 b) { return op_unsigned_shift_right(a, b); });
+  if (one.result == number::f64) return of([](i64 a) { return unsigned_to_f64(a); });
+  return of([](i64 a) { return unsigned_to_f32(a); });
+}
+
 block_kernel compute(const typed_instruction& one) {
   const number type = one.type;
   if (one.op == elementwise::convert) return conversion(one);
@@ -181,6 +199,7 @@ block_kernel compute(const typed_instruction& one) {
     return with_integer_type(static_cast<dtype>(one.b),
                              [&]<class T>(T) { return integer_of<T>(type); });
   }
+  if (one.op >= elementwise::unsigned_to_real) return unsigned_kernel(one);
   switch (one.op) {
     KERNEL(any_one, negative, operations::op_negative)
     KERNEL(any_one, absolute, operations::op_abs)

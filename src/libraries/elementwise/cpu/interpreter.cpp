@@ -79,7 +79,6 @@ interpreter::interpreter(const elementwise::bound_request& r, const elementwise:
       over_(over),
       kernels_(block_kernels::mine()),
       cells_(r.program.code.size()),
-      constants_(f.constants().size() + 1, std::vector<std::byte*>(4)),
       passes_(r.program.passes.size()),
       offsets_(r.inputs.size() + r.outputs.size() + over.indices.size()) {
   for (const cell& one : cells_)
@@ -110,13 +109,11 @@ std::byte* interpreter::new_buffer() {
 }
 
 const std::byte* interpreter::constant(const instruction& one, const elementwise::function& f) {
-  const bool zero = one.a == elementwise::zero_constant;
-  std::byte*& made =
-      constants_[zero ? constants_.size() - 1 : one.a][static_cast<std::size_t>(one.type)];
+  std::byte*& made = constants_[{one.a, one.type}];
   if (made != nullptr) return made;
   buffers_.push_back(std::make_unique<std::byte[]>(std::size_t{block} * sizeof(cell)));
   made = buffers_.back().get();
-  const scalar value = zero ? scalar() : f.constants()[one.a];
+  const scalar value = elementwise::constant_of(f, one.a);
   cell one_cell;
   switch (one.type) {
     case number::boolean:

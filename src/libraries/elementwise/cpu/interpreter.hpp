@@ -6,9 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::cpu {
@@ -100,7 +102,7 @@ class interpreter {
   std::vector<bool> plain_;  // by operand: where `in_memory` may find it
   std::vector<cell> cells_;  // uniform values, by instruction
   std::vector<const std::byte*> cell_places_;
-  std::vector<std::vector<std::byte*>> constants_;  // by number and type
+  std::map<std::pair<std::uint16_t, elementwise::number>, std::byte*> constants_;
   std::vector<pass_plan> passes_;
   std::vector<std::int64_t> offsets_;  // of the row, by operand, in elements
 };

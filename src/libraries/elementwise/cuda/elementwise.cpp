@@ -159,8 +159,7 @@ result<void> run(const R& r, lane& where) {
   }
   for (std::size_t i = 0; i < known.constants.size(); ++i) {
     const auto [n, type] = known.constants[i];
-    if (n != elementwise::zero_constant)
-      parameters.constants[i] = bits_of(type, r.what.constants()[n]);
+    parameters.constants[i] = bits_of(type, elementwise::constant_of(r.what, n));
   }
   if (known.plan.split) {
     auto room =

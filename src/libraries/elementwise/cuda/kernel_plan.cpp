@@ -212,8 +212,7 @@ result<kernel_plan> kernel_plan::of(const elementwise::bound_request& r,
   std::size_t next = 0;
   for (const auto& one : r.program.code) {
     if (one.op != opcode::constant) continue;
-    const bool zero = one.a == elementwise::zero_constant;
-    to.constants[next++] = bits_of(one.type, zero ? scalar() : f.constants()[one.a]);
+    to.constants[next++] = bits_of(one.type, elementwise::constant_of(f, one.a));
   }
   p.wide = over.row_count >= narrow_limit || over.outer_count >= narrow_limit;
   p.uses.resize(count);

@@ -32,6 +32,7 @@ void gather_rows::describe(description<gather_rows>& d) {
   d.writes("y", &R::y, {batch, w}, "result");
   d.types({&R::table, &R::indices, &R::y}, rows_of({f64, f32, f16, bf16, e4m3, e5m2, c64, c128, i8,
                                                     u8, i16, u16, i32, u32, i64, u64, boolean}));
+  d.keeps_on_failure();
 }
 
 void gather_rows_backward::describe(description<gather_rows_backward>& d) {
@@ -44,6 +45,7 @@ void gather_rows_backward::describe(description<gather_rows_backward>& d) {
   d.reads("indices", &R::indices, {batch}, "numbers of rows");
   d.writes("dtable", &R::dtable, {n, w}, "gradient of table");
   d.types({&R::dy, &R::indices, &R::dtable}, rows_of(norm_types));
+  d.keeps_on_failure();
 }
 
 void scatter_rows::describe(description<scatter_rows>& d) {
@@ -57,6 +59,7 @@ void scatter_rows::describe(description<scatter_rows>& d) {
   d.updates("table", &R::table, {n, w}, "what is changed");
   d.types({&R::x, &R::indices, &R::table}, rows_of(norm_types));
   d.value("mode", &R::mode, "what becomes of the old content");
+  d.keeps_on_failure();
 }
 
 void cumulate::describe(description<cumulate>& d) {

@@ -43,8 +43,27 @@ value reduced(reduction op, const value& a) {
   return a;
 }
 
+/// Which of the values that are reduced are integers of 64 bits from memory, whose sum may not fit.
+std::vector<bool> wide_values(const reduce& r) {
+  const auto is_wide = [](dtype type) { return type == dtype::i64 || type == dtype::u64; };
+  std::vector<dtype> types;
+  for (const any_tensor& t : r.inputs)
+    types.push_back(t.type());
+  if (!is_none(r.before) && std::ranges::any_of(types, is_wide)) {
+    const auto kinds = r.before.outputs_for(types).value();
+    types.clear();
+    for (const output_kind& one : kinds)
+      types.push_back(one.type);
+  }
+  std::vector<bool> wide(static_cast<std::size_t>(function::most_inputs), false);
+  for (std::size_t i = 0; i < types.size(); ++i)
+    wide[i] = is_wide(types[i]);
+  return wide;
+}
+
 function composed(const reduce& r) {
   const auto count = static_cast<int>(r.inputs.size());
+  const std::vector<bool> wide = wide_values(r);
   return function::of(count, [&](std::span<const value> x) {
     std::vector<result_value> values(x.begin(), x.end());
     if (is_none(r.before)) {
@@ -54,7 +73,9 @@ function composed(const reduce& r) {
     } else {
       values = r.before(values);
     }
-    for (result_value& one : values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      result_value& one = values[i];
+      if (wide[i] && r.op == reduction::mean) one.real = cast(one.real, dtype::f64);
       one.real = reduced(r.op, one.real);
       if (one.imaginary) one.imaginary = reduced(r.op, *one.imaginary);
     }

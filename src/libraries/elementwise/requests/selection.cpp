@@ -9,8 +9,6 @@ using enum dtype;
 
 constexpr std::initializer_list<dtype> ordered_types = {f64, f32, f16, bf16, e4m3, e5m2, i8,
                                                         u8,  i16, u16, i32,  u32,  i64};
-constexpr std::initializer_list<dtype> compared_types = {f64, f32, f16, bf16, e4m3, e5m2, i8,
-                                                         u8,  i16, u16, i32,  u32,  i64,  boolean};
 constexpr std::initializer_list<dtype> number_types = {f64, f32, f16, bf16, e4m3, e5m2, i8,
                                                        u8,  i16, u16, i32,  u32,  i64,  u64};
 constexpr std::initializer_list<dtype> real_types = {f64, f32, f16, bf16, e4m3, e5m2, i8,     u8,
@@ -55,7 +53,7 @@ void compare::describe(description<compare>& d) {
   d.reads("b", &compare::b, {}, "right operand");
   d.writes("y", &compare::y, {}, "result; the operands are broadcast to its shape");
   type_rows types({});
-  for (const dtype type : compared_types)
+  for (const dtype type : real_types)
     types.rows.push_back({type, type, boolean});
   d.types({&compare::a, &compare::b, &compare::y}, types);
   d.value("how", &compare::how, "the relation");

@@ -107,6 +107,13 @@ bool space::empty() const noexcept {
                      [](std::int64_t n) { return n == 0; });
 }
 
+bool space::has_empty_rows() const noexcept {
+  for (int d = 0; d < rank; ++d) {
+    if (is_row_axis(d) && extents[static_cast<std::size_t>(d)] == 0) return true;
+  }
+  return false;
+}
+
 result<space> space::of(const map& r) {
   if (auto wrong = miscounted(r)) return *std::move(wrong);
   space s{.is_map = true};

@@ -31,6 +31,8 @@ struct space {
 
   [[nodiscard]] bool is_row_axis(int d) const noexcept { return (row_axes >> d & 1) != 0; }
   [[nodiscard]] bool empty() const noexcept;
+  /// True if a row has no elements.
+  [[nodiscard]] bool has_empty_rows() const noexcept;
 };
 
 /// One dimension of the loops over a space.
@@ -82,7 +84,7 @@ template <class R>
     outputs[i] = r.outputs[i].type();
   auto program = typed_program::bind(r.what, std::span(inputs).first(r.inputs.size()),
                                      std::span(outputs).first(r.outputs.size()), over->repeated,
-                                     over->reduced);
+                                     over->reduced, over->has_empty_rows());
   if (!program) return std::move(program).error();
   return bound_request{r.inputs, r.outputs, *over, *std::move(program)};
 }

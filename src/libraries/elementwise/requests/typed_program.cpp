@@ -1,192 +1,62 @@
 #include "libraries/elementwise/requests/typed_program.hpp"
 
-#include <fmt/format.h>
+#include "libraries/elementwise/requests/function/element_types.hpp"
+#include "libraries/elementwise/requests/inference.hpp"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <map>
 #include <tuple>
 
 namespace troupe::elementwise {
 namespace {
 
-error refused(errc code, std::size_t i, std::string_view why) {
-  return {.code = code, .message = fmt::format("instruction {} of the program: {}", i, why)};
-}
-
 bool is_real_constant(const scalar& s) noexcept { return s.what() == scalar::kind::real; }
 
-/// What is known of a function's values before any is made: a constant has no type of its own.
-class inference {
- public:
-  inference(const function& f, std::span<const dtype> inputs, std::span<const dtype> outputs,
-            std::uint32_t repeated, std::uint32_t reduced) noexcept
-      : f_(f), inputs_(inputs), outputs_(outputs), repeated_(repeated), reduced_(reduced) {}
-
-  struct known {
-    number result{};
-    number type{};  ///< that it computes in
-    bool constant = false;
-    bool real_constant = false;
-    bool uniform = false;
-  };
-
-  [[nodiscard]] result<void> run() {
-    for (std::size_t i = 0; i < f_.size(); ++i) {
-      if (auto outcome = infer(i); !outcome) return outcome;
-    }
-    return {};
-  }
-  [[nodiscard]] const known& of(std::size_t i) const noexcept { return all_[i]; }
-
- private:
-  /// The common type of some operands.
-  [[nodiscard]] number common(std::initializer_list<std::uint16_t> operands) const noexcept {
-    number most = number::boolean;
-    bool any = false;
-    bool real = false;
-    for (const std::uint16_t n : operands) {
-      const known& one = all_[n];
-      if (one.constant) {
-        real = real || one.real_constant;
-      } else {
-        any = true;
-        most = std::max(most, one.result);
-      }
-    }
-    if (!any) return real ? number::f32 : number::i64;
-    if (real) return std::max(most, number::f32);
-    const bool integer = std::ranges::any_of(operands, [&](auto n) { return all_[n].constant; });
-    return integer ? std::max(most, number::i64) : most;
-  }
-  [[nodiscard]] result<void> infer(std::size_t i);
-  [[nodiscard]] result<void> infer_source(std::size_t i, const instruction& one, known& made) const;
-  [[nodiscard]] result<void> infer_output(std::size_t i, const instruction& one, known& made) const;
-
-  const function& f_;
-  std::span<const dtype> inputs_;
-  std::span<const dtype> outputs_;
-  std::uint32_t repeated_;
-  std::uint32_t reduced_;
-  std::array<known, function::most_instructions> all_;
-};
-
-result<void> inference::infer_source(std::size_t i, const instruction& one, known& made) const {
-  switch (one.op) {
-    case opcode::input: {
-      const dtype type = inputs_[one.a];
-      if (one.b == 1 && !is_complex(type)) {
-        return refused(
-            errc::type_mismatch, i,
-            fmt::format("the imaginary part of inputs[{}], which is {}", one.a, to_string(type)));
-      }
-      made.result = number_of(type);
-      made.uniform = (repeated_ >> one.a & 1) != 0;
-      return {};
-    }
-    case opcode::constant:
-      made.constant = true;
-      made.real_constant = is_real_constant(f_.constants()[one.a]);
-      made.result = made.real_constant ? number::f32 : number::i64;
-      made.uniform = true;
-      return {};
+/// Of u64 these are i64's with the sign bits of operands turned round, and of a number that they
+/// give, too.
+bool is_ordering(opcode op) noexcept {
+  switch (op) {
+    case opcode::minimum:
+    case opcode::maximum:
+    case opcode::fmin:
+    case opcode::fmax:
+    case opcode::less:
+    case opcode::less_equal:
+    case opcode::row_minimum:
+    case opcode::row_maximum:
+    case opcode::row_argmin:
+    case opcode::row_argmax:
+      return true;
     default:
-      made.result = number::i64;
-      made.uniform = one.op == opcode::row_length;
-      return {};
+      return false;
   }
 }
-
-result<void> inference::infer_output(std::size_t i, const instruction& one, known& made) const {
-  const dtype type = outputs_[one.b];
-  if (one.c == 1 && !is_complex(type)) {
-    return refused(
-        errc::type_mismatch, i,
-        fmt::format("outputs[{}] takes an imaginary part, and is {}", one.b, to_string(type)));
+opcode unsigned_of(opcode op) noexcept {
+  switch (op) {
+    case opcode::quotient:
+      return unsigned_quotient;
+    case opcode::remainder:
+      return unsigned_remainder;
+    case opcode::shift_right:
+      return unsigned_shift_right;
+    default:
+      return op;
   }
-  if ((reduced_ >> one.b & 1) != 0 && !all_[one.a].uniform) {
-    return refused(errc::invalid_argument, i,
-                   fmt::format("outputs[{}] has one element for a row, and takes a value that is "
-                               "not the same for the whole row",
-                               one.b));
-  }
-  made.type = number_of(type);
-  return {};
-}
-
-result<void> inference::infer(std::size_t i) {
-  const instruction one = f_.at(i);
-  const opcode_traits traits = traits_of(one.op);
-  known& made = all_[i] = {};
-  const std::uint16_t operands[] = {one.a, one.b, one.c};
-  made.uniform = true;
-  for (int k = 0; k < traits.operands; ++k)
-    made.uniform = made.uniform && all_[operands[k]].uniform;
-  const auto common_of_all = [&] {
-    switch (traits.operands) {
-      case 1:
-        return common({one.a});
-      case 2:
-        return common({one.a, one.b});
-      default:
-        return common({one.a, one.b, one.c});
-    }
-  };
-  switch (traits.family) {
-    case opcode_family::source:
-      return infer_source(i, one, made);
-    case opcode_family::any:
-      made.result = made.type = std::max(common_of_all(), number::i64);
-      break;
-    case opcode_family::real:
-      made.result = made.type = std::max(common_of_all(), number::f32);
-      break;
-    case opcode_family::predicate:
-      made.type = std::max(common_of_all(), number::f32);
-      made.result = number::boolean;
-      break;
-    case opcode_family::comparison:
-      made.type = std::max(common_of_all(), number::i64);
-      made.result = number::boolean;
-      break;
-    case opcode_family::bits:
-    case opcode_family::integer:
-      made.type = common_of_all();
-      if (made.type > number::i64) {
-        return refused(errc::type_mismatch, i,
-                       fmt::format("{} takes integers, and an operand is real", traits.name));
-      }
-      if (traits.family == opcode_family::integer) made.type = number::i64;
-      made.result = made.type;
-      break;
-    case opcode_family::cast:
-      made.type = common({one.a});
-      made.result = number_of(static_cast<dtype>(one.b));
-      break;
-    case opcode_family::select:
-      made.result = made.type = common({one.b, one.c});
-      break;
-    case opcode_family::row:
-      made.result = made.type = std::max(common({one.a}), number::i64);
-      made.uniform = true;
-      break;
-    case opcode_family::row_index:
-      made.type = std::max(common({one.a}), number::i64);
-      made.result = number::i64;
-      made.uniform = true;
-      break;
-    case opcode_family::output:
-      return infer_output(i, one, made);
-  }
-  return {};
 }
 
 /// Makes the typed instructions of a function, one after the other.
 class binder {
  public:
+  /// `elements`: the kinds of the function's values, if rows are empty.
   binder(const function& f, const inference& known, std::span<const dtype> outputs,
-         std::uint32_t reduced)
-      : f_(f), known_(known), outputs_(outputs), reduced_(reduced), places_(f.size()) {}
+         std::uint32_t reduced, std::span<const value_kind> elements)
+      : f_(f),
+        known_(known),
+        outputs_(outputs),
+        reduced_(reduced),
+        elements_(elements),
+        places_(f.size()) {}
 
   [[nodiscard]] typed_program run() {
     for (std::size_t i = 0; i < f_.size(); ++i)
@@ -209,14 +79,24 @@ class binder {
   std::uint16_t add_on(opcode op, std::uint16_t a, number result, std::uint16_t b = 0) {
     return add({op, at(a).result, result, at(a).level, at(a).uniform, a, b, 0});
   }
+  std::uint16_t add_constant(number type, std::uint16_t which) {
+    return add({opcode::constant, type, type, 0, true, which, 0, 0});
+  }
+  /// With the other sign bit, so that u64 are in i64's order, or are u64 again.
+  std::uint16_t turned(std::uint16_t place) {
+    const std::uint16_t sign = add_constant(number::i64, sign_bit_constant);
+    return add({opcode::bit_xor, number::i64, number::i64, at(place).level, at(place).uniform,
+                place, sign, 0});
+  }
   /// Value `n` of the function, as a number of that type.
   std::uint16_t as(number type, std::uint16_t n) {
     const instruction one = f_.at(n);
-    if (one.op == opcode::constant) {
-      return add({opcode::constant, type, type, 0, true, one.a, 0, 0});
-    }
+    if (one.op == opcode::constant) return add_constant(type, one.a);
     const std::uint16_t place = places_[n];
     if (at(place).result == type) return place;
+    if (type > number::i64 && known_.of(n).which == integers::unsigned_ones) {
+      return add_on(unsigned_to_real, place, type);
+    }
     if (type == number::i64 && at(place).result > number::i64) {
       return add_on(to_integer, place, type, static_cast<std::uint16_t>(dtype::i64));
     }
@@ -253,6 +133,7 @@ class binder {
   const inference& known_;
   std::span<const dtype> outputs_;
   std::uint32_t reduced_;
+  std::span<const value_kind> elements_;
   std::vector<std::uint16_t> places_;  // by instruction of the function
   std::map<std::tuple<opcode, number, number, std::uint16_t, std::uint16_t, std::uint16_t>,
            std::uint16_t>
@@ -274,7 +155,7 @@ void binder::bind_output(std::size_t i) {
     if (f_.at(other) == instruction{opcode::output, f_.at(other).a, one.b, 1}) return;
   }
   const number part = number_of(type);
-  (void)store(add({opcode::constant, part, part, 0, true, zero_constant, 0, 0}), 1);
+  (void)store(add_constant(part, zero_constant), 1);
 }
 
 void binder::bind(std::size_t i) {
@@ -283,28 +164,46 @@ void binder::bind(std::size_t i) {
   const inference::known& known = known_.of(i);
   if (one.op == opcode::constant) return;  // made for each type that wants it
   if (traits.family == opcode_family::source) {
-    places_[i] = add({one.op, known.result, known.result, 0, known.uniform, one.a, one.b, 0});
+    const auto part = static_cast<std::uint16_t>(one.b == input_imaginary ? 1 : 0);
+    places_[i] = add({one.op, known.result, known.result, 0, known.uniform, one.a, part, 0});
     return;
   }
   if (one.op == opcode::output) return bind_output(i);
   if (one.op == opcode::cast) {
     const auto type = static_cast<dtype>(one.b);
     const std::uint16_t a = rounded(one.a, type);
-    const bool is_number = type == dtype::f32 || type == dtype::f64 || type == dtype::i64;
+    const bool is_number = type == dtype::f32 || type == dtype::f64;  // which `a` is by now
     places_[i] = is_number ? a : add_on(opcode::cast, a, known.result, one.b);
     return;
   }
-  typed_instruction made{
-      .op = one.op, .type = known.type, .result = known.result, .uniform = known.uniform};
+  const bool is_bound = one.op == opcode::row_minimum || one.op == opcode::row_maximum;
+  if (is_bound && known.type == number::i64 && !elements_.empty()) {
+    places_[i] = add_constant(
+        number::i64, bound_constant(elements_[one.a].settled(), one.op == opcode::row_minimum));
+    return;
+  }
+  typed_instruction made{.op = known.is_unsigned ? unsigned_of(one.op) : one.op,
+                         .type = known.type,
+                         .result = known.result,
+                         .uniform = known.uniform};
+  const bool turns = known.is_unsigned && is_ordering(one.op);
   const std::uint16_t operands[] = {one.a, one.b, one.c};
   std::uint16_t* const places[] = {&made.a, &made.b, &made.c};
   for (int k = 0; k < traits.operands; ++k) {
     const bool condition = one.op == opcode::select && k == 0;
     *places[k] = as(condition ? number::boolean : known.type, operands[k]);
+    if (turns) *places[k] = turned(*places[k]);
     made.level = std::max(made.level, at(*places[k]).level);
   }
   if (is_row(one.op)) ++made.level;
-  places_[i] = add(made);
+  if (known.is_unsigned && one.op == opcode::absolute) {
+    places_[i] = made.a;
+  } else if (known.is_unsigned && one.op == opcode::sign) {
+    places_[i] = add_on(convert, add_on(convert, made.a, number::boolean), number::i64);
+  } else {
+    places_[i] = add(made);
+    if (turns && known.which == integers::unsigned_ones) places_[i] = turned(places_[i]);
+  }
 }
 
 // Appends what computing `n` takes, operands first, but what is there already.
@@ -403,10 +302,28 @@ result<void> check_types(const function& f, std::span<const dtype> inputs,
 
 result<typed_program> typed_program::bind(const function& f, std::span<const dtype> inputs,
                                           std::span<const dtype> outputs, std::uint32_t repeated,
-                                          std::uint32_t reduced) {
+                                          std::uint32_t reduced, bool no_elements) {
   inference known(f, inputs, outputs, repeated, reduced);
   if (auto outcome = known.run(); !outcome) return std::move(outcome).error();
-  return binder(f, known, outputs, reduced).run();
+  std::vector<value_kind> elements;
+  if (no_elements) elements = kinds_of_values(f, inputs, repeated);
+  return binder(f, known, outputs, reduced, elements).run();
+}
+
+scalar constant_of(const function& f, std::uint16_t number) noexcept {
+  if (number < zero_constant) return f.constants()[number];
+  if (number == zero_constant) return {};
+  if (number == sign_bit_constant) return std::numeric_limits<std::int64_t>::min();
+  const int which = number - bound_constant(dtype{}, false);
+  const auto type = static_cast<dtype>(which / 2);
+  const bool largest = which % 2 != 0;
+  if (type == dtype::boolean) return largest ? 1 : 0;
+  const auto unused_bits = static_cast<unsigned>(64 - 8 * size_of(type));
+  const bool has_sign = integers_of(type) == integers::signed_ones;
+  if (!has_sign) return static_cast<std::int64_t>(largest ? ~std::uint64_t{0} >> unused_bits : 0);
+  const auto bound =
+      largest ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+  return bound >> unused_bits;
 }
 
 }  // namespace troupe::elementwise

@@ -26,12 +26,25 @@ inline constexpr auto convert = static_cast<opcode>(200);  ///< a from its type 
 inline constexpr auto round_to_odd = static_cast<opcode>(201);
 /// A real number to an integer within the bounds of type b; NaN to 0.
 inline constexpr auto to_integer = static_cast<opcode>(202);
+// Of u64, whose 64 bits are computed with as i64: where the sign bit counts as 2^63.
+inline constexpr auto unsigned_to_real = static_cast<opcode>(203);
+inline constexpr auto unsigned_quotient = static_cast<opcode>(204);
+inline constexpr auto unsigned_remainder = static_cast<opcode>(205);
+inline constexpr auto unsigned_shift_right = static_cast<opcode>(206);
 
-/// The number of a constant 0 that only typed programs have.
-inline constexpr std::uint16_t zero_constant = 0xffff;
+// Constants that only typed programs have, by numbers beyond those of a function.
+inline constexpr std::uint16_t zero_constant = 0xff00;
+inline constexpr std::uint16_t sign_bit_constant = 0xff01;
+/// The least or the largest element of a type that is no float.
+[[nodiscard]] constexpr std::uint16_t bound_constant(dtype type, bool largest) noexcept {
+  return static_cast<std::uint16_t>(0xff02 + 2 * static_cast<int>(type) + (largest ? 1 : 0));
+}
+/// The value of an instruction `constant`: the function's, or one of these.
+[[nodiscard]] scalar constant_of(const function& f, std::uint16_t number) noexcept;
 
 /// How many operands are values.
 [[nodiscard]] constexpr int value_operands(opcode op) noexcept {
+  if (op >= unsigned_quotient) return 2;
   return op >= convert ? 1 : traits_of(op).operands;
 }
 
@@ -62,12 +75,14 @@ struct typed_program {
   std::vector<typed_instruction> code;
   std::vector<pass> passes;  ///< at least one; the last stores the outputs
 
-  /// `repeated`: a bit for each input that is the same for a whole row. Precondition: `f` is valid
-  /// and has these numbers of inputs and outputs. \errors `type_mismatch`, `invalid_argument`
+  /// `repeated`: a bit for each input that is the same for a whole row. `no_elements`: rows are
+  /// empty. Precondition: `f` is valid and has these numbers of inputs and outputs.
+  /// \errors `type_mismatch`, `invalid_argument`
   [[nodiscard]] static result<typed_program> bind(const function& f, std::span<const dtype> inputs,
                                                   std::span<const dtype> outputs,
                                                   std::uint32_t repeated = 0,
-                                                  std::uint32_t reduced = 0);
+                                                  std::uint32_t reduced = 0,
+                                                  bool no_elements = false);
 };
 
 /// The types of a program's values, without the program: what a request's rule needs. Also which

@@ -36,8 +36,7 @@ value apply_kind(activation_kind kind, const value& x, const value& alpha) {
   return x;
 }
 
-// Those whose derivative, made instruction by instruction, would be another one at 0, or NaN where
-// e⁻ˣ overflows.
+// Those whose derivative, made instruction by instruction, would be another one at 0, or longer.
 std::optional<value> slope_of(activation_kind kind, const value& x, const value& dy,
                               const value& alpha) {
   switch (kind) {
@@ -45,13 +44,15 @@ std::optional<value> slope_of(activation_kind kind, const value& x, const value&
       return select(x > 0, dy, 0);
     case activation_kind::leaky_relu:
       return select(x > 0, dy, alpha * dy);
+    // By e^−|x|, which neither overflows nor cancels.
     case activation_kind::sigmoid: {
-      const value y = sigmoid(x);
-      return dy * (y * (1 - y));
+      const value e = exp(-abs(x));
+      return dy * (e / square(1 + e));
     }
     case activation_kind::silu: {
-      const value y = sigmoid(x);
-      return dy * (y + x * (y * (1 - y)));
+      const value e = exp(-abs(x));
+      const value y = select(x > 0, 1, e) / (1 + e);
+      return dy * (y + clip(x, -800, 800) * (e / square(1 + e)));  // no ∞ · 0
     }
     default:
       return std::nullopt;

@@ -127,20 +127,36 @@ OPERATION i64 op_quotient(i64 a, i64 b) {
   const i64 q = a / b;
   return q - ((a % b != 0) & ((a < 0) != (b < 0)));
 }
-OPERATION float op_quotient(float a, float b) { return ::floorf(a / b); }
-OPERATION double op_quotient(double a, double b) { return ::floor(a / b); }
 OPERATION i64 op_remainder(i64 a, i64 b) {
   if (b == 0 || b == -1) return 0;
   const i64 r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-OPERATION float op_remainder(float a, float b) {
-  const float r = ::fmodf(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+// Of i64 that stand for u64.
+OPERATION i64 op_unsigned_quotient(i64 a, i64 b) { return b == 0 ? 0 : (i64)((u64)a / (u64)b); }
+OPERATION i64 op_unsigned_remainder(i64 a, i64 b) { return b == 0 ? 0 : (i64)((u64)a % (u64)b); }
+OPERATION i64 op_unsigned_shift_right(i64 a, i64 b) { return (u64)b > 63 ? 0 : (i64)((u64)a >> b); }
+// Of reals as Python and NumPy do: the remainder is exact but where b is added, and the quotient is
+// the integer that belongs to it, which ⌊a / b⌋ is not where a / b is rounded up to an integer.
+OPERATION float plain_remainder(float a, float b) { return ::fmodf(a, b); }
+OPERATION double plain_remainder(double a, double b) { return ::fmod(a, b); }
+OPERATION float rounded_down(float a) { return ::floorf(a); }
+OPERATION double rounded_down(double a) { return ::floor(a); }
+OPERATION float with_sign_of(float a, float b) { return ::copysignf(a, b); }
+OPERATION double with_sign_of(double a, double b) { return ::copysign(a, b); }
+template <class T> OPERATION T op_remainder(T a, T b) {
+  const T r = plain_remainder(a, b);
+  if (r == 0) return with_sign_of(r, b);
+  return (r < 0) != (b < 0) ? r + b : r;
 }
-OPERATION double op_remainder(double a, double b) {
-  const double r = ::fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+template <class T> OPERATION T op_quotient(T a, T b) {
+  if (b == 0) return a / b;
+  const T r = plain_remainder(a, b);
+  T q = (a - r) / b;
+  if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+  if (q == 0) return with_sign_of((T)0, a / b);
+  const T down = rounded_down(q);
+  return q - down > (T)0.5 ? down + 1 : down;
 }
 #define REAL_FUNCTION(name, function) \
   OPERATION float op_##name(float a, float b) { return ::function##f(a, b); } \
@@ -231,6 +247,9 @@ template <class T>
 OPERATION double to_f64(T a) {
   return (double)a;
 }
+
+OPERATION float unsigned_to_f32(i64 a) { return (float)(u64)a; }
+OPERATION double unsigned_to_f64(i64 a) { return (double)(u64)a; }
 
 // The float whose last bit is set where any is lost; what is too large for one stays so.
 OPERATION float rounded_to_odd(double a) {

@@ -145,8 +145,7 @@ void callback_run::set_words(const side& of, const elementwise::map& what, bool 
   }
   for (std::size_t i = 0; i < of.constants.size(); ++i) {
     const auto [n, type] = of.constants[i];
-    const bool zero = n == elementwise::zero_constant;
-    words_[of.first + of.operands + i] = bits_of(type, zero ? scalar() : what.what.constants()[n]);
+    words_[of.first + of.operands + i] = bits_of(type, elementwise::constant_of(what.what, n));
   }
 }
 

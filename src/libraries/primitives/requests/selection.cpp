@@ -9,6 +9,7 @@ template <class R>
 void describe_count(description<R>& d, std::string_view of) {
   d.writes("count", &R::count, {1}, of).optional();
   d.same_type({&R::count}, {dtype::i64});
+  d.keeps_outcomes_where(d.given(&R::count));
 }
 
 template <class R>

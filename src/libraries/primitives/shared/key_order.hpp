@@ -48,7 +48,8 @@ class key_order {
       last_number_ = 1;
     } else if (is_float(type)) {
       // A negative number's magnitude bits are flipped; the keys of negative NaNs come first then,
-      // and turning all keys by their number puts them last.
+      // and turning all keys by their number puts them last. There they are mirrored, so that they
+      // ascend by their bits.
       flips_if_positive_ = sign;
       flips_if_negative_ = highest;
       negative_nans_ = static_cast<Key>(magnitude - (infinity_of(type) << shift_));
@@ -64,10 +65,10 @@ class key_order {
     if (is_boolean_) return bits != 0 ? 1 : 0;
     const auto aligned = static_cast<Key>(bits << shift_);
     const Key flips = (aligned & sign) != 0 ? flips_if_negative_ : flips_if_positive_;
-    return static_cast<Key>((aligned ^ flips) - negative_nans_);
+    return mirrored(static_cast<Key>((aligned ^ flips) - negative_nans_));
   }
   [[nodiscard]] constexpr Key bits_of(Key key) const noexcept {
-    const auto turned = static_cast<Key>(key + negative_nans_);
+    const auto turned = static_cast<Key>(mirrored(key) + negative_nans_);
     const Key flips = (turned & sign) != 0 ? flips_if_positive_ : flips_if_negative_;
     return static_cast<Key>((turned ^ flips) >> shift_);
   }
@@ -84,6 +85,10 @@ class key_order {
   static constexpr Key sign = static_cast<Key>(Key{1} << (sizeof(Key) * 8 - 1));
   static constexpr Key magnitude = static_cast<Key>(sign - 1);
 
+  [[nodiscard]] constexpr Key mirrored(Key key) const noexcept {
+    const auto last_before = static_cast<Key>(highest - negative_nans_);
+    return key > last_before ? static_cast<Key>(last_before + 1 + (highest - key)) : key;
+  }
   /// The bits of the largest number, which is infinity but of e4m3.
   [[nodiscard]] static constexpr Key infinity_of(dtype type) noexcept {
     switch (type) {

@@ -106,13 +106,6 @@ TROUPE_LAPACK(d)
 TROUPE_LAPACK(c)
 TROUPE_LAPACK(z)
 #undef TROUPE_LAPACK
-
-void dsgesv_(const blasint* n, const blasint* nrhs, void* a, const blasint* lda, blasint* pivots,
-             const void* b, const blasint* ldb, void* x, const blasint* ldx, void* work,
-             void* swork, blasint* iterations, blasint* info);
-void zcgesv_(const blasint* n, const blasint* nrhs, void* a, const blasint* lda, blasint* pivots,
-             const void* b, const blasint* ldb, void* x, const blasint* ldx, void* work,
-             void* swork, void* rwork, blasint* iterations, blasint* info);
 }
 
 namespace troupe::cpu {

@@ -29,6 +29,7 @@ void describe_info(description<R>& d, const extent& batch, std::string_view what
   d.writes("info", &R::info, {batch}, what).optional();
   d.layouts(layout::packed, {&R::info});
   d.same_type({&R::info}, {dtype::i32});
+  d.keeps_outcomes_where(d.given(&R::info));
 }
 
 inline constexpr std::string_view singular_info = "0, or the zero pivot, from 1";

@@ -15,6 +15,7 @@ void describe_made(description<R>& d) {
   d.group("b", &R::b);
   d.writes("nnz", &R::nnz, {1}, "takes the number of elements").optional();
   d.same_type({&R::nnz}, {dtype::i64});
+  d.keeps_outcomes_where(d.given(&R::nnz));
   d.rule("the matrix that is made is csr, csc or coo",
          [](argument_checks& check, const R& r) { check_made_format(check, "b", r.b); });
 }

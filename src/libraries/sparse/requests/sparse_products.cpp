@@ -19,6 +19,7 @@ void describe_factors(description<R>& d) {
 template <class R>
 void describe_rules(description<R>& d) {
   d.same_type({&R::nnz}, {dtype::i64});
+  d.keeps_outcomes_where(d.given(&R::nnz));
   d.rule("a and b are both csr or both csc, and fit", [](argument_checks& check, const R& r) {
     check.rule(r.a.format <= sparse_format::csc && r.b.format == r.a.format, errc::invalid_argument,
                [] { return "a and b must both be csr or both be csc"; });

@@ -89,13 +89,30 @@ attention_case attention_case::random(dtype type, std::mt19937_64& from) {
   return c;
 }
 
+std::vector<attention_case> attention_case::with_masking_bias(dtype type) {
+  const attention_case base{.type = type, .s_q = 9, .s_kv = 16, .bias = std::array{true, true}};
+  std::vector<attention_case> all(6, base);
+  all[1].s_q = all[1].s_kv = 1;
+  all[1].bias = std::array{false, false};
+  all[2].lengths = true;
+  all[2].s_kv = 136;
+  all[3].right = 0;
+  all[3].bias = std::array{false, true};
+  all[4].h = 4;
+  all[4].h_k = all[4].h_v = 1;
+  all[4].f32_bias = true;
+  all[5].s_kv = 257;
+  all[5].bias = std::array{true, false};
+  return all;
+}
+
 attention_stage::attention_stage(scene& s, const attention_case& c, std::optional<dtype> result)
     : s_(s), c_(c) {
   auto& random = s.generator();
   // cuDNN does not know packed sequences without a token.
   const bool packs = c.keys == storage::packed || c.queries == storage::packed;
   const auto drawn = [&](std::int64_t most) {
-    const std::int64_t least = packs && s.on_gpu() ? std::min<std::int64_t>(1, most) : 0;
+    const std::int64_t least = packs && by_cudnn() ? std::min<std::int64_t>(1, most) : 0;
     std::vector<std::int64_t> all(static_cast<std::size_t>(c.b), most);
     for (std::size_t n = 0; c.lengths && n < all.size(); ++n) {
       const auto kind = random() % 4;
@@ -194,6 +211,10 @@ attention_stage::attention_stage(scene& s, const attention_case& c, std::optiona
     for (std::size_t i = 0; i < numbers.size(); ++i)
       problem_.bias.values[i] = numbers[i].real();
   }
+}
+
+bool attention_stage::by_cudnn() const {
+  return s_.on_gpu() && c_.type != dtype::f64 && c_.type != dtype::f32;
 }
 
 test_tensor& attention_stage::rows_of(dtype type, std::int64_t heads, std::int64_t width,
@@ -345,7 +366,7 @@ bool attention_stage::all_attend() const {
 }
 
 void attention_stage::look_at_dropout() {
-  if (c_.dropout == 0 || !s_.on_gpu()) return;
+  if (c_.dropout == 0 || !by_cudnn()) return;
   s_.keep_layouts();  // so that one plan computes all of it
   const std::vector<number> given = v->values;
   const std::int64_t s_kv = problem_.k.size[2];
@@ -427,6 +448,19 @@ dnn::attention_backward attention_stage::backward() const {
           .offsets_o = f.offsets_o,
           .longest_q = f.longest_q,
           .longest_kv = f.longest_kv};
+}
+
+void attention_stage::mask_by_bias() {
+  std::vector<number> values = bias->values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto key = static_cast<std::int64_t>(i) % c_.s_kv;
+    const auto query = static_cast<std::int64_t>(i) / c_.s_kv % c_.s_q;
+    const bool masked = c_.s_q == 1 || query % 4 == 1 || (query % 4 == 2 && key < c_.s_kv / 2) ||
+                        (query % 4 == 3 && key % 3 == 0);
+    if (masked) values[i] = -std::numeric_limits<double>::infinity();
+    problem_.bias.values[i] = values[i].real();
+  }
+  s_.fill(*bias, values);
 }
 
 void attention_stage::fill_content(const any_tensor& view, const std::vector<number>& values) {

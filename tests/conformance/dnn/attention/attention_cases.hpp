@@ -39,6 +39,8 @@ struct attention_case {
   [[nodiscard]] std::string text() const;
   /// Any case, of small sizes.
   [[nodiscard]] static attention_case random(dtype type, std::mt19937_64& from);
+  /// Some for `mask_by_bias`.
+  [[nodiscard]] static std::vector<attention_case> with_masking_bias(dtype type);
 };
 
 /// The operands of a case in a scene, and the same as a problem of the reference.
@@ -52,7 +54,11 @@ class attention_stage {
   void fill_content(const any_tensor& view, const std::vector<number>& values);
   [[nodiscard]] dnn::attention_backward backward() const;
   [[nodiscard]] attention_reference::problem& problem() { return problem_; }
-  /// On a GPU dropout has a mask of cuDNN's: looks what it keeps, by values that are 1 for one key
+  /// Whether cuDNN may compute it: on a GPU, types of 16 bits and fewer.
+  [[nodiscard]] bool by_cudnn() const;
+  /// Puts −∞ into the bias: for all keys of some queries, and for some keys of others.
+  void mask_by_bias();
+  /// There dropout has a mask of cuDNN's: looks what it keeps, by values that are 1 for one key
   /// each and 0 for all others. From then on the problem has that mask.
   void look_at_dropout();
   /// What lies there now, as whole sequences; rows that belong to none are 0.

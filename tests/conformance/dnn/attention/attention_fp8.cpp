@@ -35,10 +35,11 @@ struct factors {
   }
 };
 
-void check(const attention_case& c, dtype result) {
+void check(const attention_case& c, dtype result, bool masked_by_bias = false) {
   scene s;
   s.name(c.text());
   attention_stage stage(s, c, result);
+  if (masked_by_bias) stage.mask_by_bias();
   const factors given(s);
   auto r = stage.forward();
   given.give(r);
@@ -122,6 +123,7 @@ TEST(DnnAttentionForward, OfE4m3IsTheDefinitionsForEveryOption) {
     c.f32_bias = true;
     check(c, dtype::e4m3);
   }
+  check(all[4], dtype::e4m3, true);
 }
 
 // Probabilities that e4m3 does not have are rounded to ones that it has, with the scale.

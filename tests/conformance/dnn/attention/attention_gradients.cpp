@@ -13,10 +13,11 @@ using attention_reference::gradients;
 
 constexpr dtype types[] = {dtype::f64, dtype::f32, dtype::f16, dtype::bf16};
 
-void check_backward(const attention_case& c) {
+void check_backward(const attention_case& c, bool masked_by_bias = false) {
   scene s;
   s.name(c.text());
   attention_stage stage(s, c);
+  if (masked_by_bias) stage.mask_by_bias();
   stage.look_at_dropout();
   stage.add_gradients(attend(stage.problem()));
   if (!s.run_if_offered(stage.backward())) return;
@@ -89,11 +90,43 @@ TEST(DnnAttentionBackward, IsTheDefinitionsForEveryOption) {
 
 TEST(DnnAttentionBackward, IsTheDefinitionsForRandomCases) {
   std::mt19937_64 random(test_seed() + 1);
-  const int cases = scene().on_gpu() ? 100 : 300;  // there each has a plan of its own
+  const int cases = scene().as_on_gpu() ? 100 : 300;  // there most have a plan of their own
   for (int i = 0; i < cases && !testing::Test::HasFailure(); ++i) {
     attention_case c = attention_case::random(types[random() % std::size(types)], random);
     if (c.keys == storage::paged) c.keys = storage::plain;
     check_backward(c);
+  }
+}
+
+TEST(DnnAttentionBackward, IsZeroWhereABiasMasksAllKeys) {
+  for (const dtype type : types) {
+    for (const attention_case& c : attention_case::with_masking_bias(type))
+      check_backward(c, true);
+  }
+}
+
+// There it is within its tensors that such a sequence is read.
+TEST(DnnAttentionBackward, OnAGpuGivesNanToASequenceWhoseLengthLeadsOutside) {
+  for (const dtype type : types) {
+    for (const bool of_keys : {false, true}) {
+      scene s;
+      if (!s.as_on_gpu()) return;
+      const attention_case c{.type = type, .s_kv = 8, .lengths = true};
+      s.name(c.text());
+      attention_stage stage(s, c);
+      stage.add_gradients(attend(stage.problem()));
+      for (test_tensor* const t : {stage.q, stage.k, stage.v, stage.o_in, stage.d_o})
+        s.fill(*t, 0.5);  // also what belongs to no sequence
+      const auto r = stage.backward();
+      stage.fill_content(of_keys ? r.lengths_kv : r.lengths_q, {4.0, 9.0});
+      stage.fill_content(of_keys ? r.lengths_q : r.lengths_kv, {4.0, 4.0});
+      if (!s.run_if_offered(r)) return;
+      for (const test_tensor* const t : {stage.d_q, stage.d_k, stage.d_v}) {
+        const auto all = s.elements_now(*t);
+        for (std::size_t i = 0; i < all.size(); ++i)
+          ASSERT_EQ(std::isnan(all[i].real()), i >= all.size() / 2) << i << s.note();
+      }
+    }
   }
 }
 

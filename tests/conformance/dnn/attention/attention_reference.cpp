@@ -133,6 +133,7 @@ gradients differentiate(const problem& p, const block& o, const block& d_o,
       const std::int64_t of_k = head / (p.heads() / p.k.size[1]);
       const std::int64_t of_v = head / (p.heads() / p.v.size[1]);
       for (std::int64_t i = 0; i < p.q.size[2]; ++i) {
+        if (statistics(b, head, i, 0) == -infinity) continue;  // attends to nothing
         double delta = 0;
         double size_of_delta = 0;
         for (std::int64_t x = 0; x < p.v.size[3]; ++x) {

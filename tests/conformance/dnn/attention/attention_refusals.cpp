@@ -1,4 +1,7 @@
 #include "attention_cases.hpp"
+
+#include <cmath>
+
 namespace troupe::conformance {
 namespace {
 
@@ -90,7 +93,7 @@ TEST(DnnAttentionBackward, RefusesAGradientOfBiasWithoutBias) {
 TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
   const auto refuse = [](storage keys, auto change, std::string_view text) {
     scene s;
-    if (s.on_gpu()) return;
+    if (s.as_on_gpu()) return;
     s.keep_layouts();
     attention_stage stage(s, {.b = 1, .keys = keys, .lengths = true});
     const auto r = stage.forward();
@@ -123,6 +126,51 @@ TEST(DnnAttentionForward, OnTheCpuRefusesWhatLeadsOutsideItsTensors) {
         fill(r.table_k, {0.0, 100.0});
       },
       "table_k[0, 1] must be a page of k, from 0 to 3; it is 100");
+}
+
+// There it is within its tensors that such a sequence is read and written.
+TEST(DnnAttentionForward, OnAGpuGivesNanToASequenceThatLeadsOutsideItsTensors) {
+  for (const dtype type : {dtype::f64, dtype::f32, dtype::f16}) {
+    const auto check = [&](attention_case c, auto change) {
+      scene s;
+      if (!s.as_on_gpu()) return;
+      c.type = type;
+      c.lengths = true;
+      c.b = 2;
+      s.name(c.text());
+      s.keep_layouts();
+      attention_stage stage(s, c);
+      for (test_tensor* const t : {stage.q, stage.k, stage.v})
+        s.fill(*t, 0.5);  // also what belongs to no sequence as yet
+      const auto r = stage.forward();
+      change(r, [&](const any_tensor& view, const std::vector<number>& values) {
+        stage.fill_content(view, values);
+      });
+      if (!s.run_if_offered(r)) return;
+      const auto o = stage.plain_now(*stage.o);
+      const auto statistics = stage.plain_now(*stage.statistics);
+      for (std::int64_t head = 0; head < c.h; ++head) {
+        for (std::int64_t i = 0; i < c.s_q; ++i) {
+          EXPECT_EQ(std::isnan(statistics(0, head, i, 0)), false) << s.note();
+          EXPECT_EQ(std::isnan(statistics(1, head, i, 0)), true) << s.note();
+          for (std::int64_t x = 0; x < c.d_v; ++x) {
+            EXPECT_EQ(std::isnan(o(0, head, i, x)), false) << s.note();
+            EXPECT_EQ(std::isnan(o(1, head, i, x)), true) << s.note();
+          }
+        }
+      }
+    };
+    check({}, [](const auto& r, auto fill) { fill(r.lengths_q, {3.0, 6.0}); });
+    check({}, [](const auto& r, auto fill) { fill(r.lengths_kv, {2.0, -1.0}); });
+    check({.keys = storage::packed}, [](const auto& r, auto fill) {
+      fill(r.lengths_kv, {1.0, 1.0});
+      fill(r.offsets_v, {0.0, 1e6, 1e6});
+    });
+    check({.keys = storage::paged}, [](const auto& r, auto fill) {
+      fill(r.lengths_kv, {4.0, 7.0});
+      fill(r.table_k, {0.0, 100.0, 0.0, 100.0});
+    });
+  }
 }
 
 }  // namespace

@@ -25,15 +25,18 @@ struct drawn {
   bool real = true;
 };
 
-/// Draws a graph of at most eight nodes over inputs of a few extents, so that many fit together.
+/// Draws a graph of at most eight nodes over inputs of a few extents, so that many fit together; or
+/// of a convolution and what follows it.
 class random_graph {
  public:
   random_graph(std::mt19937_64& random, dtype type) : random_(random), type_(type) {
     const numbers sizes{1, 2, 3, 5, 7, 16};
     for (std::int64_t& one : dims_)
       one = sizes[below(sizes.size())];
-    const std::size_t inputs = 2 + below(4);
-    for (std::size_t i = 0; i < inputs; ++i) {
+    convolves_ = below(5) == 0;
+    if (convolves_) draw_images();
+    const std::size_t inputs = convolves_ ? extents_.size() : 2 + below(4);
+    for (std::size_t i = extents_.size(); i < inputs; ++i) {
       numbers extents;
       const std::size_t rank = i == 0 ? 2 + below(2) : 1 + below(3);
       for (std::size_t d = 0; d < rank; ++d)
@@ -43,7 +46,8 @@ class random_graph {
     what_ = computation::of(static_cast<int>(inputs), [&](std::span<const node> x) {
       for (std::size_t i = 0; i < x.size(); ++i)
         pool_.push_back({x[i], extents_[i]});
-      const std::size_t nodes = 1 + below(8);
+      if (convolves_) pool_.push_back({convolution(x[0], x[1], {.padding = {1}}), extents_.back()});
+      const std::size_t nodes = convolves_ ? below(5) : 1 + below(8);
       for (std::size_t i = 0; i < nodes; ++i)
         add();
       std::vector<node> results{pool_.back().what};
@@ -65,8 +69,10 @@ class random_graph {
     inputs.reserve(extents_.size());
     outputs.reserve(results_.size());
     views.reserve(extents_.size());
-    for (const numbers& extents : extents_)
-      inputs.push_back(&drawn_tensor(s, type_, extents));
+    for (const numbers& extents : extents_) {
+      // Images and filters have no gaps.
+      inputs.push_back(convolves_ ? &packed_tensor(s, extents) : &drawn_tensor(s, type_, extents));
+    }
     // What is cast may be no factor of what is not.
     for (const test_tensor* const one : inputs)
       views.push_back(one->view);
@@ -83,6 +89,23 @@ class random_graph {
  private:
   [[nodiscard]] std::size_t below(std::size_t n) { return random_() % n; }
   [[nodiscard]] const drawn& any() { return pool_[below(pool_.size())]; }
+
+  // Images, filters of three times three, a number for each of them, and images of the result.
+  void draw_images() {
+    const std::int64_t filters = dims_[2];
+    const numbers images{1 + static_cast<std::int64_t>(below(2)), dims_[0], dims_[1], 5};
+    extents_ = {images,
+                {filters, images[1], 3, 3},
+                {filters, 1, 1},
+                {images[0], filters, images[2], images[3]}};
+  }
+  test_tensor& packed_tensor(scene& s, const numbers& extents) {
+    numbers strides(extents.size());
+    std::int64_t step = 1;
+    for (std::size_t d = extents.size(); d-- > 0; step *= extents[d])
+      strides[d] = step;
+    return s.tensor(type_, extents, strides);
+  }
 
   static bool fits(const numbers& a, const numbers& b) {
     for (std::size_t d = 0; d < std::min(a.size(), b.size()); ++d) {
@@ -246,6 +269,7 @@ class random_graph {
   std::mt19937_64& random_;
   dtype type_;
   std::array<std::int64_t, 3> dims_{};
+  bool convolves_ = false;
   std::vector<numbers> extents_;  // of inputs
   std::vector<drawn> pool_;
   std::vector<numbers> results_;

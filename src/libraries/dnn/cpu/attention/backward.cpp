@@ -214,8 +214,7 @@ class backward_units {
     const std::int64_t width = padded(sizes_.d);
     const std::int64_t width_v = padded(sizes_.d_v);
     const auto count = static_cast<std::int64_t>(rows.size());
-    w.masks.begin(rows, band::of(r_, lengths_.queries[n], lengths_.keys[n]), sizes_.heads,
-                  r_.alibi);
+    w.masks.begin(rows, band_of(r_, lengths_.queries[n], lengths_.keys[n]), sizes_.heads, r_.alibi);
     load_transposed(with_, w.q, rows, sizes_.d, w.q_across, w.row);
     load_rows(with_, w.q, rows, sizes_.d, width, w.q_rows);
     for (std::int64_t at = 0; at < count * width; ++at)

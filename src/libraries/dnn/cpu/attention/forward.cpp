@@ -179,8 +179,7 @@ class forward_tiles {
                             .rescale = from.take<T>(tile_rows)},
                 .statistic = from.take<T>(tile_rows),
                 .masks = masked_rows<T>(from)};
-    w.masks.begin(rows, band::of(r_, lengths_.queries[n], lengths_.keys[n]), sizes_.heads,
-                  r_.alibi);
+    w.masks.begin(rows, band_of(r_, lengths_.queries[n], lengths_.keys[n]), sizes_.heads, r_.alibi);
     const sequence_rows q = queries_of(r_, r_.q).of(t.sequence);
     if (t.rows <= few_rows)
       load_rows(with_, q, rows, sizes_.d, width, w.queries);

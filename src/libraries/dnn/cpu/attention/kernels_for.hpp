@@ -250,7 +250,9 @@ template <class T>
 void recall(T* scores, std::int64_t keys, std::int64_t columns, const tile_masks<T>& masks,
             const T* statistic) {
   for (std::int64_t x = 0; x < columns; x += width<T>) {
-    const vec<T> subtracted = load_vector(statistic + x);
+    // All scores of a query with the statistic −∞ are −∞, and their probabilities 0.
+    const vec<T> given = load_vector(statistic + x);
+    const vec<T> subtracted = given == all(minus_infinity<T>) ? vec<T>{} : given;
     for (std::int64_t j = 0; j < keys; ++j) {
       T* const at = scores + j * tile_rows + x;
       vec<T> p = exponential(load_vector(at) - subtracted);

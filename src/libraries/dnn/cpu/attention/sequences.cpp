@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cmath>
+#include <algorithm>
 
 namespace troupe::cpu::attention {
 namespace {
@@ -117,15 +116,5 @@ result<sequence_lengths> read_lengths(const R& r) {
 }
 template result<sequence_lengths> read_lengths(const dnn::attention_forward& r);
 template result<sequence_lengths> read_lengths(const dnn::attention_backward& r);
-
-double alibi_slope(std::int64_t head, std::int64_t heads) noexcept {
-  const auto power = static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(heads, 1))));
-  // Beyond the power of two, the 1st, 3rd, … of twice as many.
-  const double step =
-      head < power ? static_cast<double>(head + 1) / static_cast<double>(power)
-                   : static_cast<double>(2 * (head - power) + 1) / static_cast<double>(2 * power);
-  return std::exp2(-8 * step);
-}
 
 }  // namespace troupe::cpu::attention

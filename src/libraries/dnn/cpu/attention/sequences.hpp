@@ -1,10 +1,9 @@
 #pragma once
 
-#include "libraries/dnn/requests/attention_sizes.hpp"
+#include "libraries/dnn/shared/attention_masks.hpp"
 
 #include <troupe/base/result.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -83,40 +82,15 @@ template <dnn::attention_request R>
 extern template result<sequence_lengths> read_lengths(const dnn::attention_forward& r);
 extern template result<sequence_lengths> read_lengths(const dnn::attention_backward& r);
 
-/// The keys that a query attends to are those from `first` to before `last`.
-struct key_range {
-  std::int64_t first;
-  std::int64_t last;
-};
+using dnn::band;
+using dnn::key_range;
 
-/// What masks say of one sequence.
-struct band {
-  std::int64_t keys = 0;
-  std::int64_t left = -1;
-  std::int64_t right = -1;
-  std::int64_t shift = 0;  ///< of the diagonal: c = i + shift
-
-  template <dnn::attention_request R>
-  [[nodiscard]] static band of(const R& r, std::int64_t queries, std::int64_t keys) noexcept {
-    return {.keys = keys,
-            .left = r.left,
-            .right = r.right,
-            .shift = r.diagonal == dnn::diagonal::bottom_right ? keys - queries : 0};
-  }
-  [[nodiscard]] key_range of_query(std::int64_t i) const noexcept {
-    const std::int64_t c = i + shift;
-    // Bounds may be any numbers, also ones that sums overflow with.
-    std::int64_t first = 0;
-    if (left >= 0 && left < c) first = std::min(c - left, keys);
-    std::int64_t last = keys;
-    if (right >= 0) {
-      last = std::clamp<std::int64_t>(c + std::min(right, max_elements) + 1, 0, keys);
-    }
-    return {first, std::max(first, last)};
-  }
-};
-
-/// The slope of ALiBi for a query head.
-[[nodiscard]] double alibi_slope(std::int64_t head, std::int64_t heads) noexcept;
+template <dnn::attention_request R>
+[[nodiscard]] band band_of(const R& r, std::int64_t queries, std::int64_t keys) noexcept {
+  return {.keys = keys,
+          .left = r.left,
+          .right = r.right,
+          .shift = r.diagonal == dnn::diagonal::bottom_right ? keys - queries : 0};
+}
 
 }  // namespace troupe::cpu::attention

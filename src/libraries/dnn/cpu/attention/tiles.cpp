@@ -1,7 +1,5 @@
 #include "libraries/dnn/cpu/attention/tiles.hpp"
 
-#include "libraries/rng/shared/philox.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +21,7 @@ void masked_rows<T>::begin(std::span<const tile_row> rows, const band& masks, st
   for (std::size_t i = 0; i < rows_; ++i) {
     ranges_[i] = masks.of_query(rows[i].query);
     centres_[i] = rows[i].query + masks.shift;
-    if (alibi) slope_[i] = static_cast<T>(alibi_slope(rows[i].head, heads));
+    if (alibi) slope_[i] = static_cast<T>(std::exp2(dnn::alibi_exponent(rows[i].head, heads)));
     all_ = {std::max(all_.first, ranges_[i].first), std::min(all_.last, ranges_[i].last)};
     if (ranges_[i].first == ranges_[i].last) continue;
     any_ = {std::min(any_.first, ranges_[i].first), std::max(any_.last, ranges_[i].last)};
@@ -56,19 +54,15 @@ tile_masks<T> masked_rows<T>::block(std::int64_t first_key, std::int64_t keys) {
 template <class T>
 void dropping::factors(T* to, std::int64_t sequence, std::span<const tile_row> rows,
                        std::int64_t first_key, std::int64_t keys) const {
-  const auto threshold = static_cast<std::uint64_t>(std::ceil(std::ldexp(probability_, 32)));
+  const std::uint64_t threshold = dnn::dropout_threshold(probability_);
   const T factor = static_cast<T>(1 / (1 - probability_));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::uint64_t>(
         (sequence * sizes_.heads + rows[i].head) * sizes_.s_q + rows[i].query);
-    std::uint64_t word = offset_ + row * static_cast<std::uint64_t>(sizes_.s_kv) +
-                         static_cast<std::uint64_t>(first_key);
-    rng::words<4> drawn = rng::philox_block(seed_, 0, word / 4);
-    for (std::int64_t j = 0; j < keys; ++j, ++word) {
-      if (j > 0 && word % 4 == 0) drawn = rng::philox_block(seed_, 0, word / 4);
-      to[j * tile_rows + static_cast<std::int64_t>(i)] =
-          drawn.word[word % 4] >= threshold ? factor : T{0};
-    }
+    dnn::drawn_words drawn(seed_, offset_ + row * static_cast<std::uint64_t>(sizes_.s_kv) +
+                                      static_cast<std::uint64_t>(first_key));
+    for (std::int64_t j = 0; j < keys; ++j)
+      to[j * tile_rows + static_cast<std::int64_t>(i)] = drawn.next() >= threshold ? factor : T{0};
   }
   const auto columns = padded(static_cast<std::int64_t>(rows.size()));
   for (std::int64_t j = 0; j < keys; ++j) {

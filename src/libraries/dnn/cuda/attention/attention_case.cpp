@@ -1,7 +1,6 @@
 #include "libraries/dnn/cuda/attention/attention_case.hpp"
 
 #include "libraries/dnn/cuda/plan/layout.hpp"
-#include "libraries/dnn/requests/attention_limits.hpp"
 
 #include <bit>
 #include <utility>
@@ -32,12 +31,37 @@ void attention_case::take(const R& r) {
   left_ = r.left;
   right_ = r.right;
   alibi_ = r.alibi;
-  if (auto capability = compute_capability()) {
-    within_limits_ = dnn::within_limits(dnn::facts_of(r, *capability));
-  } else {
-    within_limits_ = std::move(capability).error();
+}
+
+void attention_case::choose(dnn::attention_facts facts) {
+  empty_ = true;
+  const auto capability = compute_capability();
+  if (!capability) {
+    within_limits_ = capability.error();
+    return;
   }
-  empty_ = sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0 || !within_limits_;
+  facts.compute_capability = *capability;
+  // Masks of dropout differ, so forward is computed by what computes its gradients.
+  facts.backward = facts.backward || facts.dropout;
+  auto within = dnn::within_limits(facts);
+  if (fp8()) {
+    within_limits_ = std::move(within);
+    empty_ = !within_limits_ || sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0;
+    return;
+  }
+  by_tiles_ = !within || sizes_.scores() == 0 || sizes_.d == 0 || sizes_.d_v == 0;
+  if (!by_tiles_ && !packed_lies_well()) {
+    by_tiles_ = !drops();
+    if (drops()) {
+      within_limits_ =
+          error{.code = errc::unsupported,
+                .message =
+                    "not offered: dropout of packed sequences of f16 or bf16 needs head sizes that "
+                    "are multiples of 8, rows without gaps and addresses at multiples of 16 bytes"};
+      return;
+    }
+  }
+  empty_ = by_tiles_;
 }
 
 attention_case::attention_case(const dnn::attention_forward& r) : all_attend_(r.all_attend) {
@@ -52,6 +76,7 @@ attention_case::attention_case(const dnn::attention_forward& r) : all_attend_(r.
   operands_[scale_o_at] = r.scale_o;
   operands_[amax_s_at] = r.amax_s;
   operands_[amax_o_at] = r.amax_o;
+  choose(dnn::facts_of(r));
 }
 
 attention_case::attention_case(const dnn::attention_backward& r)
@@ -62,11 +87,12 @@ attention_case::attention_case(const dnn::attention_backward& r)
   operands_[d_k_at] = r.d_k;
   operands_[d_v_at] = r.d_v;
   operands_[d_bias_at] = r.d_bias;
+  choose(dnn::facts_of(r));
 }
 
 void attention_case::write(plan_words& key) const {
   key.clear();
-  constexpr std::int64_t form = 7;  // of this key, raised with every change of what graphs are made
+  constexpr std::int64_t form = 9;  // of this key, raised with every change of what graphs are made
   key.push_back(form << 8 | (backward_ ? 0x81 : 0x80));
   for (std::size_t number = 0; number < operands_.size(); ++number) {
     write_layout(key, operands_[number]);

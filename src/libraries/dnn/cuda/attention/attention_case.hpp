@@ -2,7 +2,7 @@
 
 #include "libraries/dnn/cuda/plan/graph_description.hpp"
 #include "libraries/dnn/cuda/plan/plan_service.hpp"
-#include "libraries/dnn/requests/attention_sizes.hpp"
+#include "libraries/dnn/requests/attention_limits.hpp"
 
 #include <troupe/dnn/attention.hpp>
 
@@ -53,9 +53,11 @@ class attention_case {
   explicit attention_case(const dnn::attention_forward& r);
   explicit attention_case(const dnn::attention_backward& r);
 
-  /// There is no plan: nothing to do, or more than cuDNN does.
+  /// There is no plan: nothing to do, or what cuDNN does not do.
   [[nodiscard]] bool empty() const noexcept { return empty_; }
-  /// \errors `unsupported` with the rule of cuDNN that is broken
+  /// True where kernels of our own compute it.
+  [[nodiscard]] bool by_tiles() const noexcept { return by_tiles_; }
+  /// \errors `unsupported` with the rule of cuDNN that is broken, where nothing else computes it
   [[nodiscard]] const result<void>& within_limits() const noexcept { return within_limits_; }
   /// Everything that decides which plan it needs.
   void write(plan_words& key) const;
@@ -67,14 +69,23 @@ class attention_case {
   [[nodiscard]] bool has_lengths() const noexcept {
     return !operands_[lengths_q_at].null() || !operands_[lengths_kv_at].null();
   }
-  /// True where a query or a key may have nothing to attend to, or to be attended by.
-  [[nodiscard]] bool may_be_unattended() const noexcept { return has_lengths() && !all_attend_; }
+  /// True where a query or a key may have nothing to attend to, or to be attended by. A bias of −∞
+  /// masks, too: in backward its probabilities are 0 without more.
+  [[nodiscard]] bool may_be_unattended() const noexcept {
+    return !all_attend_ && (has_lengths() || (!backward_ && !operands_[bias_at].null()));
+  }
+  /// True where lengths, offsets and tables go through a kernel that checks them: not where the
+  /// request promises what they are and cuDNN can take them as they lie.
+  [[nodiscard]] bool checks_contents() const noexcept;
   /// The bounds of the keys that a query attends to; −1 for none.
   [[nodiscard]] std::int64_t left() const noexcept { return left_; }
   [[nodiscard]] std::int64_t right() const noexcept { return right_; }
   /// True where these are counted from a diagonal that ends with the last query and key.
   [[nodiscard]] bool ends_meet() const noexcept { return diagonal_ == dnn::diagonal::bottom_right; }
   [[nodiscard]] bool drops() const noexcept { return dropout_ > 0; }
+  [[nodiscard]] double dropout() const noexcept { return dropout_; }
+  [[nodiscard]] double scale() const noexcept { return scale_; }
+  [[nodiscard]] bool alibi() const noexcept { return alibi_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
   /// As the request gives it; null where it does not.
@@ -104,6 +115,8 @@ class attention_case {
  private:
   template <class R>
   void take(const R& r);
+  /// Decides who computes it, once all operands are there.
+  void choose(dnn::attention_facts facts);
 
   /// True for what lies in rows of scores or statistics, which may begin anywhere.
   [[nodiscard]] static bool is_of_scores(std::size_t number) noexcept {
@@ -112,6 +125,7 @@ class attention_case {
   /// That of an operand of scores, in bytes.
   [[nodiscard]] std::int64_t alignment_told(std::size_t number) const noexcept;
   [[nodiscard]] bool lies_well(std::size_t number) const noexcept;
+  [[nodiscard]] bool packed_lies_well() const noexcept;
   [[nodiscard]] graphs::tensor tensor_of(std::size_t number) const;
 
   std::array<any_tensor, operand_count> operands_{};
@@ -128,6 +142,7 @@ class attention_case {
   bool backward_ = false;
   bool deterministic_ = false;
   bool empty_ = false;
+  bool by_tiles_ = false;
   result<void> within_limits_;
 };
 

@@ -28,7 +28,7 @@ graphs::tensor attention_case::tensor_of(std::size_t number) const {
       break;
     case 2:  // tables of pages
       made.extents = {made.extents[0], 1, made.extents[1], 1};
-      made.strides = {made.strides[0], made.strides[0], made.strides[1], 1};
+      made.strides = packed_strides(made.extents);
       made.alignment = size_of(t.type());
       break;
     case 3: {  // rows of all sequences one after the other: [t, h, d]

@@ -65,7 +65,7 @@ bool attention_case::makes_offsets(std::size_t number) const noexcept {
   const bool packed_q = !operands_[offsets_q_at].null();
   const bool packed_k = !operands_[offsets_k_at].null();
   const bool paged = !operands_[table_k_at].null();
-  if (!has_lengths() || (paged && !packed_q)) return false;
+  if (by_tiles_ || !has_lengths() || (paged && !packed_q)) return false;
   if (number == offsets_q_at || number == offsets_o_at) return !packed_q;
   if (number == offsets_k_at || number == offsets_v_at) return !packed_k && !paged;
   return false;
@@ -78,10 +78,29 @@ bool attention_case::fills_lengths(std::size_t number) const noexcept {
          (number == lengths_kv_at && makes_offsets(offsets_k_at));
 }
 
+bool attention_case::checks_contents() const noexcept {
+  if (!has_lengths()) return false;
+  if (!all_attend_) return true;
+  for (std::size_t at = lengths_q_at; at <= table_v_at; ++at) {
+    const any_tensor& t = operands_[at];
+    if ((!t.null() && !t.packed()) || makes_offsets(at) || fills_lengths(at)) return true;
+  }
+  return !by_tiles_ && (operands_[lengths_q_at].null() || operands_[lengths_kv_at].null());
+}
+
+// Offsets of packed sequences count elements of rows as they lie, so these cannot be staged.
+bool attention_case::packed_lies_well() const noexcept {
+  for (std::size_t at = q_at; at <= d_v_at; ++at) {
+    if (has_rows(at) && !operands_[at].null() && !operands_[offsets_of(at)].null() && is_staged(at))
+      return false;
+  }
+  return true;
+}
+
 // A query that attends to nothing has the statistic −∞, which the difference to a masked score
-// would make a NaN of.
+// would make a NaN of. A bias of −∞ masks, too.
 bool attention_case::patches_statistics() const noexcept {
-  return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0);
+  return backward_ && (has_lengths() || left_ >= 0 || right_ >= 0 || !operands_[bias_at].null());
 }
 
 // True where cuDNN can take it as it is.
@@ -90,11 +109,12 @@ bool attention_case::lies_well(std::size_t number) const noexcept {
   if (t.null() || number == amax_s_at || number == amax_o_at) return true;
   // Of packed queries cuDNN wrote them as if their batches had no gaps.
   if (number == statistics_at) return t.packed() && !patches_statistics();
-  if (fills_lengths(number)) return false;
-  if (number >= lengths_q_at && number <= table_v_at) return t.packed();
   if (number == bias_at || number == d_bias_at) {
     // Of one score for each head cuDNN read as if heads had no gaps.
     if (t.extent(2) == 1 && t.extent(3) == 1) return t.packed();
+    // Rows of a multiple of eight are read eight elements at a time, wherever they begin: rows that
+    // were 22 elements apart were a misaligned address with cuDNN 9.14 on an H100.
+    if (t.extent(3) % row_unit == 0) return is_aligned(t);
     return t.stride(3) == 1 || t.extent(3) == 1;
   }
   if (!has_rows(number)) return true;

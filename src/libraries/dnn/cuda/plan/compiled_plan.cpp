@@ -42,6 +42,9 @@ result<std::unique_ptr<compiled_plan>> compiled_plan::load(cudnnHandle_t library
                  .message = fmt::format("a plan of {} tensors; {} are the most",
                                         image.bindings.size(), most_bindings)};
   }
+  if (!image.lies_within_workspace()) {
+    return error{.code = errc::library_error, .message = "the plan leaves its workspace"};
+  }
   auto native = cudnn_descriptor::make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   if (!native) return std::move(native).error();
   if (auto set = native->set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,

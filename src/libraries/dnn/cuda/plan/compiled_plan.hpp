@@ -24,6 +24,8 @@ class compiled_plan {
   /// Of frontend and cuDNN together.
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   [[nodiscard]] std::int64_t alternative() const noexcept { return image_.alternative; }
+  /// Without cuDNN's own form.
+  [[nodiscard]] const plan_image& image() const noexcept { return image_; }
   [[nodiscard]] const std::string& engine() const noexcept { return image_.engine; }
 
   /// Enqueues it on the stream of `library`; `operands[i]` is the address of operand i + 1.

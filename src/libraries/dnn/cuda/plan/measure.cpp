@@ -5,6 +5,7 @@
 #include "libraries/dnn/cuda/plan/owned.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -131,6 +132,18 @@ class timing {
 };
 
 }  // namespace
+
+bool fits(const compiled_plan& plan, std::span<const graphs::description> graphs) {
+  if (plan.alternative() >= std::ssize(graphs)) return false;
+  std::vector<std::int64_t> bytes;
+  for (const graphs::tensor& t : graphs[static_cast<std::size_t>(plan.alternative())].tensors) {
+    if (t.operand == 0) continue;
+    const auto index = static_cast<std::size_t>(t.operand - 1);
+    if (bytes.size() <= index) bytes.resize(index + 1);
+    bytes[index] = bytes_of(t);
+  }
+  return plan.image().lies_within(bytes);
+}
 
 result<chosen_plan> fastest_of(cudnnHandle_t library, const graphs::description& what,
                                std::vector<plan_image> images) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace troupe::cuda {
@@ -16,6 +17,9 @@ struct chosen_plan {
   std::unique_ptr<compiled_plan> plan;
   std::vector<std::byte> bytes;
 };
+
+/// True where the plan is one of these graphs, and leaves none of its operands.
+[[nodiscard]] bool fits(const compiled_plan& plan, std::span<const graphs::description> graphs);
 
 /// Loads the image, or of several the one whose plan is fastest on operands of zeros, in a stream
 /// and memory of its own; beside whatever else the device does meanwhile. One that does not run is

@@ -2,7 +2,9 @@
 
 #include "jit/client/byte_stream.hpp"
 
-#include <bit>
+#include <algorithm>
+#include <cstring>
+#include <iterator>
 
 namespace troupe::cuda {
 namespace {
@@ -57,10 +59,37 @@ std::optional<plan_image> plan_image::from_bytes(std::span<const std::byte> byte
     if (values.size() % sizeof(float) != 0) return std::nullopt;
     one.values.resize(values.size() / sizeof(float));
     if (!values.empty()) std::memcpy(one.values.data(), values.data(), values.size());
-    if (one.at < 0 || one.bytes < 0 || one.at > made.frontend_workspace_bytes) return std::nullopt;
   }
-  if (!from.at_end() || made.frontend_workspace_bytes < 0) return std::nullopt;
+  if (!from.at_end() || !made.lies_within_workspace()) return std::nullopt;
   return made;
+}
+
+bool plan_image::lies_within_workspace() const noexcept {
+  if (frontend_workspace_bytes < 0 || alternative < 0) return false;
+  const bool bound = std::ranges::all_of(bindings, [&](const binding& one) {
+    switch (one.what) {
+      case binding::kind::operand:
+        return one.operand >= 1 && one.operand <= most_operands && one.at >= 0;
+      case binding::kind::constant:
+        return true;
+      case binding::kind::workspace:
+        return one.at >= 0 && one.at <= frontend_workspace_bytes;
+    }
+    return false;
+  });
+  return bound && std::ranges::all_of(presets, [&](const preset& one) {
+           const auto values = static_cast<std::int64_t>(one.values.size() * sizeof(float));
+           return one.at >= 0 && one.at <= frontend_workspace_bytes && one.bytes >= 0 &&
+                  std::max(one.bytes, values) <= frontend_workspace_bytes - one.at;
+         });
+}
+
+bool plan_image::lies_within(std::span<const std::int64_t> operand_bytes) const noexcept {
+  return lies_within_workspace() && std::ranges::all_of(bindings, [&](const binding& one) {
+           return one.what != binding::kind::operand ||
+                  (one.operand <= std::ssize(operand_bytes) &&
+                   one.at < operand_bytes[static_cast<std::size_t>(one.operand - 1)]);
+         });
 }
 
 }  // namespace troupe::cuda

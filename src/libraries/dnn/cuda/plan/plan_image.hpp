@@ -32,6 +32,8 @@ struct plan_image {
     std::vector<float> values;  ///< instead of zeros
   };
 
+  static constexpr std::int64_t most_operands = 256;
+
   std::string plan;  ///< JSON
   std::vector<binding> bindings;
   std::vector<preset> presets;
@@ -39,8 +41,14 @@ struct plan_image {
   std::string engine;                         ///< its name, for people
   std::int64_t alternative = 0;               ///< which of the executor's graphs this is a plan of
 
+  /// False where something would lie outside of the frontend's workspace, or has a place that
+  /// cannot be. How much a tensor takes from its place on is cuDNN's to know.
+  [[nodiscard]] bool lies_within_workspace() const noexcept;
+  /// The same, and outside of the operands, the bytes of which these are.
+  [[nodiscard]] bool lies_within(std::span<const std::int64_t> operand_bytes) const noexcept;
+
   [[nodiscard]] std::vector<std::byte> to_bytes() const;
-  /// Nothing for bytes that are no image.
+  /// Nothing for bytes that are no image, or one that leaves its workspace.
   [[nodiscard]] static std::optional<plan_image> from_bytes(std::span<const std::byte> bytes);
 };
 

@@ -187,7 +187,7 @@ void plan_service::load_ahead(std::shared_ptr<kept_blobs> blobs) {
         const std::lock_guard held(mutex_);
         now = watched_;
       }
-      watch(stop, *now);
+      watch(stop, now);
     }
   });
 }
@@ -200,26 +200,26 @@ plan_counts plan_service::counts() {
 }
 
 // Until other blobs are to be watched.
-void plan_service::watch(const std::stop_token& stop, kept_blobs& blobs) {
-  std::vector<bool> seen(blobs.places());
+void plan_service::watch(const std::stop_token& stop, const std::shared_ptr<kept_blobs>& blobs) {
+  std::vector<bool> seen(blobs->places());
   for (;;) {
-    const std::uint32_t news = blobs.news();
+    const std::uint32_t news = blobs->news();
     for (std::size_t place = 0; place < seen.size() && !stop.stop_requested(); ++place) {
       if (seen[place]) continue;
-      auto found = blobs.at(place);
+      auto found = blobs->at(place);
       if (!found) continue;
       seen[place] = true;
-      take_ahead(*std::move(found));
+      take_ahead(*std::move(found), blobs);
     }
-    while (blobs.news() == news) {
-      blobs.await_news(news, between_looks);
+    while (blobs->news() == news) {
+      blobs->await_news(news, between_looks);
       const std::lock_guard lock(mutex_);
-      if (stop.stop_requested() || watched_.get() != &blobs) return;
+      if (stop.stop_requested() || watched_ != blobs) return;
     }
   }
 }
 
-void plan_service::take_ahead(kept_blobs::blob found) {
+void plan_service::take_ahead(kept_blobs::blob found, const std::shared_ptr<kept_blobs>& blobs) {
   const std::span name = std::as_bytes(std::span(identity_));
   if (found.key.size() <= name.size() ||
       !std::ranges::equal(name, std::span(found.key).first(name.size())) ||
@@ -233,10 +233,11 @@ void plan_service::take_ahead(kept_blobs::blob found) {
     if (plans_.size() >= most_plans || plans_.find(key) != nullptr) return;
     auto entry = plans_.add(key, std::make_shared<plan_entry>());
     entry->only_loaded = true;
+    entry->compared = false;
     ahead_.push_back({.key = std::move(key),
                       .entry = std::move(entry),
                       .graphs = {},
-                      .blobs = nullptr,
+                      .blobs = blobs,
                       .image = std::move(found.content),
                       .owner = {}});
     ++counts_.pending;
@@ -298,33 +299,50 @@ std::shared_ptr<compiled_plan> plan_service::share(std::unique_ptr<compiled_plan
           }};
 }
 
-std::shared_ptr<compiled_plan> plan_service::restore(cudnnHandle_t library,
+bool plan_service::compare(const plan_words& key, const std::shared_ptr<plan_entry>& entry,
+                           std::span<const graphs::description> graphs,
+                           const std::shared_ptr<kept_blobs>& blobs) {
+  if (fits(*entry->plan, graphs)) return entry->compared = true;
+  if (blobs) blobs->end_loading(name_of(key), false);
+  const std::lock_guard lock(mutex_);
+  ++counts_.damaged;
+  const auto* const found = plans_.find(key);
+  if (found != nullptr && *found == entry) plans_.erase(key);
+  return false;
+}
+
+std::shared_ptr<compiled_plan> plan_service::restore(cudnnHandle_t library, const job& j,
+                                                     std::span<const std::byte> name,
                                                      std::span<const std::byte> bytes) {
-  auto image = plan_image::from_bytes(bytes);
-  if (image) {
-    if (auto loaded = compiled_plan::load(library, *std::move(image))) {
-      return share(*std::move(loaded));
-    }
+  if (!j.blobs->begin_loading(name, bytes)) return nullptr;
+  std::shared_ptr<compiled_plan> plan;
+  bool keep = false;
+  if (auto image = plan_image::from_bytes(bytes)) {
+    auto loaded = compiled_plan::load(library, *std::move(image));
+    keep = !loaded && loaded.error().code == errc::out_of_memory;
+    if (loaded && (j.graphs.empty() || fits(**loaded, j.graphs))) plan = share(*std::move(loaded));
   }
+  if (plan && j.graphs.empty()) plan->load_code(library);
+  j.blobs->end_loading(name, plan || keep);
+  if (plan) return plan;
   const std::lock_guard lock(mutex_);
   ++counts_.damaged;
   return nullptr;
 }
 
 result<std::shared_ptr<compiled_plan>> plan_service::make(cudnnHandle_t library, const job& j) {
+  const std::vector<std::byte> name = name_of(j.key);
   if (j.graphs.empty()) {
-    if (auto plan = restore(library, j.image)) {
-      plan->load_code(library);
+    if (auto plan = restore(library, j, name, j.image)) {
       const std::lock_guard lock(mutex_);
       ++counts_.ahead;
       return plan;
     }
     return error{.code = errc::library_error, .message = "the plan's bytes are no good"};
   }
-  const std::vector<std::byte> name = name_of(j.key);
   if (j.blobs) {
     if (const auto bytes = j.blobs->find(name)) {
-      if (auto plan = restore(library, *bytes)) {
+      if (auto plan = restore(library, j, name, *bytes)) {
         const std::lock_guard lock(mutex_);
         ++counts_.restored;
         return plan;

@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,6 +37,9 @@ struct plan_entry {
   error failure;
   std::atomic<std::int64_t> begun_ns{0};  ///< when a thread took it up
   bool only_loaded = false;               ///< nobody has asked for it: if it fails, it may be built
+  /// Whether it was compared with the graphs that it is for, which what is loaded ahead is only
+  /// when a request brings them.
+  std::atomic<bool> compared{true};
 };
 
 /// How plans came about, since the context was made.
@@ -85,6 +89,7 @@ class plan_service {
       auto entry = look(key);
       if (!entry) entry = start(key, graphs(), blobs);
       auto found = wait(key, *entry);
+      if (found && !entry->compared && !compare(key, entry, graphs(), blobs)) continue;
       if (found || !entry->only_loaded) return found;
     }
   }
@@ -97,7 +102,8 @@ class plan_service {
                                                           Graphs&& graphs) {
     auto entry = look(key);
     if (!entry) entry = start(key, graphs(), blobs);
-    const bool ready = entry->now.load(std::memory_order_acquire) == plan_entry::state::ready;
+    const bool ready = entry->now.load(std::memory_order_acquire) == plan_entry::state::ready &&
+                       (entry->compared || compare(key, entry, graphs(), blobs));
     return ready ? entry->plan : nullptr;
   }
 
@@ -115,6 +121,10 @@ class plan_service {
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> wait(const plan_words& key,
                                                             const plan_entry& entry);
   [[nodiscard]] static bool is_decided(const plan_entry& entry) noexcept;
+  /// False for a plan that does not fit the graphs: it is dropped.
+  [[nodiscard]] bool compare(const plan_words& key, const std::shared_ptr<plan_entry>& entry,
+                             std::span<const graphs::description> graphs,
+                             const std::shared_ptr<kept_blobs>& blobs);
 
   struct job {
     plan_words key;
@@ -128,11 +138,13 @@ class plan_service {
   plan_service(int device, std::string identity);
 
   void work(const std::stop_token& stop);
-  void watch(const std::stop_token& stop, kept_blobs& blobs);
-  void take_ahead(kept_blobs::blob found);
+  void watch(const std::stop_token& stop, const std::shared_ptr<kept_blobs>& blobs);
+  void take_ahead(kept_blobs::blob found, const std::shared_ptr<kept_blobs>& blobs);
   [[nodiscard]] result<std::shared_ptr<compiled_plan>> make(cudnnHandle_t library, const job& j);
   [[nodiscard]] std::shared_ptr<compiled_plan> share(std::unique_ptr<compiled_plan> plan);
-  [[nodiscard]] std::shared_ptr<compiled_plan> restore(cudnnHandle_t library,
+  /// Null where they are no good: then they are dropped, as those are that end a worker here.
+  [[nodiscard]] std::shared_ptr<compiled_plan> restore(cudnnHandle_t library, const job& j,
+                                                       std::span<const std::byte> name,
                                                        std::span<const std::byte> bytes);
   void finish(const job& j, result<std::shared_ptr<compiled_plan>> outcome);
   [[nodiscard]] std::vector<std::byte> name_of(const plan_words& key) const;

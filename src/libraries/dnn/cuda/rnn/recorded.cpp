@@ -39,8 +39,18 @@ result<void> recorded_calls::run(call_words words,
     return enqueue(stream_);
   }
   known->last_use = uses_;
-  if (!known->graph && !known->refused) known->refused = !record(*known, enqueue);
+  if (!known->graph && !known->refused) {
+    if (auto back = record(*known, enqueue); !back) return back;
+    known->refused = !known->graph;
+  }
+  // A recording has enqueued nothing, whatever has become of it.
   return known->graph ? launch(*known) : enqueue(stream_);
+}
+
+bool recorded_calls::entry::runs() const noexcept {
+  if (!launched || cudaEventQuery(launched.get()) == cudaSuccess) return false;
+  (void)cudaGetLastError();  // "not ready" is left there, for whoever looks next
+  return true;
 }
 
 recorded_calls::entry* recorded_calls::find(const call_words& words) {
@@ -57,13 +67,17 @@ void recorded_calls::remember(call_words words) {
   entries_.push_back({.words = std::move(words), .last_use = uses_});
 }
 
-bool recorded_calls::record(entry& e, const std::function<result<void>(cudaStream_t)>& enqueue) {
+// Leaves the entry without a graph where that cannot be. \errors of the library, which may still
+// have the other stream then
+result<void> recorded_calls::record(entry& e,
+                                    const std::function<result<void>(cudaStream_t)>& enqueue) {
   cudaEvent_t event = nullptr;
-  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return false;
-  owned<cudaEvent_t> launched(event);
-  cudaStream_t const apart = apart_.get();
-  bool good = cudnnSetStream(library_, apart) == CUDNN_STATUS_SUCCESS;
   cudaGraph_t native = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  cudaStream_t const apart = apart_.get();
+  bool good = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess;
+  owned<cudaEvent_t> launched(event);
+  good = good && cudnnSetStream(library_, apart) == CUDNN_STATUS_SUCCESS;
   if (good && cudaStreamBeginCapture(apart, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
     good = enqueue(apart).has_value();
     good = cudaStreamEndCapture(apart, &native) == cudaSuccess && good;
@@ -71,16 +85,14 @@ bool recorded_calls::record(entry& e, const std::function<result<void>(cudaStrea
     good = false;
   }
   const owned<cudaGraph_t> graph(native);
-  good = cudnnSetStream(library_, stream_) == CUDNN_STATUS_SUCCESS && good;
-  cudaGraphExec_t ready = nullptr;
   good = good && cudaGraphInstantiate(&ready, native, 0) == cudaSuccess;
-  if (!good) {
+  if (good) {
+    e.graph.reset(ready);
+    e.launched = std::move(launched);
+  } else {
     (void)cudaGetLastError();  // of no request
-    return false;
   }
-  e.graph.reset(ready);
-  e.launched = std::move(launched);
-  return true;
+  return check(cudnnSetStream(library_, stream_), "cudnnSetStream", stream_);
 }
 
 result<void> recorded_calls::launch(entry& e) {

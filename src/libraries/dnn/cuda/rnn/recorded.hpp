@@ -35,9 +35,7 @@ class recorded_calls {
     owned<cudaGraphExec_t> graph{};
     owned<cudaEvent_t> launched{};
 
-    [[nodiscard]] bool runs() const noexcept {
-      return launched && cudaEventQuery(launched.get()) != cudaSuccess;
-    }
+    [[nodiscard]] bool runs() const noexcept;
   };
 
   recorded_calls(cudnnHandle_t library, cudaStream_t stream, owned<cudaStream_t> apart) noexcept
@@ -45,7 +43,8 @@ class recorded_calls {
 
   entry* find(const call_words& words);
   void remember(call_words words);
-  [[nodiscard]] bool record(entry& e, const std::function<result<void>(cudaStream_t)>& enqueue);
+  [[nodiscard]] result<void> record(entry& e,
+                                    const std::function<result<void>(cudaStream_t)>& enqueue);
   [[nodiscard]] result<void> launch(entry& e);
 
   cudnnHandle_t library_;

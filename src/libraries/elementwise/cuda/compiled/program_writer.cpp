@@ -68,12 +68,27 @@ std::string program_writer::value(std::uint16_t n) const {
   return fmt::format("{}{}", is_element_[n] ? "v" : "u", n);
 }
 
+namespace {
+
+std::string_view name_of(opcode op) noexcept {
+  if (op == elementwise::unsigned_quotient) return "unsigned_quotient";
+  if (op == elementwise::unsigned_remainder) return "unsigned_remainder";
+  if (op == elementwise::unsigned_shift_right) return "unsigned_shift_right";
+  return elementwise::traits_of(op).name;
+}
+
+}  // namespace
+
 std::string program_writer::expression(const typed_instruction& one) const {
   if (one.op == elementwise::convert) {
     constexpr std::string_view names[] = {"to_boolean", "to_i64", "to_f32", "to_f64"};
     return fmt::format("{}({})", names[static_cast<int>(one.result)], value(one.a));
   }
   if (one.op == elementwise::round_to_odd) return fmt::format("rounded_to_odd({})", value(one.a));
+  if (one.op == elementwise::unsigned_to_real) {
+    return fmt::format("unsigned_to_{}({})", one.result == number::f32 ? "f32" : "f64",
+                       value(one.a));
+  }
   const auto type = static_cast<dtype>(one.b);
   if (one.op == elementwise::to_integer) {
     const bool is_signed =
@@ -84,11 +99,10 @@ std::string program_writer::expression(const typed_instruction& one) const {
     return fmt::format("loaded(stored<{}>({}))", element_name(type), value(one.a));
   }
   if (one.op == opcode::row_length) return "(i64)p.row_length";
-  const auto traits = elementwise::traits_of(one.op);
   const bool fast = one.fast && one.type == number::f32 && has_fast(one.op);
-  std::string text = fmt::format("op_{}{}(", traits.name, fast ? "_fast" : "");
+  std::string text = fmt::format("op_{}{}(", name_of(one.op), fast ? "_fast" : "");
   const std::uint16_t operands[] = {one.a, one.b, one.c};
-  for (int k = 0; k < traits.operands; ++k)
+  for (int k = 0; k < elementwise::value_operands(one.op); ++k)
     text += (k == 0 ? "" : ", ") + value(operands[k]);
   return text + ")";
 }

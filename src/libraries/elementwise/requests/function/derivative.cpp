@@ -98,8 +98,25 @@ maybe of_chosen(const step& s) {
   return sum(times(s.da, share_of_a), times(s.db, 1.0 - share_of_a));
 }
 
+// The order avoids 0 · ∞ where b is large. Where b is infinite, the quotient is 0 and stays so.
+maybe of_quotient(const step& s) {
+  const maybe by_a = s.da ? maybe(*s.da / s.b) : maybe();
+  if (!s.db) return by_a;
+  const value rate = *s.db / s.b;
+  const bool is_finite = detail::graph::is_constant(*s.db);
+  const value by_b = s.y * (is_finite ? rate : select(apply(opcode::is_infinite, s.b), 0.0, rate));
+  return by_a ? *by_a - by_b : -by_b;
+}
+
 maybe of_power(const step& s) {
-  maybe by_a = times(s.da, s.b * pow(s.a, s.b - 1));
+  maybe by_a;
+  if (s.da && detail::graph::is_constant(s.b)) {
+    const auto power = detail::graph::number_of(s.b).as<double>();
+    if (power == 1) by_a = s.da;
+    if (power != 0 && power != 1) by_a = times(s.da, s.b * pow(s.a, s.b - 1));
+  } else if (s.da) {
+    by_a = times(s.da, select(s.b == 0, 0.0, s.b * pow(s.a, s.b - 1)));
+  }
   if (!s.db) return by_a;
   // Of 0 to a positive power the logarithm has no part in it.
   return sum(by_a, times(s.db, select(s.a == 0, 0.0, s.y * log(s.a))));
@@ -118,7 +135,7 @@ maybe derivative_of(opcode op, const step& s) {
     case opcode::multiply:
       return sum(times(s.da, s.b), times(s.db, s.a));
     case opcode::divide:
-      return sum(s.da ? maybe(*s.da / s.b) : maybe(), times(s.db, -s.y / s.b));
+      return of_quotient(s);
     case opcode::remainder:
       return sum(s.da, times(s.db, -quotient(s.a, s.b)));
     case opcode::power:

@@ -7,19 +7,24 @@
 namespace troupe::elementwise {
 namespace {
 
-// Wraps around, as kernels do.
+// Wraps around, as kernels do; of u64 where one is.
 std::optional<scalar> fold_integers(opcode op, std::span<const scalar> operands) noexcept {
   const auto a = operands[0].as<std::uint64_t>();
   const auto b = operands.size() > 1 ? operands[1].as<std::uint64_t>() : 0;
+  const bool is_unsigned = std::ranges::any_of(
+      operands, [](const scalar& one) { return one.what() == scalar::kind::unsigned_integer; });
+  const auto folded = [&](std::uint64_t bits) {
+    return is_unsigned ? scalar(bits) : scalar(static_cast<std::int64_t>(bits));
+  };
   switch (op) {
     case opcode::negative:
-      return static_cast<std::int64_t>(0 - a);
+      return folded(0 - a);
     case opcode::add:
-      return static_cast<std::int64_t>(a + b);
+      return folded(a + b);
     case opcode::subtract:
-      return static_cast<std::int64_t>(a - b);
+      return folded(a - b);
     case opcode::multiply:
-      return static_cast<std::int64_t>(a * b);
+      return folded(a * b);
     default:
       return std::nullopt;
   }

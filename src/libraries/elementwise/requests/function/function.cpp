@@ -106,7 +106,7 @@ result<void> function::check() const {
         return refused(i, fmt::format("{} uses an output as a value", traits.name));
       }
     }
-    if (one.op == opcode::input && (one.a >= inputs() || one.b > 1)) {
+    if (one.op == opcode::input && (one.a >= inputs() || one.b > input_real)) {
       return refused(i, fmt::format("part {} of input {} of {}", one.b, one.a, inputs()));
     }
     if (one.op == opcode::constant && one.a >= constants_.size()) {

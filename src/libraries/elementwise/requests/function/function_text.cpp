@@ -11,6 +11,8 @@ namespace {
 
 std::string shown(const scalar& number) {
   if (number.what() == scalar::kind::integer) return fmt::format("{}", number.as<std::int64_t>());
+  if (number.what() == scalar::kind::unsigned_integer)
+    return fmt::format("{}", number.as<std::uint64_t>());
   return fmt::format("{}", number.as<double>());
 }
 
@@ -78,16 +80,16 @@ std::string function::to_string() const {
     const instruction one = at(i);
     const opcode_traits traits = traits_of(one.op);
     const std::uint16_t operands[] = {one.a, one.b, one.c};
-    const auto imaginary = [](bool is) { return is ? ".imaginary" : ""; };
+    constexpr std::string_view parts[] = {"", ".imaginary", ".real"};
     term& made = terms[i];
     if (one.op == opcode::input) {
-      made.text = fmt::format("x{}{}", one.a, imaginary(one.b != 0));
+      made.text = fmt::format("x{}{}", one.a, parts[one.b]);
     } else if (one.op == opcode::constant) {
       made.text = shown(constants_[one.a]);
     } else if (one.op == opcode::index) {
       made.text = fmt::format("index({})", one.a);
     } else if (one.op == opcode::output) {
-      statement(fmt::format("y{}{}", one.b, imaginary(one.c != 0)), terms[one.a].text);
+      statement(fmt::format("y{}{}", one.b, parts[one.c]), terms[one.a].text);
     } else if (one.op == opcode::cast) {
       made.text =
           fmt::format("{}({})", troupe::to_string(static_cast<dtype>(one.b)), terms[one.a].text);

@@ -82,9 +82,13 @@ std::uint16_t graph::add(instruction what) {
 std::uint16_t graph::node_of(const value& v) {
   if (v.graph_ == id_) return v.node_;
   if (v.graph_ != 0) refuse("an operand is a value of another function");
+  // A constant without a sign is u64: one that i64 holds, too, takes the type of others.
+  scalar number = v.number_;
+  if (number.what() == scalar::kind::unsigned_integer && number.as<std::int64_t>() >= 0)
+    number = number.as<std::int64_t>();
   auto found =
-      std::ranges::find_if(constants_, [&](const scalar& one) { return same(one, v.number_); });
-  if (found == constants_.end()) found = constants_.insert(found, v.number_);
+      std::ranges::find_if(constants_, [&](const scalar& one) { return same(one, number); });
+  if (found == constants_.end()) found = constants_.insert(found, number);
   return add({opcode::constant, static_cast<std::uint16_t>(found - constants_.begin()), 0, 0});
 }
 
@@ -122,10 +126,19 @@ std::vector<value> graph::replay(const function& f, std::span<const result_value
       values.push_back(values[one.a]);
     } else if (one.op == opcode::input) {
       const result_value& from = inputs[one.a];
-      if (one.b == 0)
+      if (one.b == input_number && from.imaginary) {
+        refuse(
+            fmt::format("input {} is a complex number, and is taken as a real one; complex() takes "
+                        "an input as a complex number",
+                        one.a));
+      }
+      if (one.b == input_number) {
         values.push_back(from.real);
-      else
-        values.push_back(from.imaginary ? *from.imaginary : complex(from.real).imaginary);
+      } else {
+        const complex_value parts =
+            from.imaginary ? complex_value{from.real, *from.imaginary} : complex(from.real);
+        values.push_back(one.b == input_real ? parts.real : parts.imaginary);
+      }
     } else if (one.op == opcode::constant) {
       values.push_back(constant(f.constants()[one.a]));
     } else if (one.op == opcode::cast) {

@@ -28,22 +28,48 @@ value index(int axis_from_last) {
 value position() { return graph::current().source(opcode::position, 0); }
 value row_length() { return graph::current().source(opcode::row_length, 0); }
 
+namespace {
+
+// e^−|x|, which does not overflow. By two branches, as |x| would give 0 as slope at 0, and so wrong
+// derivatives of all orders. (The factor, as u64 has no negative numbers.)
+value falling(const value& x) { return exp(select(x > 0, -1.0 * x, x)); }
+
+// x · gate, for a gate that falls to 0 below and rises to 1 above faster than any power. Far out it
+// is its limit, where the product and its derivatives would be 0 · ∞.
+value gated(const value& x, const value& gate) {
+  constexpr double far = 800;  // e⁻⁸⁰⁰ is 0 in every type
+  return select(x > far, x, select(x < -far, -0.0, x * gate));
+}
+
+}  // namespace
+
 value square(const value& a) { return a * a; }
 value clip(const value& a, const value& least, const value& most) {
   return min(max(a, least), most);
 }
-value sigmoid(const value& a) { return 1 / (1 + exp(-a)); }
-value silu(const value& a) { return a / (1 + exp(-a)); }
+value sigmoid(const value& a) {
+  const value e = falling(a);
+  return select(a > 0, 1, e) / (1 + e);
+}
+value silu(const value& a) { return gated(a, sigmoid(a)); }
 value relu(const value& a) { return max(a, 0); }
 value leaky_relu(const value& a, const value& slope) { return select(a > 0, a, a * slope); }
 value elu(const value& a, const value& alpha) { return select(a > 0, a, alpha * expm1(a)); }
-value gelu(const value& a) { return 0.5 * a * (1 + erf(a * (1 / std::numbers::sqrt2))); }
+// 1 + erf(x) would cancel below 0.
+value gelu(const value& a) { return gated(a, 0.5 * erfc(a * (-1 / std::numbers::sqrt2))); }
+// (1 + tanh(x)) / 2 = sigmoid(2x), which does not cancel below 0.
 value gelu_tanh(const value& a) {
-  const double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(2/π)
-  return 0.5 * a * (1 + tanh(factor * (a + 0.044715 * a * a * a)));
+  constexpr double factor = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // 2 · √(2/π)
+  return gated(a, sigmoid(factor * (a + 0.044715 * a * a * a)));
 }
-value softplus(const value& a) { return max(a, 0) + log1p(exp(-abs(a))); }
-value mish(const value& a) { return a * tanh(softplus(a)); }
+value softplus(const value& a) { return select(a > 0, a, 0) + log1p(falling(a)); }
+// tanh(log(1 + eˣ)) = n / (n + 2), n = eˣ · (eˣ + 2); above 0 divided by e²ˣ.
+value mish(const value& a) {
+  const value e = falling(a);
+  const value square = e * e;
+  const value n = select(a > 0, 1, square) + 2 * e;
+  return gated(a, n / (n + select(a > 0, 2 * square, 2)));
+}
 
 value random_uniform(const value& seed, const value& number) {
   return ((random_bits(seed, number) >> 9) + 0.5) * 0x1p-23;  // exact in f32
@@ -58,7 +84,8 @@ complex_value complex(const value& input) {
   graph& now = graph::current();
   const instruction what = now.at(input);
   if (what.op != opcode::input) graph::refuse("complex() takes an input");
-  return {input, now.source(opcode::input, what.a, 1)};
+  return {now.source(opcode::input, what.a, input_real),
+          now.source(opcode::input, what.a, input_imaginary)};
 }
 complex_value operator+(const complex_value& a, const complex_value& b) {
   return {a.real + b.real, a.imaginary + b.imaginary};

@@ -1,0 +1,129 @@
+#include "sending/sending.hpp"
+
+#include "binding.hpp"
+#include "device_handle.hpp"
+#include "sending/unretrieved.hpp"
+
+#include <csignal>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace troupe::python {
+namespace {
+
+bool in_event_loop() {
+  const nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  return modules.contains("asyncio.events") &&
+         !modules["asyncio.events"].attr("_get_running_loop")().is_none();
+}
+
+}  // namespace
+
+void queued_request::send() {
+  const std::lock_guard lock(mutex_);
+  if (!answer_.pending()) return;  // cancelled
+  if (options_.deadline) {
+    *options_.deadline -= std::chrono::steady_clock::now() - since_;
+    if (*options_.deadline <= std::chrono::nanoseconds::zero()) {
+      answer_.set_error(
+          {.code = errc::deadline_exceeded,
+           .message = "the deadline passed while the request waited for room in the mailbox",
+           .request = std::string(request_.type().name)});
+      return;
+    }
+  }
+  future<any_reply> coming = to_.ask(request_, options_, sent_);
+  (void)std::move(coming).then([to = std::move(answer_)](result<any_reply> r) mutable {
+    if (!r && to.abandoned()) note_unretrieved(r.error());
+    to.set_result(std::move(r));
+  });
+}
+
+bool queued_request::cancel() {
+  const std::lock_guard lock(mutex_);
+  if (!answer_.pending()) return sent_.cancel_and_wait();
+  answer_.set_error({.code = errc::cancelled,
+                     .message = "cancelled before it was sent",
+                     .request = std::string(request_.type().name)});
+  return true;
+}
+
+void sending_queue::add(std::shared_ptr<queued_request> one) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(one));
+    if (in_use_.exchange(true, std::memory_order_relaxed)) return;
+  }
+  // Signals are for the program's own threads.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool has_thread = true;
+  try {
+    std::thread([self = shared_from_this()] { self->run(); }).detach();
+  } catch (const std::system_error&) {
+    has_thread = false;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!has_thread) run();  // rather waits than loses it
+}
+
+void sending_queue::run() noexcept {
+  for (;;) {
+    std::shared_ptr<queued_request> next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) {
+        in_use_.store(false, std::memory_order_release);
+        emptied_.notify_all();
+        return;
+      }
+      next = waiting_.front();
+    }
+    next->send();
+    const std::lock_guard lock(mutex_);
+    waiting_.pop_front();
+  }
+}
+
+void sending_queue::flush() {
+  if (is_empty()) return;
+  without_gil([this] {
+    std::unique_lock lock(mutex_);
+    emptied_.wait(lock, [this] { return is_empty(); });
+  });
+}
+
+void sent_handle::cancel() const {
+  if (queued_) {
+    (void)queued_->cancel();
+  } else {
+    sent.cancel();
+  }
+}
+
+bool sent_handle::cancel_and_wait() const {
+  return queued_ ? queued_->cancel() : sent.cancel_and_wait();
+}
+
+bool goes_to_queue(const device_handle& device, const library_actor& actor) {
+  return !device.queue->is_empty() || (actor.would_wait() && in_event_loop());
+}
+
+sent_request send(const device_handle& device, const library_actor& actor, any_request request,
+                  const request_options& options) {
+  // What is to be refused is refused at once.
+  if (goes_to_queue(device, actor) && request.type().validate(request.data())) [[unlikely]] {
+    auto queued = std::make_shared<queued_request>(actor, std::move(request), options);
+    future<any_reply> answer = queued->get_future();
+    without_gil([&] { device.queue->add(queued); });
+    return {std::move(answer), sent_handle(std::move(queued))};
+  }
+  sent_handle handle;
+  future<any_reply> answer = without_gil([&] { return actor.ask(request, options, handle.sent); });
+  return {std::move(answer), std::move(handle)};
+}
+
+}  // namespace troupe::python

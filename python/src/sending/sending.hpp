@@ -1,0 +1,88 @@
+#pragma once
+
+#include <troupe/core/future.hpp>
+#include <troupe/device/library_actor.hpp>
+#include <troupe/request/any_request.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+/// How requests are sent: at once, or, where the mailbox is full and an event loop must not wait,
+/// behind others in a queue of the program's.
+namespace troupe::python {
+
+struct device_handle;
+
+/// A request that waits to be sent, and then where it is.
+class queued_request {
+ public:
+  queued_request(const library_actor& to, any_request request, const request_options& options)
+      : to_(to), request_(std::move(request)), options_(options) {}
+
+  [[nodiscard]] future<any_reply> get_future() noexcept { return answer_.get_future(); }
+  /// Waits for room in the mailbox.
+  void send();
+  /// False if it had begun. Waits for the outcome.
+  [[nodiscard]] bool cancel();
+
+ private:
+  const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  library_actor to_;
+  std::mutex mutex_;  // guards the rest
+  any_request request_;
+  request_options options_;
+  promise<any_reply> answer_;  // until it is sent
+  request_handle sent_;
+};
+
+/// The queue of a device. A thread sends what is in it, in order; it ends when there is no more.
+class sending_queue : public std::enable_shared_from_this<sending_queue> {
+ public:
+  /// Acquire: what left the queue has been sent.
+  [[nodiscard]] bool is_empty() const noexcept { return !in_use_.load(std::memory_order_acquire); }
+  void add(std::shared_ptr<queued_request> one);
+  /// Waits until it is empty. Releases the GIL.
+  void flush();
+
+ private:
+  void run() noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable emptied_;
+  std::deque<std::shared_ptr<queued_request>> waiting_;
+  std::atomic<bool> in_use_{false};  // changed under the mutex
+};
+
+/// By which a request is cancelled, wherever it is.
+class sent_handle {
+ public:
+  sent_handle() = default;
+  explicit sent_handle(std::shared_ptr<queued_request> queued) : queued_(std::move(queued)) {}
+
+  void cancel() const;
+  /// False if it had begun or ended. Waits for the outcome.
+  [[nodiscard]] bool cancel_and_wait() const;
+
+  request_handle sent{};
+
+ private:
+  std::shared_ptr<queued_request> queued_;
+};
+
+struct sent_request {
+  future<any_reply> answer;
+  sent_handle handle;
+};
+
+/// True where a request is not sent by this thread, but waits in the queue. With the GIL.
+[[nodiscard]] bool goes_to_queue(const device_handle& device, const library_actor& actor);
+
+/// Sends a request. With the GIL, which it releases.
+[[nodiscard]] sent_request send(const device_handle& device, const library_actor& actor,
+                                any_request request, const request_options& options);
+
+}  // namespace troupe::python

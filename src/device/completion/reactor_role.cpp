@@ -1,0 +1,196 @@
+// Who has the role, who waits for it, and what a thread with it does while it waits.
+#include "base/spin_wait.hpp"
+#include "core/dispatch/deferred_continuations.hpp"
+#include "device/completion/reactor.hpp"
+#include "os/futex.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+bool passed(clock::time_point deadline) noexcept {
+  return deadline != clock::time_point::max() && clock::now() >= deadline;
+}
+
+}  // namespace
+
+bool reactor::try_take_role() noexcept {
+  if (owner_.load(std::memory_order_relaxed) != nullptr) return false;
+  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
+  if (!make_owner(mine)) return false;
+  mine.hold();
+  return true;
+}
+
+bool reactor::make_owner(const detail::deferred_continuations& thread) noexcept {
+  const detail::deferred_continuations* nobody = nullptr;
+  return owner_.compare_exchange_strong(nobody, &thread, std::memory_order_acquire,
+                                        std::memory_order_relaxed);
+}
+
+bool reactor::has_role() const noexcept {
+  return owner_.load(std::memory_order_relaxed) == &detail::deferred_continuations::mine();
+}
+
+void reactor::take_role() noexcept { (void)take_role_until(clock::time_point::max()); }
+
+bool reactor::take_role_until(clock::time_point deadline) noexcept {
+  wanted_.fetch_add(1, std::memory_order_seq_cst);
+  detail::yielding_wait wait;
+  bool taken = try_take_role();
+  while (!taken && !passed(deadline)) {
+    // The holder may sleep on its bell.
+    wire::doorbells& bells = requests_.active_bells();
+    bells.completion.fetch_add(1, std::memory_order_release);
+    os::futex_wake(bells.completion, 1, os::sharing::processes);
+    wait.step();
+    taken = try_take_role();
+  }
+  wanted_.fetch_sub(1, std::memory_order_relaxed);
+  return taken;
+}
+
+void reactor::try_poll() {
+  if (has_role()) {
+    poll();
+  } else if (try_take_role()) {
+    poll();
+    leave_role();
+  }
+}
+
+void reactor::catch_up() {
+  const bool has_it = has_role();
+  if (!has_it) take_role();
+  const std::uint64_t sent = requests_.next_ticket();
+  walk();
+  // A sender between its ticket and its entry is a few instructions away from publishing.
+  detail::yielding_wait wait;
+  while (cursor_ < sent) {
+    wait.step();
+    walk();
+  }
+  if (!has_it) leave_role();
+}
+
+// Who counts answers has the role until they are given.
+bool reactor::settle_answers(clock::time_point deadline) noexcept {
+  if (has_role()) return true;
+  if (!take_role_until(deadline)) return false;
+  leave_role();
+  return true;
+}
+
+void reactor::leave_role() noexcept {
+  detail::deferred_continuations& mine = detail::deferred_continuations::mine();
+  do {
+    bool announced = false;
+    if (wanted_promptly()) {
+      walk();  // what they wait for may have been sent since the last one
+      announced = in_flight_count_ > 0;
+    }
+    if (announced) {
+      set_waits(wire::wait_lazy | wire::wait_prompt);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      poll();
+    }
+    const bool nothing = in_flight_count_ == 0;
+    const std::uint64_t next = cursor_;
+    owner_.store(nullptr, std::memory_order_release);
+    // A waiter counts itself and then looks whether somebody drives; this thread stops driving and
+    // then looks whether somebody counted itself. One of the two sees the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (announced || !wanted_promptly()) break;
+    if (nothing && requests_.entry(next) == 0) break;  // they wait for something else
+  } while (make_owner(mine));
+  mine.release();
+}
+
+void reactor::set_waits(std::uint32_t bits) noexcept {
+  epoch_ += wire::wait_epoch;
+  requests_.waits().store(epoch_ | bits, std::memory_order_relaxed);
+}
+
+bool reactor::announce_sleep() {
+  const bool prompt = wanted_promptly() && in_flight_count_ > 0;
+  set_waits(prompt ? wire::wait_lazy | wire::wait_prompt : wire::wait_lazy);
+  // The announcement before the last look at the marks; the worker stores a mark before it looks at
+  // the announcement.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return !poll();
+}
+
+void reactor::wake_device_thread() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(device_wakes_->get(), &one, sizeof(one));
+}
+
+void reactor::continuation_attached() noexcept {
+  if (prompt_.exchange(true, std::memory_order_seq_cst)) return;
+  // Whoever drives sees the flag when it stops; nobody driving means that the device thread sleeps
+  // with an announcement that is not prompt.
+  if (owner_.load(std::memory_order_seq_cst) == nullptr) wake_device_thread();
+}
+
+void reactor::drive_until(const future_state_base& state, clock::time_point deadline) noexcept {
+  if (is_copy()) [[unlikely]]
+    return fail_in_copy();
+  detail::spin_wait spin(spins_, 1);
+  detail::yielding_wait wait;
+  while (!state.ready()) {
+    if (wanted_.load(std::memory_order_relaxed) == 0 && try_take_role()) {
+      const bool done = drive_with_role(state, deadline);
+      leave_role();
+      if (done || passed(deadline)) return;
+      continue;
+    }
+    if (spin.step()) continue;
+    if (passed(deadline)) return;
+    // Somebody else drives and completes this state too; when it stops, it leaves the rest to the
+    // device thread, because this thread has counted itself.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (owner_.load(std::memory_order_seq_cst) != nullptr) {
+      state.park_until(std::min(deadline, clock::now() + std::chrono::milliseconds(50)));
+    } else {
+      wait.step();  // who wants the role may be waiting for this processor
+    }
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// True once the state is ready; false when the role is wanted, or in the way of a continuation, or
+// the deadline has passed.
+bool reactor::drive_with_role(const future_state_base& state, clock::time_point deadline) {
+  const detail::deferred_continuations& mine = detail::deferred_continuations::mine();
+  detail::spin_wait spin(spins_, 1);
+  for (;;) {
+    const bool progress = poll();
+    if (state.ready()) return true;
+    if (mine.has_put_off() || wanted_.load(std::memory_order_relaxed) != 0) return false;
+    if (progress) spin = detail::spin_wait(spins_, 1);
+    if (spin.step()) continue;
+    if (passed(deadline)) return false;
+
+    wire::doorbells& bells = requests_.bells(worker_);
+    const std::uint32_t seen = bells.completion.load(std::memory_order_acquire);
+    set_waits(wire::wait_lazy | wire::wait_thread);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!poll() && wanted_.load(std::memory_order_seq_cst) == 0) {
+      // The state may also be completed by others: what a continuation made of a completion.
+      if (const auto incomplete = state.announce_sleeper()) {
+        os::futex_wait_either({bells.completion, seen, os::sharing::processes},
+                              {state.word(), *incomplete, os::sharing::program}, deadline);
+      }
+    }
+    set_waits(wire::wait_lazy);
+    spin = detail::spin_wait(spins_, 1);
+  }
+}
+
+}  // namespace troupe
