@@ -165,3 +165,124 @@ def test_a_matrix_without_an_answer_fails(gpu):
         gpu.solver.gesv(a=t, b=b, x=x).result()
     with pytest.raises(troupe.TaintedBuffer, match="solver.gesv"):
         x.numpy()
+
+
+PLACES = [(0, 0), (1, 0), (0, 1), (2, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("place", PLACES)
+def test_what_iterates_refuses_what_is_not_finite(gpu, dtype, value, place):
+    a, h, beside = (np.ones((3, 3), dtype) for _ in range(3))
+    a[place] = h[max(place), min(place)] = value
+    t, right = gpu.tensor(a), gpu.tensor(np.ones((3, 1), dtype))
+    solver = gpu.solver
+    asked = [solver.svd(a=t, driver=driver) for driver in ("automatic", "qr", "jacobi", "polar")]
+    asked += [solver.gels(a=t, b=right, driver=driver) for driver in ("qr", "svd")]
+    asked += [solver.eig(a=t), solver.eigh(a=gpu.tensor(h))]
+    for one in asked:
+        with pytest.raises(troupe.Numerical, match="not finite"):
+            one.result()
+    if place[0] != place[1]:  # the other triangle is not read
+        beside[min(place), max(place)] = value
+        w = gpu.solver.eigh(a=gpu.tensor(beside), vectors=False).result()
+        np.testing.assert_allclose(w.numpy(), [0, 0, 3], atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("name", ["gesv", "gesv_refined"])
+def test_what_does_not_iterate_gives_no_finite_wrong_number(gpu, dtype, value, name):
+    if name == "gesv_refined" and dtype in ("f4", "c8"):
+        return
+    a = np.eye(3, dtype=dtype) * 2
+    a[2, 0] = value
+    try:
+        ask = getattr(gpu.solver, name)
+        x = ask(a=gpu.tensor(a), b=gpu.tensor(np.ones((3, 1), dtype))).result().numpy()
+    except troupe.Numerical:
+        return
+    right = np.isclose(x[:, 0], [0.5, 0.5, 0.5]) & [True, True, False]
+    assert (right | ~np.isfinite(x[:, 0]) | ((x[:, 0] == 0) & np.isinf(value))).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("smallest", [0.5, 1e-6])
+@pytest.mark.parametrize("n", [2, 40])
+def test_values_follow_the_scale_of_their_matrix(gpu, rng, dtype, smallest, n):
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    a = (q * np.geomspace(1, smallest, n)) @ q.T
+    a = ((a + a.T) / 2).astype(dtype).astype("f8")
+    values = np.linalg.eigvalsh(a)
+    bound = 40 * n * np.finfo(dtype).eps
+    for power in [-80, 0, 120] if dtype == "f4" else [-900, 0, 1000]:
+        t = gpu.tensor(np.ldexp(a, power).astype(dtype))
+
+        def expect(w, wanted, off=1, power=power):
+            found = np.ldexp(np.sort(w.numpy().real).astype("f8"), -power)
+            np.testing.assert_allclose(found, np.sort(wanted), rtol=0, atol=off * bound)
+
+        for driver in ("automatic", "jacobi"):
+            w, v = gpu.solver.eigh(a=t, driver=driver).result()
+            expect(w, values)
+            v = v.numpy().astype("f8")
+            np.testing.assert_allclose(v.T @ v, np.eye(n), atol=bound)
+        expect(gpu.solver.eigh(a=t, vectors=False).result(), values)
+        for driver in ("automatic", "qr", "jacobi"):
+            s, u, vh = gpu.solver.svd(a=t, driver=driver).result()
+            expect(s, np.abs(values))
+            scaled = u.numpy().astype("f8") * np.ldexp(s.numpy().astype("f8"), -power)
+            np.testing.assert_allclose(scaled @ vh.numpy().astype("f8"), a, atol=2 * bound)
+        expect(gpu.solver.eig(a=t, right=False).result(), values, 3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "power"), [("f8", -1000), ("f8", 1000), ("f4", 120), ("f4", -120)]
+)
+def test_systems_follow_the_scale_of_their_matrix(gpu, dtype, power):
+    a, x = np.array([[4.0, 1, 0], [1, 3, 1], [0, 1, 2]]), np.array([[1.0], [-2], [3]])
+    t, right = (gpu.tensor(np.ldexp(part, power).astype(dtype)) for part in (a, a @ x))
+    asked = [gpu.solver.gesv(a=t, b=right), gpu.solver.posv(a=t, b=right)]
+    asked += [gpu.solver.gels(a=t, b=right, driver=driver) for driver in ("qr", "svd")]
+    asked += [gpu.solver.gesv_refined(a=t, b=right)] if dtype == "f8" else []
+    for one in asked:
+        np.testing.assert_allclose(one.result().numpy(), x, rtol=1e-4 if dtype == "f4" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("rcond", [-1, 1e-3])
+def test_least_squares_without_full_rank_are_the_shortest(gpu, dtype, rcond):
+    reported = np.array(
+        [[0.0, 1, 0, 1, 2, 0], [0, 2, 0, 0, 1, 0], [1, 0, 1, 0, 0, 4], [0, 0, 0, 2, 3, 0]]
+    ).T
+    cases = [(reported, 4), (reported.T, 4), (np.arange(1.0, 10).reshape(3, 3), 2)]
+    for a, right_rank in [*cases, (np.zeros((3, 2)), 0), (np.ones((2, 5)), 1)]:
+        m, n = a.shape
+        right_rank = min(right_rank, np.linalg.matrix_rank(a))
+        x, rank = gpu.empty((n, 2), gpu.tensor(a.astype(dtype)).dtype), gpu.empty((), "i32")
+        gpu.solver.gels(
+            a=gpu.tensor(a.astype(dtype)), b=gpu.tensor(np.eye(m)[:, :2].astype(dtype)), x=x,
+            rank=rank, driver="svd", rcond=rcond,
+        ).result()  # fmt: skip
+        assert int(rank.item()) == right_rank
+        inverse = np.linalg.pinv(a, rcond=1e-10)
+        off = 2e4 * np.finfo(dtype).eps * (1 + np.abs(inverse).max())
+        np.testing.assert_allclose(x.numpy(), inverse[:, :2], atol=off)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_least_squares_by_qr_name_a_zero(gpu, dtype):
+    a = np.array([[1.0, 0], [1, 0], [1, 0]], dtype)
+    with pytest.raises(troupe.Numerical, match="rank deficient: diagonal element 2"):
+        gpu.solver.gels(a=gpu.tensor(a), b=gpu.tensor(np.ones((3, 1), dtype))).result()
+
+
+@pytest.mark.parametrize("extents", [(0, 3, 2), (3, 0, 2), (3, 3, 0), (0, 0, 0)])
+@pytest.mark.parametrize("driver", ["qr", "svd"])
+def test_least_squares_of_nothing_are_zero(gpu, extents, driver):
+    m, n, sides = extents
+    x = gpu.full((n, sides), 5, "f64")
+    a, b = gpu.zeros((m, n), "f64"), gpu.zeros((m, sides), "f64")
+    gpu.solver.gels(a=a, b=b, x=x, driver=driver).result()
+    np.testing.assert_array_equal(x.numpy(), 0)

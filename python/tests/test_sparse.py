@@ -68,6 +68,26 @@ def test_a_bad_pattern_is_named(gpu, rng):
         bad.validate().result()
 
 
+@pytest.mark.parametrize("dtype", ["f2", *TYPES])
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_duplicates_are_added_up_everywhere(gpu, dtype, format):
+    rows = gpu.tensor(np.array([0, 0, 0, 0, 2, 2], "i4"))
+    columns = gpu.tensor(np.array([1, 0, 1, 1, 2, 2], "i4"))
+    values = gpu.tensor(np.array([1, 5, 2, 4, 3, 3], dtype))
+    expected = np.array([[5, 7, 0], [0, 0, 0], [0, 0, 6]], dtype)
+    a = sparse.SparseMatrix(gpu, "coo", (3, 3), columns, values, row_indices=rows)
+    a = a if format == "coo" else a.converted(format)
+    assert a.values.shape == (6,)
+    np.testing.assert_array_equal(a.dense().numpy(), expected)
+    np.testing.assert_array_equal(
+        a.spmm(gpu.tensor(np.eye(3, dtype=dtype))).result().numpy(), expected
+    )
+    if format != "coo":
+        np.testing.assert_array_equal(a.spgemm(a).dense().numpy(), expected @ expected)
+    with pytest.raises(troupe.InvalidArgument, match="occurs twice|comes behind"):
+        a.validate().result()
+
+
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "lil", "dia"])
 def test_scipy(gpu, rng, format):
     sp = pytest.importorskip("scipy.sparse")
@@ -96,3 +116,44 @@ def test_products_and_solves_of_a_matrix(gpu, rng, format):
     )
     with pytest.raises(TypeError, match=r"a\.spgemm\(b\) with another SparseMatrix"):
         a @ b
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("uplo", ["lower", "upper"])
+@pytest.mark.parametrize("diag", ["unit", "non_unit"])
+@pytest.mark.parametrize("op", ["none", "transpose", "conjugate_transpose"])
+@pytest.mark.parametrize("stored", ["triangle", "all", "no diagonal"])
+def test_solves_read_one_triangle(gpu, rng, dtype, uplo, diag, op, stored):
+    if stored == "no diagonal" and diag == "non_unit":
+        return
+    n, part = 12, np.tril if uplo == "lower" else np.triu
+    a = drawn(rng, (n, n), dtype)
+    np.fill_diagonal(a, 4 + rng.random(n))
+    beside = -1 if uplo == "lower" else 1
+    kept = {"triangle": part(a), "all": a, "no diagonal": part(a, beside)}[stored]
+    on_diagonal = np.eye(n) if diag == "unit" else np.diag(np.diag(a))
+    read = (part(a, beside) + on_diagonal).astype("c16")
+    read = {"none": read, "transpose": read.T, "conjugate_transpose": read.conj().T}[op]
+    b = rng.standard_normal((n, 3)).astype(dtype)
+    expected = np.linalg.solve(read, 2 * b.astype("c16"))
+    eps = np.finfo(dtype).eps * 1000 * (np.abs(expected).max() + 1)
+    csr = sparse.from_scipy(gpu, Scipy(kept))
+    for m in (csr, csr.converted("csc")):
+        options = {"uplo": uplo, "diag": diag, "op_a": op, "alpha": 2}
+        x = m.spsm(gpu.tensor(b), **options).result().numpy()
+        np.testing.assert_allclose(x, expected, rtol=0, atol=eps)
+        x = m.spsv(gpu.tensor(b[:, 1].copy()), **options).result().numpy()
+        np.testing.assert_allclose(x, expected[:, 1], rtol=0, atol=eps)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_zero_on_the_diagonal_is_named(gpu, format, stored):
+    a = np.tril(np.ones((5, 5)))
+    a[3, 3] = 0 if not stored else 7
+    m = sparse.from_scipy(gpu, Scipy(a))
+    values = m.values.numpy()
+    values[values == 7] = 0
+    m = sparse.SparseMatrix(gpu, "csr", (5, 5), m.indices, gpu.tensor(values), offsets=m.offsets)
+    with pytest.raises(troupe.Numerical, match="row 3 is zero"):
+        m.converted(format).spsv(gpu.tensor(np.ones(5))).result()

@@ -7,7 +7,9 @@
 #include <string_view>
 
 /// Normalisation. With x̂ the normalised elements, y = x̂ · weight + bias; a weight that is not given
-/// is 1, a bias 0. The mean and the variance E[(x − mean)²] are computed in two passes.
+/// is 1, a bias 0. The mean and the variance E[(x − mean)²] are computed in two passes. Squares may
+/// be out of f32's range, but those of f64 make the row NaN; sums of elements and distances from
+/// the mean may not.
 ///
 /// Types: x, y and their gradients have one type: f64, f32, f16, bf16. Weight, bias and their
 /// gradients have the same type, or f32 beside f16 and bf16. Statistics (mean, rstd) are f64 for

@@ -13,7 +13,8 @@ namespace troupe::solver {
 /// unspecified. With driver svd a has any rank: singular values of at most rcond times the largest
 /// count as zero (a negative rcond means max(m, n) times the type's epsilon), `rank` (i32, the
 /// extents of the batch), if given, has how many are left; info is the number of values that did
-/// not converge, or −1 where a has infinities or NaNs. Source: LAPACK xGELS, xGELSD.
+/// not converge. With either, info is −1 where a has infinities or NaNs. Without right sides, qr
+/// does not look at a. Source: LAPACK xGELS, xGELSD.
 struct TROUPE_EXPORT gels {
   static constexpr std::string_view name = "solver.gels";
   using reply = void;

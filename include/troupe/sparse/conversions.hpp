@@ -3,7 +3,7 @@
 #include <troupe/request/request.hpp>
 #include <troupe/sparse/matrix.hpp>
 
-/// Conversions between dense and sparse matrices and between formats. Values are copied bit by bit
+/// Conversions between dense and sparse matrices and between formats. Values are copied
 /// and have one type: f64, f32, f16, bf16, c128 or c64; indices of two matrices may have two types.
 ///
 /// A matrix that is made is csr, csc or coo. Its elements are in order: rows ascend, of csc
@@ -33,7 +33,8 @@ struct TROUPE_EXPORT from_dense {
   static void describe(description<from_dense>& d);
 };
 
-/// b = a as a dense matrix, with zeros where a has no element. Of duplicate elements one is taken.
+/// b = a as a dense matrix, with zeros where a has no element. Duplicate elements are added up, in
+/// the type of b.
 ///
 /// a has any format; b [m, n] any strides.
 struct TROUPE_EXPORT to_dense {

@@ -51,7 +51,7 @@ struct TROUPE_EXPORT spmm {
 };
 
 /// The elements of a dense product that a sparse matrix has: c = alpha · (a · b) ∘ pattern of c +
-/// beta · c. Padding keeps its values.
+/// beta · c. Padding keeps its values. Each of duplicate elements takes the product.
 ///
 /// a [m, k] and b [k, n] are dense with any strides. Computes what cusparseSDDMM does.
 struct TROUPE_EXPORT sddmm {

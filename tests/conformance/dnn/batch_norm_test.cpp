@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 namespace troupe::conformance {
 namespace {
@@ -304,6 +306,51 @@ TEST(DnnBatchNorm, WorksOnLargerImages) {
         run_inference(c);
         run_backward(c, 0);
         if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(DnnBatchNorm, LosesNothingFarFromZero) {
+  for (const auto& [type, offset, most] :
+       {std::tuple{dtype::f32, 1e5, 2e-6}, {dtype::f64, -1e12, 1e-13}}) {
+    for (const image_order order : image_orders) {
+      for (const auto& [channels, side] : {std::pair{5, 8}, {24, 28}, {3, 1}, {33, 40}}) {
+        const norm_case c{.type = type,
+                          .n = 4,
+                          .c = channels,
+                          .space = {side, side},
+                          .order = order,
+                          .offset = offset};
+        scene s;
+        s.name("far from zero " + c.text());
+        auto& x = image_tensor(s, type, c.extents(), order);
+        add_offset(s, x, offset);
+        auto& y = image_tensor(s, type, c.extents(), order);
+        auto& mean = s.vector(type, c.c);
+        auto& rstd = s.vector(type, c.c);
+        auto& weight = s.vector(type, c.c);
+        reals apart = reals_of(x.values);
+        for (double& one : apart)
+          one -= offset;
+        s.run(dnn::batch_norm_training{.x = x.view,
+                                       .weight = weight.view,
+                                       .y = y.view,
+                                       .mean = mean.view,
+                                       .rstd = rstd.view,
+                                       .eps = 0});
+        const channel_statistics of = statistics_of(c, apart);
+        const auto found = s.elements_now(rstd);
+        for (std::size_t k = 0; k < found.size(); ++k) {
+          const double expected = 1 / std::sqrt(of.variance[k]);
+          EXPECT_NEAR(found[k].real(), expected, most * expected) << s.note();
+        }
+        const auto now = s.elements_now(y);
+        for (std::size_t i = 0; i < now.size(); ++i) {
+          const std::size_t k = c.channel_of(i);
+          const double unit = (apart[i] - of.mean[k]) / std::sqrt(of.variance[k]);
+          ASSERT_NEAR(now[i].real(), unit * weight.values[k].real(), 4 * most) << s.note();
+        }
       }
     }
   }

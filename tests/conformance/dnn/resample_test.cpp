@@ -3,6 +3,8 @@
 #include <troupe/dnn/resample.hpp>
 
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace troupe::conformance {
 namespace {
@@ -64,6 +66,65 @@ TEST(DnnResample, InterpolatesForwardAndBackward) {
         run_linear_backward(map, type, n, c, order, "resample backward " + text,
                             dnn::resample_backward{.interpolation = how});
         if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+/// Images of two channels, whose rows or lines are interpolated.
+test_tensor& image(scene& s, dtype type, std::int64_t length, bool lines, bool channels_inside) {
+  const std::int64_t h = lines ? length : 2;
+  const std::int64_t w = lines ? 2 : length;
+  constexpr std::int64_t c = 16;
+  return s.tensor(type, {1, c, h, w},
+                  channels_inside ? scene::extents{c * h * w, 1, c * w, c}
+                                  : scene::extents{c * h * w, h * w, w, 1});
+}
+
+TEST(DnnResample, ReadsNothingWhoseFactorIsZero) {
+  using enum dnn::interpolation;
+  for (const dtype type : image_types) {
+    for (const dnn::interpolation how : {linear, linear_corners}) {
+      for (const auto& [in, out] : {std::pair{4, 4}, {3, 5}, {5, 3}, {3, 9}, {6, 2}, {2, 1}}) {
+        const auto factors = interpolation_factors(in, out, how);
+        for (const bool lines : {false, true}) {
+          for (const bool inside : {false, true}) {
+            for (const bool forward : {false, true}) {
+              scene s;
+              s.name(std::string(to_string(type)) + " how " +
+                     std::to_string(static_cast<int>(how)) + " " + std::to_string(in) + " to " +
+                     std::to_string(out));
+              auto& x = image(s, type, in, lines, inside);
+              auto& y = image(s, type, out, lines, inside);
+              auto& read = forward ? x : y;
+              auto& written = forward ? y : x;
+              const std::int64_t bad = (forward ? in : out) / 2;
+              const auto place = [&](std::size_t i, std::int64_t length) {
+                const auto at = static_cast<std::int64_t>(i);
+                return lines ? at / 2 % length : at % length;
+              };
+              std::vector<number> values = read.values;
+              for (std::size_t i = 0; i < values.size(); ++i) {
+                if (place(i, forward ? in : out) == bad)
+                  values[i] = std::numeric_limits<double>::infinity();
+              }
+              s.fill(read, values);
+              if (forward) {
+                s.run(dnn::resample_forward{.x = x.view, .y = y.view, .interpolation = how});
+              } else {
+                s.run(dnn::resample_backward{.dy = y.view, .dx = x.view, .interpolation = how});
+              }
+              const std::vector<number> found = s.elements_now(written);
+              for (std::size_t i = 0; i < found.size(); ++i) {
+                const auto at = static_cast<std::size_t>(place(i, forward ? out : in));
+                const auto from = static_cast<std::size_t>(bad);
+                const double factor = forward ? factors[at][from] : factors[from][at];
+                ASSERT_EQ(std::isfinite(found[i].real()), std::abs(factor) < 1e-9)
+                    << at << " of " << i << s.note();
+              }
+            }
+          }
+        }
       }
     }
   }

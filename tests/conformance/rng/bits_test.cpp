@@ -1,6 +1,7 @@
 #include "streams.hpp"
 
 #include <troupe/rng/bits.hpp>
+#include <troupe/rng/permutation.hpp>
 
 #include <bit>
 
@@ -152,6 +153,8 @@ TEST(RngBits, ReachTheEndOfAStreamAndNotBeyond) {
     return validate(rng::bits{.to = to, .from = {.type = type, .offset = offset}});
   };
   for (const auto& [type, end] : {std::pair{generator_type::philox4x32_10, std::int64_t{1} << 62},
+                                  std::pair{generator_type::mtgp32, std::int64_t{1} << 38},
+                                  std::pair{generator_type::mt19937, std::int64_t{1} << 38},
                                   std::pair{generator_type::sobol32, std::int64_t{1} << 32}}) {
     EXPECT_TRUE(ends(type, end - 4)) << to_string(type);
     const auto beyond = ends(type, end - 3);
@@ -160,11 +163,25 @@ TEST(RngBits, ReachTheEndOfAStreamAndNotBeyond) {
   }
 }
 
+TEST(RngBits, WalkNowhereToDrawNothing) {
+  for (const generator_type generator : pseudorandom) {
+    scene s;
+    s.name(std::string(to_string(generator)));
+    const rng::position from{.type = generator, .seed = 8, .offset = (std::int64_t{1} << 38) - 4};
+    s.run(rng::bits{.to = s.vector(dtype::u32, 0).view, .from = from});
+    s.run(rng::permutation{.to = s.vector(dtype::i64, 0).view, .from = from});
+  }
+}
+
 TEST(RngBits, RefuseWhatTheyCannotDo) {
   scene s;
   const auto to = s.vector(dtype::u32, 4).view;
   s.refuse(rng::bits{.to = to, .from = {.offset = std::int64_t{1} << 62}}, errc::size_overflow,
            "from.offset is 4611686018427387904, to has 4 elements");
+  s.refuse(rng::bits{.to = to,
+                     .from = {.type = generator_type::mt19937, .offset = std::int64_t{1} << 40}},
+           errc::size_overflow,
+           "within the 274877906944 words of mt19937; from.offset is 1099511627776");
   s.refuse(rng::bits{.to = to, .from = {.type = generator_type::mt19937, .subsequence = 3}},
            errc::invalid_argument,
            "from.subsequence is 3, but it must be 0 unless from.type is philox4x32_10; from.type "

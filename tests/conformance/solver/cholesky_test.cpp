@@ -2,6 +2,12 @@
 
 #include <troupe/solver/cholesky.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
 namespace troupe::conformance {
 namespace {
 
@@ -227,6 +233,59 @@ TEST(SolverCholesky, SaysWhichMinorIsNotPositive) {
                          invert.attempt(solver::potri{
                              .factor = lower.view, .inverse = inverse.view, .uplo = uplo}),
                          "singular: diagonal element 2 is zero");
+      }
+    }
+  }
+}
+
+/// The identity with a NaN, which `uplo` has.
+void expect_nan_named(dtype type, blas::uplo uplo, std::int64_t n, std::int64_t i, std::int64_t j) {
+  const std::vector<std::int64_t> batch{2};
+  const std::string message =
+      "matrix 1: not positive definite: leading minor " + std::to_string(std::max(i, j) + 1);
+  const auto fill = [&](scene& s, test_tensor& a) {
+    shape_values(s, a, spectrum::identity);
+    std::vector<number> values = a.values;
+    if ((uplo == blas::uplo::lower) == (i < j)) std::swap(i, j);
+    values[static_cast<std::size_t>(n * n + i * n + j)] = std::numeric_limits<double>::quiet_NaN();
+    s.fill(a, values);
+    s.name(case_name(type, n, n, arrangement::column));
+  };
+  for (const bool in_place : {false, true}) {
+    scene s;
+    auto& a = matrices(s, type, batch, n, n, arrangement::column);
+    fill(s, a);
+    auto& factor = in_place ? a : matrices(s, type, batch, n, n, arrangement::row);
+    auto& info = numbers(s, dtype::i32, batch);
+    expect_numerical(s,
+                     s.attempt(solver::potrf{
+                         .a = a.view, .factor = factor.view, .info = info.view, .uplo = uplo}),
+                     message);
+    EXPECT_EQ(s.elements_now(info),
+              (std::vector<number>{0, static_cast<double>(std::max(i, j) + 1)}));
+  }
+  scene s;
+  auto& a = matrices(s, type, batch, n, n, arrangement::row);
+  fill(s, a);
+  auto& b = matrices(s, type, batch, n, 2, arrangement::row);
+  auto& x = matrices(s, type, batch, n, 2, arrangement::row);
+  auto& info = numbers(s, dtype::i32, batch);
+  const solver::posv solving{
+      .a = a.view, .b = b.view, .x = x.view, .info = info.view, .uplo = uplo};
+  expect_numerical(s, s.attempt(solving), message);
+  for (const bool other : {false, true}) {
+    const double found = std::abs(s.now(x, 0)(n - 1, other) - b.before(0)(n - 1, other));
+    EXPECT_EQ(found, 0) << s.note();
+  }
+}
+
+TEST(SolverCholesky, NamesTheMinorOfANaN) {
+  for (const dtype type : classic_types) {
+    for (const blas::uplo uplo : triangles) {
+      for (const std::int64_t n : {3, 130}) {
+        expect_nan_named(type, uplo, n, 0, 0);
+        expect_nan_named(type, uplo, n, n / 2, n / 2);
+        expect_nan_named(type, uplo, n, n - 1, n / 3);
       }
     }
   }

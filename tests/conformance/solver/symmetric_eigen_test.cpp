@@ -23,6 +23,7 @@ struct eigh_case {
   eigen_driver driver = eigen_driver::automatic;
   spectrum what = spectrum::random;
   bool in_place = false;
+  double scale = 1;
 };
 
 std::int64_t matrices_in(const std::vector<std::int64_t>& batch) {
@@ -36,6 +37,7 @@ std::int64_t matrices_in(const std::vector<std::int64_t>& batch) {
 test_tensor& hermitian_matrices(scene& s, const eigh_case& c, std::vector<matrix>& whole) {
   auto& a = matrices(s, c.type, c.batch, c.n, c.n, c.how);
   make_hermitian(s, a, c.what, false);
+  scale_values(s, a, c.scale);
   for (std::int64_t i = 0; i < matrices_in(c.batch); ++i)
     whole.push_back(a.before(i));
   s.hide_all_but(a, c.uplo, blas::diag::non_unit, is_complex(c.type));
@@ -97,6 +99,33 @@ TEST(SolverEigh, FindsEigenvectors) {
     }
     for (const std::int64_t n : {100, 300})
       expect_eigenvectors({.type = type, .n = n, .how = arrangement::column});
+  }
+}
+
+TEST(SolverEigh, FindsEigenvectorsOfSmallAndLargeNumbers) {
+  for (const dtype type : classic_types) {
+    for (const double scale : far_scales(type)) {
+      for (const eigen_driver driver : drivers) {
+        for (const spectrum what : {spectrum::random, spectrum::small, spectrum::repeated}) {
+          for (const blas::uplo uplo : triangles) {
+            expect_eigenvectors({.type = type,
+                                 .n = 40,
+                                 .how = arrangement::row,
+                                 .uplo = uplo,
+                                 .driver = driver,
+                                 .what = what,
+                                 .scale = scale});
+          }
+          expect_eigenvectors({.type = type,
+                               .batch = {3},
+                               .n = 6,
+                               .how = arrangement::column,
+                               .driver = driver,
+                               .what = what,
+                               .scale = scale});
+        }
+      }
+    }
   }
 }
 

@@ -149,6 +149,24 @@ TEST(SparseConversions, SayHowManyElementsTheyNeedRoomFor) {
   }
 }
 
+TEST(SparseToDense, AddsUpDuplicates) {
+  for (const sparse_format format : sparse_formats) {
+    for (const dtype type : sparse_types) {
+      for (const dtype index : index_types) {
+        for (const size& n : sizes) {
+          scene s;
+          const sparse_shape shape{format, type, index, n.rows, n.columns, 0.4, false};
+          s.name(case_name(shape, "to_dense"));
+          const test_sparse a = sparse_of(s, shape);
+          auto& b = s.matrix_of(type, a.a.rows, a.a.columns, layout::row);
+          s.run(sparse::to_dense{.a = a.a, .b = b.view});
+          s.expect(b, a.dense(), a.dense_magnitude(), 2, type);
+        }
+      }
+    }
+  }
+}
+
 TEST(SparseToDense, WritesEveryFormat) {
   for (const sparse_format format : sparse_formats) {
     for (const dtype type : sparse_types) {

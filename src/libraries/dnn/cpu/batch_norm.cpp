@@ -86,7 +86,7 @@ class normalizer {
 
   /// Numbers for each channel, one array after the other, and scratch of threads.
   result<void> reserve(lane_context& lane, int arrays) {
-    const std::int64_t scratch = 2 * (by_rows_ ? of_.c : line_block);
+    const std::int64_t scratch = by_rows_ ? 3 * of_.c : 2 * line_block;
     threads_ = threads_for(parts_per_pass(), of_.count(), work_per_thread);
     auto room = lane.workspace(
         static_cast<std::size_t>((of_.c * (arrays + 2 * parts_) + scratch * threads_) *
@@ -100,11 +100,16 @@ class normalizer {
   }
   [[nodiscard]] real* numbers(int array) const noexcept { return numbers_ + array * of_.c; }
 
-  /// Mean and squares of each channel, by parts.
-  void find_moments() const {
-    share(parts_per_pass(), [this](std::int64_t thread, std::int64_t part) {
+  /// An element of each channel: distances from it are exact where the mean is far from 0.
+  void take_origins(real* origin) const {
+    for (std::int64_t c = 0; c < of_.c; ++c)
+      kernels_.load(x_.elements<T>() + c * x_.c_step, 1, 1, origin + c);
+  }
+  /// Mean and squares of the distances from each channel's origin, by parts.
+  void find_moments(const real* origin) const {
+    share(parts_per_pass(), [&](std::int64_t thread, std::int64_t part) {
       real* const scratch = scratch_ + thread * scratch_of_thread_;
-      by_rows_ ? moments_of_rows(part, scratch) : moments_of_images(part, scratch);
+      by_rows_ ? moments_of_rows(part, origin, scratch) : moments_of_images(part, origin, scratch);
     });
   }
   [[nodiscard]] moments<real> moments_of(std::int64_t c) const {
@@ -217,41 +222,42 @@ class normalizer {
     });
   }
 
-  void moments_of_rows(std::int64_t part, real* scratch) const {
+  void moments_of_rows(std::int64_t part, const real* origin, real* scratch) const {
     const auto [begin, end] = part_of(part);
     real* const mean = first(part);
     real* const squares = second(part);
-    real* const block_mean = scratch;
-    real* const block_squares = scratch + of_.c;
+    // Of a block, by distances from its first row.
+    real* const from = scratch;
+    real* const block_sum = from + of_.c;
+    real* const block_squares = block_sum + of_.c;
     std::fill_n(mean, of_.c, real{0});
     std::fill_n(squares, of_.c, real{0});
     for (std::int64_t i = begin; i < end; i += row_block) {
       const std::int64_t stop = std::min(end, i + row_block);
-      std::fill_n(block_mean, of_.c, real{0});
-      std::fill_n(block_squares, of_.c, real{0});
-      const real share = 1 / static_cast<real>(stop - i);
-      for (std::int64_t row = i; row < stop; ++row)
-        kernels_.add(x_.elements<T>() + row_offset(x_, row), 1, of_.c, real{1}, block_mean);
-      for (std::int64_t c = 0; c < of_.c; ++c)
-        block_mean[c] *= share;
-      for (std::int64_t row = i; row < stop; ++row)
-        kernels_.add_squares(x_.elements<T>() + row_offset(x_, row), of_.c, block_mean,
+      std::fill_n(block_sum, 2 * of_.c, real{0});
+      kernels_.load(x_.elements<T>() + row_offset(x_, i), 1, of_.c, from);
+      for (std::int64_t row = i + 1; row < stop; ++row)
+        kernels_.add_moments(x_.elements<T>() + row_offset(x_, row), of_.c, from, block_sum,
                              block_squares);
       // `moments::take` for all channels, whose counts are the same.
       const auto before = static_cast<real>(i - begin);
       const auto all = static_cast<real>(stop - begin);
+      const real share = 1 / static_cast<real>(stop - i);
       const real part_of_mean = static_cast<real>(stop - i) / all;
       for (std::int64_t c = 0; c < of_.c; ++c) {
-        const real apart = block_mean[c] - mean[c];
+        const real average = block_sum[c] * share;
+        const real own = block_squares[c] - block_sum[c] * average;
+        const real apart = (from[c] - origin[c]) + average - mean[c];
         mean[c] += apart * part_of_mean;
-        squares[c] += block_squares[c] + apart * apart * (before * part_of_mean);
+        squares[c] += (own < 0 ? real{0} : own) + apart * apart * (before * part_of_mean);
       }
     }
   }
 
-  /// Calls `f(count, x, dy)` for blocks of a channel's elements, loaded.
+  /// Calls `f(count, x, dy)` for blocks of a channel's elements, loaded: x as distances from
+  /// `origin`.
   template <class F>
-  void for_each_block(std::int64_t part, bool with_dy, real* scratch, F f) const {
+  void for_each_block(std::int64_t part, real origin, bool with_dy, real* scratch, F f) const {
     const std::int64_t c = part % of_.c;
     const auto [begin, end] = part_of(part / of_.c);
     real* const gradients = scratch + line_block;
@@ -266,7 +272,7 @@ class normalizer {
       };
       for (std::int64_t w = 0; w < of_.space[2];) {
         const std::int64_t n = std::min(of_.space[2] - w, line_block - filled);
-        kernels_.load(at(x_) + w * x_.steps[2], x_.steps[2], n, scratch + filled);
+        kernels_.load_from(at(x_) + w * x_.steps[2], x_.steps[2], n, origin, scratch + filled);
         if (with_dy) kernels_.load(at(dy_) + w * dy_.steps[2], dy_.steps[2], n, gradients + filled);
         w += n;
         filled += n;
@@ -277,14 +283,15 @@ class normalizer {
     }
     if (filled > 0) f(filled, scratch, gradients);
   }
-  void moments_of_images(std::int64_t part, real* scratch) const {
+  void moments_of_images(std::int64_t part, const real* origin, real* scratch) const {
     moments<real> all;
-    for_each_block(part, false, scratch, [&](std::int64_t n, const real* x, const real*) {
-      moments<real> block{.count = static_cast<real>(n)};
-      block.mean = kernels_.sum(x, n) / block.count;
-      block.squares = kernels_.squares(x, n, block.mean);
-      all.take(block);
-    });
+    for_each_block(part, origin[part % of_.c], false, scratch,
+                   [&](std::int64_t n, const real* x, const real*) {
+                     moments<real> block{.count = static_cast<real>(n)};
+                     block.mean = kernels_.sum(x, n) / block.count;
+                     block.squares = kernels_.squares(x, n, block.mean);
+                     all.take(block);
+                   });
     first(part / of_.c)[part % of_.c] = all.mean;
     second(part / of_.c)[part % of_.c] = all.squares;
   }
@@ -302,11 +309,12 @@ class normalizer {
   void products_of_images(std::int64_t part, const real* mean, real* scratch) const {
     const std::int64_t c = part % of_.c;
     sum_pair<real> all;
-    for_each_block(part, true, scratch, [&](std::int64_t n, const real* x, const real* dy) {
-      const sum_pair<real> block = kernels_.products(dy, x, n, mean[c]);
-      all.sum += block.sum;
-      all.product += block.product;
-    });
+    for_each_block(part, mean[c], true, scratch,
+                   [&](std::int64_t n, const real* x, const real* dy) {
+                     const sum_pair<real> block = kernels_.products(dy, x, n);
+                     all.sum += block.sum;
+                     all.product += block.product;
+                   });
     first(part / of_.c)[c] = all.sum;
     second(part / of_.c)[c] = all.product;
   }
@@ -357,17 +365,23 @@ result<void> train(const dnn::batch_norm_training& r, lane_context& lane) {
     }
     if (norm.channels() == 0) return {};
     if (auto reserved = norm.reserve(lane, 3); !reserved) return reserved;
-    norm.find_moments();
+    norm.take_origins(norm.numbers(0));
+    norm.find_moments(norm.numbers(0));
     for (std::int64_t c = 0; c < norm.channels(); ++c) {
       const moments<real> all = norm.moments_of(c);
+      const real origin = norm.numbers(0)[c];
+      const real mean = origin + all.mean;
+      // Of the mean, what its type has no room for.
+      const real rest = (origin - mean) + all.mean;
       const real variance = all.squares / all.count;
       const real rstd = reciprocal_deviation(variance, r.eps);
-      set_number(r.mean, c, all.mean);
+      const real scale = rstd * number_of<real>(r.weight, c, 1);
+      set_number(r.mean, c, mean);
       set_number(r.rstd, c, rstd);
-      update_running(r, c, all.mean, variance, all.count);
-      norm.numbers(0)[c] = all.mean;
-      norm.numbers(1)[c] = rstd * number_of<real>(r.weight, c, 1);
-      norm.numbers(2)[c] = number_of<real>(r.bias, c, 0);
+      update_running(r, c, mean, variance, all.count);
+      norm.numbers(0)[c] = mean;
+      norm.numbers(1)[c] = scale;
+      norm.numbers(2)[c] = number_of<real>(r.bias, c, 0) - rest * scale;
     }
     norm.normalize(norm.numbers(0), norm.numbers(1), norm.numbers(2));
     return {};

@@ -79,10 +79,11 @@ struct training_numbers {
 }
 
 // A warp for each channel.
-template <class Real>
+template <class T>
 __global__ void __launch_bounds__(image_threads)
     finish_moments(const __grid_constant__ training_numbers r, const void* sums, std::int64_t parts,
-                   applied<Real> to) {
+                   const __grid_constant__ image_view x, applied<image_real<T>> to) {
+  using Real = image_real<T>;
   const std::int64_t c = channel_of_warp();
   if (c >= to.channels) return;
   const auto all = sums_of_channel<moments, Real>(sums, c, parts);
@@ -94,17 +95,22 @@ __global__ void __launch_bounds__(image_threads)
   }
   const Real variance = all.second / all.count;
   const Real rstd = 1 / std::sqrt(variance + static_cast<Real>(r.eps));
-  r.mean.set(c, all.first);
+  const Real origin = origin_of<T>(x, c);
+  const Real mean = origin + all.first;
+  // Of the mean, what its type has no room for.
+  const Real rest = (origin - mean) + all.first;
+  const Real scale = rstd * r.weight.get<Real>(c, 1);
+  r.mean.set(c, mean);
   r.rstd.set(c, rstd);
   const auto part = static_cast<Real>(r.momentum);
   const auto update = [&](const channel_numbers& t, Real now) {
     if (t.at != nullptr) t.set(c, (1 - part) * t.get<Real>(c, 0) + part * now);
   };
-  update(r.running_mean, all.first);
+  update(r.running_mean, mean);
   update(r.running_variance, all.count > 1 ? variance * (all.count / (all.count - 1)) : variance);
-  to.of(0, c) = all.first;
-  to.of(1, c) = rstd * r.weight.get<Real>(c, 1);
-  to.of(2, c) = r.bias.get<Real>(c, 0);
+  to.of(0, c) = mean;
+  to.of(1, c) = scale;
+  to.of(2, c) = r.bias.get<Real>(c, 0) - rest * scale;
 }
 
 template <class Real>
@@ -327,7 +333,6 @@ class normalizer {
 result<void> train(const dnn::batch_norm_training& r, lane& where) {
   if (r.x.extent(1) == 0) return {};
   return dnn::for_image_type(r.x.type(), [&]<class T>(T) -> result<void> {
-    using real = image_real<T>;
     normalizer<T> norm(r.x, {}, r.y, where);
     if (auto reserved = norm.reserve(3); !reserved) return reserved;
     if (auto done = norm.template sum<moments>(nullptr); !done) return done;
@@ -339,8 +344,9 @@ result<void> train(const dnn::batch_norm_training& r, lane& where) {
                                    .running_variance = channel_numbers(r.running_variance),
                                    .momentum = r.momentum,
                                    .eps = r.eps};
-    if (auto done = launch(finish_moments<real>, blocks_for(r.x.extent(1) * 32), image_threads,
-                           where.stream(), numbers, norm.sums(), norm.parts(), norm.numbers());
+    if (auto done =
+            launch(finish_moments<T>, blocks_for(r.x.extent(1) * 32), image_threads, where.stream(),
+                   numbers, norm.sums(), norm.parts(), image_view(r.x), norm.numbers());
         !done || norm.elements() == 0) {
       return done;
     }

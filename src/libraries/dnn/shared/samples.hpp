@@ -7,7 +7,8 @@
 namespace troupe::dnn {
 
 /// Elements that are interpolated between those of an image, in one dimension: as windows of one or
-/// two taps, whose factors add up to 1. All of it is constexpr, so that kernels run the same code.
+/// two taps, whose factors add up to 1; none is 0, because 0 times an infinity would be NaN. All of
+/// it is constexpr, so that kernels run the same code.
 ///
 /// Places are fractions of whole numbers, so that nothing is rounded before the factors.
 struct interpolated_samples {
@@ -28,8 +29,11 @@ struct interpolated_samples {
         by_out(of_places(of_response)) {}
 
   [[nodiscard]] constexpr tap_range taps_of(std::int32_t o) const noexcept {
-    const std::int32_t start = quotient_of(numerator(o), of_places(out), by_out);
-    return {.start = start, .end = how == interpolation::nearest || start + 1 == in ? 1 : 2};
+    const std::int64_t at = numerator(o);
+    const std::int32_t start = quotient_of(at, of_places(out), by_out);
+    const bool one =
+        how == interpolation::nearest || start + 1 == in || start * of_places(out) == at;
+    return {.start = start, .end = one ? 1 : 2};
   }
   [[nodiscard]] constexpr std::int32_t divisor(const tap_range&) const noexcept { return 1; }
   template <class Real>
@@ -46,11 +50,11 @@ struct interpolated_samples {
       case interpolation::nearest:
         return {.first = first_at(2 * std::int64_t{i}), .end = end_at(i, 2 * std::int64_t{i} + 2)};
       case interpolation::linear:
-        return {.first = first_at(2 * std::int64_t{i} - 1),
+        return {.first = first_at(2 * std::int64_t{i} - 1, 1),
                 .end = end_at(i, 2 * std::int64_t{i} + 3)};
       default:
         if (in == 1 || out == 1) return {.first = i == 0 ? 0 : out, .end = out};
-        return {.first = i == 0 ? 0 : above((i - std::int64_t{1}) * (out - 1)),
+        return {.first = i == 0 ? 0 : above((i - std::int64_t{1}) * (out - 1) + 1),
                 .end = i == in - 1 ? out : above((i + std::int64_t{1}) * (out - 1))};
     }
   }
@@ -83,9 +87,10 @@ struct interpolated_samples {
   [[nodiscard]] constexpr std::int32_t above(std::int64_t a) const noexcept {
     return quotient_of(a + of_places(in) - 1, of_places(in), by_in);
   }
-  /// The first sample o with (2 · o + 1) · in ≥ halves · out.
-  [[nodiscard]] constexpr std::int32_t first_at(std::int64_t halves) const noexcept {
-    const std::int64_t rest = halves * out - in;
+  /// The first sample o with (2 · o + 1) · in ≥ halves · out + more.
+  [[nodiscard]] constexpr std::int32_t first_at(std::int64_t halves,
+                                                std::int64_t more = 0) const noexcept {
+    const std::int64_t rest = halves * out + more - in;
     return rest <= 0 ? 0 : above(rest);
   }
   [[nodiscard]] constexpr std::int32_t end_at(std::int32_t i, std::int64_t halves) const noexcept {

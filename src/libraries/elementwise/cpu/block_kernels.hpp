@@ -34,6 +34,7 @@ struct block_kernels {
   load_kernel (*load)(dtype type);
   store_kernel (*store)(dtype type);
   row_kernel (*accumulate)(const elementwise::typed_instruction& one);
+  row_kernel sum_of_squares;  ///< of f32, in f64
 
   [[nodiscard]] static const block_kernels& mine() noexcept;
 };

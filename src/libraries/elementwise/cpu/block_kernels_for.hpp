@@ -342,33 +342,48 @@ store_kernel store(dtype type) {
 // Rows ----------------------------------------------------------------------------------------
 
 template <class T>
-T& sum_of(accumulator& s) {
+T& best_of(accumulator& s) {
   if constexpr (std::is_same_v<T, std::int64_t>) return s.integer;
   if constexpr (std::is_same_v<T, float>) return s.single;
   if constexpr (std::is_same_v<T, double>) return s.real;
 }
 
-// In several lanes, so that sums do not wait for each other; f32 in f64.
-template <class T>
-void sum(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
+// Of what `term` makes of each number: in several lanes, so that sums do not wait for each other.
+template <class Term>
+auto sum_of(const Term& term, std::size_t n) {
   constexpr std::size_t lanes = 16;
-  using wide = std::conditional_t<std::is_same_v<T, std::int64_t>, std::uint64_t, double>;
+  using wide = decltype(term(0));
   wide partial[lanes] = {};
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     for (std::size_t k = 0; k < lanes; ++k)
-      partial[k] += static_cast<wide>(as<T>(a)[i + k]);
+      partial[k] += term(i + k);
   }
   for (std::size_t k = 0; i < n; ++i, ++k)
-    partial[k] += static_cast<wide>(as<T>(a)[i]);
+    partial[k] += term(i);
   wide all = 0;
   for (const wide one : partial)
     all += one;
+  return all;
+}
+// f32 in f64.
+template <class T>
+void sum(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
+  using wide = std::conditional_t<std::is_same_v<T, std::int64_t>, std::uint64_t, double>;
+  const wide all = sum_of([=](std::size_t i) { return static_cast<wide>(as<T>(a)[i]); }, n);
   if constexpr (std::is_same_v<T, std::int64_t>) {
     s.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(s.integer) + all);
   } else {
     s.real += all;
   }
+}
+inline void sum_of_squares(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
+  s.real += sum_of(
+      [=](std::size_t i) {
+        const double x = as<float>(a)[i];
+        return x * x;
+      },
+      n);
 }
 template <class T>
 void product(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
@@ -388,7 +403,7 @@ void extreme(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
   };
   T best[lanes];
   for (T& one : best)
-    one = sum_of<T>(s);
+    one = best_of<T>(s);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     for (std::size_t k = 0; k < lanes; ++k)
@@ -398,11 +413,11 @@ void extreme(accumulator& s, const std::byte* a, std::int64_t, std::size_t n) {
     best[k] = better(best[k], as<T>(a)[i]);
   for (std::size_t k = 1; k < lanes; ++k)
     best[0] = better(best[0], best[k]);
-  sum_of<T>(s) = best[0];
+  best_of<T>(s) = best[0];
 }
 template <class T, bool Least>
 void place(accumulator& s, const std::byte* a, std::int64_t first, std::size_t n) {
-  T& best = sum_of<T>(s);
+  T& best = best_of<T>(s);
   for (std::size_t i = 0; i < n; ++i) {
     const T x = as<T>(a)[i];
     const bool nan = x != x && best == best;
@@ -437,7 +452,10 @@ row_kernel accumulate(const typed_instruction& one) {
 }  // namespace
 
 // NOLINTNEXTLINE(misc-definitions-in-headers): each includer names its own
-const block_kernels KERNELS{
-    .compute = compute, .load = load, .store = store, .accumulate = accumulate};
+const block_kernels KERNELS{.compute = compute,
+                            .load = load,
+                            .store = store,
+                            .accumulate = accumulate,
+                            .sum_of_squares = sum_of_squares};
 
 }  // namespace troupe::cpu

@@ -158,24 +158,54 @@ interpreter::step interpreter::step_of(std::uint16_t n) const {
   return made;
 }
 
+std::vector<std::uint16_t> interpreter::operands_of(std::uint16_t n) const {
+  const instruction& one = r_.program.code[n];
+  const std::uint16_t all[] = {one.a, one.b, one.c};
+  return {all, all + elementwise::value_operands(one.op)};
+}
+
+std::optional<std::uint16_t> interpreter::squared_by(const elementwise::pass& of,
+                                                     std::uint16_t row) const {
+  const auto& code = r_.program.code;
+  const auto uses = [&](std::uint16_t n) {
+    auto count = std::ranges::count_if(of.rows, [&](std::uint16_t r) { return code[r].a == n; });
+    for (const std::uint16_t e : of.elements)
+      count += std::ranges::count(operands_of(e), n);
+    return count;
+  };
+  const instruction& sum = code[row];
+  if (sum.op != opcode::row_sum || sum.type != number::f64) return std::nullopt;
+  const instruction& square = code[sum.a];
+  if (square.op != opcode::multiply || square.a != square.b || uses(sum.a) != 1)
+    return std::nullopt;
+  const instruction& factor = code[square.a];
+  const bool widens = factor.op == elementwise::convert && factor.type == number::f32;
+  return widens && uses(square.a) == 2 ? std::optional(factor.a) : std::nullopt;
+}
+
 void interpreter::plan(const elementwise::pass& of, pass_plan& made,
                        const elementwise::function& f) {
   const auto& code = r_.program.code;
+  std::vector<std::uint16_t> elements = of.elements;
+  std::vector<std::uint16_t> taken;  // by row operations, in their order
+  for (const std::uint16_t n : of.rows) {
+    const auto squared = squared_by(of, n);
+    taken.push_back(squared.value_or(code[n].a));
+    if (!squared) continue;
+    std::erase(elements, code[code[n].a].a);
+    std::erase(elements, code[n].a);
+  }
   auto& places = made.places;
   places.resize(code.size());
   std::vector<std::byte*> owned(code.size());
   // A buffer is free after the last use of its value.
   std::vector<std::size_t> last_use(code.size(), 0);
-  const auto operands = [&](const instruction& one) {
-    const std::uint16_t all[] = {one.a, one.b, one.c};
-    return std::vector<std::uint16_t>(all, all + elementwise::value_operands(one.op));
-  };
-  for (std::size_t i = 0; i < of.elements.size(); ++i) {
-    for (const std::uint16_t n : operands(code[of.elements[i]]))
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    for (const std::uint16_t n : operands_of(elements[i]))
       last_use[n] = i;
   }
-  for (const std::uint16_t n : of.rows)
-    last_use[code[n].a] = of.elements.size();
+  for (const std::uint16_t n : taken)
+    last_use[n] = elements.size();
   const auto place_of = [&](std::uint16_t n) {
     if (places[n] == nullptr) {  // known since an earlier pass
       // A buffer of its own: it is filled before the first block, and stays.
@@ -187,8 +217,8 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
     return &places[n];
   };
   std::vector<std::size_t> step_of_value(code.size(), SIZE_MAX);
-  for (std::size_t i = 0; i < of.elements.size(); ++i) {
-    const std::uint16_t n = of.elements[i];
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::uint16_t n = elements[i];
     const instruction& one = code[n];
     if (one.op == opcode::constant) {
       places[n] = constant(one, f);
@@ -196,7 +226,7 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
     }
     step s = step_of(n);
     const std::byte* const** const to[] = {&s.a, &s.b, &s.c};
-    const auto used = operands(one);
+    const auto used = operands_of(n);
     for (std::size_t k = 0; k < used.size(); ++k)
       *to[k] = place_of(used[k]);
     if (one.op != opcode::output) {
@@ -214,9 +244,11 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
       owned[u] = nullptr;
     }
   }
-  for (const std::uint16_t n : of.rows) {
-    made.rows.push_back(
-        {kernels_.accumulate(code[n]), &code[n], place_of(code[n].a), cells_[n].bytes.data()});
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const std::uint16_t n = of.rows[i];
+    const bool squares = taken[i] != code[n].a;
+    made.rows.push_back({squares ? kernels_.sum_of_squares : kernels_.accumulate(code[n]), &code[n],
+                         place_of(taken[i]), cells_[n].bytes.data()});
   }
   for (std::byte* const one : owned) {
     if (one != nullptr) free_.push_back(one);
@@ -229,7 +261,7 @@ void interpreter::plan(const elementwise::pass& of, pass_plan& made,
     }
     step s = step_of(n);
     const std::byte* const** const to[] = {&s.a, &s.b, &s.c};
-    const auto used = operands(one);
+    const auto used = operands_of(n);
     for (std::size_t k = 0; k < used.size(); ++k)
       *to[k] = &cell_places_[used[k]];
     s.y = cells_[n].bytes.data();

@@ -73,7 +73,12 @@ class interpreter {
   };
 
   void plan(const elementwise::pass& of, pass_plan& made, const elementwise::function& f);
+  /// What this row operation is the sum of squares of, of f32 in f64: one loop then, where nothing
+  /// else takes the squares.
+  [[nodiscard]] std::optional<std::uint16_t> squared_by(const elementwise::pass& of,
+                                                        std::uint16_t row) const;
   [[nodiscard]] step step_of(std::uint16_t n) const;
+  [[nodiscard]] std::vector<std::uint16_t> operands_of(std::uint16_t n) const;
   [[nodiscard]] const std::byte* constant(const instruction& one, const elementwise::function& f);
   [[nodiscard]] std::byte* new_buffer();
 

@@ -172,7 +172,8 @@ void binder::bind(std::size_t i) {
   if (one.op == opcode::cast) {
     const auto type = static_cast<dtype>(one.b);
     const std::uint16_t a = rounded(one.a, type);
-    places_[i] = add_on(opcode::cast, a, known.result, one.b);
+    const bool is_number = type == dtype::f32 || type == dtype::f64;  // which `a` is by now
+    places_[i] = is_number ? a : add_on(opcode::cast, a, known.result, one.b);
     return;
   }
   const bool is_bound = one.op == opcode::row_minimum || one.op == opcode::row_maximum;

@@ -3,6 +3,7 @@
 #include "libraries/elementwise/shared/views.hpp"
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace troupe::elementwise {
@@ -49,7 +50,26 @@ class input_reader {
 
 value row_mean(const value& a) { return row_sum(a) / row_length(); }
 
-parametric forward_function(bool weight, bool bias, bool statistics, bool centered) {
+/// How squares are added up so that none is infinite without a word: those of f16 in f32, which has
+/// room for them, those of f32 and bf16 in f64; those of f64 make the row NaN.
+enum class squaring : std::uint8_t { plain, wide, checked };
+
+squaring squaring_of(const any_tensor& x) {
+  if (x.type() == dtype::f64) return squaring::checked;
+  return x.type() == dtype::f16 ? squaring::plain : squaring::wide;
+}
+
+value row_sum_of_squares(const value& a, squaring how) {
+  const value factor = how == squaring::wide ? cast(a, dtype::f64) : a;
+  const value sum = row_sum(factor * factor);
+  return how == squaring::checked ? sum + (sum - sum) : sum;
+}
+/// What has been made of such a sum, beside elements again.
+value beside_elements(const value& a, squaring how) {
+  return how == squaring::wide ? cast(a, dtype::f32) : a;
+}
+
+parametric forward_function(bool weight, bool bias, bool statistics, bool centered, squaring how) {
   const int inputs = 1 + (weight ? 1 : 0) + (bias ? 1 : 0);
   return parametric({.inputs = inputs, .reals = 1},
                     [=](std::span<const value> all, std::span<const value> parameters) {
@@ -57,7 +77,8 @@ parametric forward_function(bool weight, bool bias, bool statistics, bool center
                       const value x = in.next();
                       const value mean = centered ? row_mean(x) : value(0);
                       const value shifted = centered ? x - mean : x;
-                      const value rstd = rsqrt(row_mean(shifted * shifted) + parameters[0]);
+                      const value variance = row_sum_of_squares(shifted, how) / row_length();
+                      const value rstd = beside_elements(rsqrt(variance + parameters[0]), how);
                       value y = shifted * rstd;
                       if (weight) y = y * in.next();
                       if (bias) y = y + in.next();
@@ -69,14 +90,15 @@ parametric forward_function(bool weight, bool bias, bool statistics, bool center
 }
 
 steps steps_of(const norm& r) {
-  static functions_by_configuration<parametric, 16> functions;
+  static functions_by_configuration<parametric, 48> functions;
   const bool weight = !r.weight.null();
   const bool bias = !r.bias.null();
   const bool statistics = !r.rstd.null();
-  const std::size_t configuration =
-      (weight ? 1U : 0U) | (bias ? 2U : 0U) | (statistics ? 4U : 0U) | (r.centered ? 8U : 0U);
+  const squaring how = squaring_of(r.x);
+  const std::size_t configuration = (weight ? 1U : 0U) | (bias ? 2U : 0U) | (statistics ? 4U : 0U) |
+                                    (r.centered ? 8U : 0U) | static_cast<std::size_t>(how) * 16;
   const parametric& what = functions.get(
-      configuration, [&] { return forward_function(weight, bias, statistics, r.centered); });
+      configuration, [&] { return forward_function(weight, bias, statistics, r.centered, how); });
   rows made{.inputs = {r.x}, .outputs = {r.y}, .what = what.with({r.eps}), .axes = r.axes};
   if (weight) made.inputs.push_back(r.weight);
   if (bias) made.inputs.push_back(r.bias);
@@ -306,25 +328,44 @@ steps steps_of(const group_norm_backward& r) { return gradient_in_groups(r, r.gr
 steps steps_of(const instance_norm& r) { return in_groups(r, r.x.extent(1)); }
 steps steps_of(const instance_norm_backward& r) { return gradient_in_groups(r, r.x.extent(1)); }
 
+namespace {
+
+parametric l2_function(squaring how) {
+  return parametric({.inputs = 1, .reals = 1},
+                    [=](std::span<const value> x, std::span<const value> parameters) {
+                      const value length = sqrt(row_sum_of_squares(x[0], how));
+                      return x[0] / beside_elements(max(length, parameters[0]), how);
+                    });
+}
+
+parametric l2_gradient(squaring how) {
+  return parametric({.inputs = 2, .reals = 1},
+                    [=](std::span<const value> all, std::span<const value> parameters) {
+                      const value& x = all[0];
+                      const value& dy = all[1];
+                      const value length = sqrt(row_sum_of_squares(x, how));
+                      const value least = beside_elements(max(length, parameters[0]), how);
+                      const value unit = x / least;
+                      const value along = select(length > parameters[0], row_sum(dy * unit), 0);
+                      return (dy - unit * along) / least;
+                    });
+}
+
+}  // namespace
+
 steps steps_of(const l2_normalize& r) {
-  static const parametric what({.inputs = 1, .reals = 1},
-                               [](std::span<const value> x, std::span<const value> parameters) {
-                                 return x[0] / max(sqrt(row_sum(x[0] * x[0])), parameters[0]);
-                               });
+  static functions_by_configuration<parametric, 3> functions;
+  const squaring how = squaring_of(r.x);
+  const parametric& what =
+      functions.get(static_cast<std::size_t>(how), [&] { return l2_function(how); });
   return {rows{.inputs = {r.x}, .outputs = {r.y}, .what = what.with({r.eps}), .axes = {r.axis}}};
 }
 
 steps steps_of(const l2_normalize_backward& r) {
-  static const parametric what(
-      {.inputs = 2, .reals = 1}, [](std::span<const value> all, std::span<const value> parameters) {
-        const value& x = all[0];
-        const value& dy = all[1];
-        const value length = sqrt(row_sum(x * x));
-        const value least = max(length, parameters[0]);
-        const value unit = x / least;
-        const value along = select(length > parameters[0], row_sum(dy * unit), 0);
-        return (dy - unit * along) / least;
-      });
+  static functions_by_configuration<parametric, 3> functions;
+  const squaring how = squaring_of(r.x);
+  const parametric& what =
+      functions.get(static_cast<std::size_t>(how), [&] { return l2_gradient(how); });
   return {
       rows{.inputs = {r.x, r.dy}, .outputs = {r.dx}, .what = what.with({r.eps}), .axes = {r.axis}}};
 }

@@ -62,6 +62,7 @@ void draw_from_jumper(const rng::position& from, const any_tensor& to, const Sam
 template <class Sampler>
 void draw(const rng::position& from, const any_tensor& to, const Sampler& sampler) {
   using rng::generator_type;
+  if (to.empty()) return;
   switch (from.type) {
     case generator_type::philox4x32_10: {
       philox_source source(from);

@@ -13,10 +13,20 @@ constexpr std::int64_t longest = std::int64_t{1} << 62;
 // Points of a quasirandom generator of 32 bits.
 constexpr std::int64_t points_of_32_bits = std::int64_t{1} << 32;
 
+// Words of a generator that cannot jump: a new worker walks to the place, which takes minutes.
+constexpr std::int64_t longest_walk = std::int64_t{1} << 38;
+
 std::int64_t end_of_stream(generator_type type) noexcept {
-  return type == generator_type::sobol32 || type == generator_type::scrambled_sobol32
-             ? points_of_32_bits
-             : longest;
+  switch (type) {
+    case generator_type::mtgp32:
+    case generator_type::mt19937:
+      return longest_walk;
+    case generator_type::sobol32:
+    case generator_type::scrambled_sobol32:
+      return points_of_32_bits;
+    default:
+      return longest;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 #include <troupe/plugin/static_registration.hpp>
 #include <troupe/solver/cholesky.hpp>
 
+#include <cmath>
+#include <complex>
+
 namespace troupe::cpu {
 namespace {
 
@@ -15,6 +18,11 @@ std::int64_t factor(blas::uplo uplo, const matrix_view<T>& a) {
   blasint info = 0;
   make_diagonal_real(a);
   if (a.rows > 0) solver_lapack<T>::potrf(&side, &a.rows, a.at, &ld, &info, 1);
+  // OpenBLAS's own xPOTRF takes a NaN for positive.
+  const std::int64_t factored = info > 0 ? info - 1 : a.rows;
+  for (std::int64_t i = 0; i < factored; ++i) {
+    if (std::isnan(std::real(a(i, i)))) return i + 1;
+  }
   return info;
 }
 

@@ -63,16 +63,16 @@ class least_squares {
                       memory_[integers_]);
       }
       ended.note(i, info, solver::off_diagonals);
+    } else if (!is_finite(a)) {
+      ended.note_not_finite(i);
     } else if (!by_values()) {
       // LAPACK takes a matrix of zeros, which has no rank, for one that it has solved.
       info = is_zero(a) ? 1 : by_qr(a.at, b.at, memory_[space_]);
       ended.note(i, info, solver::rank_deficient);
-    } else if (is_finite(a)) {
+    } else {
       info = values(a.at, b.at, memory_[values_], &rank, memory_[space_], memory_[reals_],
                     memory_[integers_]);
       ended.note(i, info, solver::off_diagonals);
-    } else {
-      ended.note_not_finite(i);
     }
     if (!r_.rank.null()) r_.rank.data<std::int32_t>()[i] = static_cast<std::int32_t>(rank);
     auto solution = b;

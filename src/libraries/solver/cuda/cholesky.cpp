@@ -28,7 +28,8 @@ result<void> clear_info(const any_tensor& info, lane& where) {
   return info.null() ? result<void>() : clear(info.address(), info.count() * i32_bytes, where);
 }
 
-/// Factors the matrices of `m`, whose diagonal is made real.
+/// Factors the matrices of `m`, whose diagonal is made real. A NaN is no positive number, which
+/// cuSOLVER does not say.
 struct factoring {
   const cusolver_lane& solver;
   const workroom& room;
@@ -42,6 +43,12 @@ struct factoring {
       auto done = shape_triangle(m, {.real_diagonal = true}, where);
       if (!done) return done;
     }
+    if (auto done = call(where); !done) return done;
+    return find_nan_on_diagonal(m, info, where);
+  }
+
+ private:
+  [[nodiscard]] result<void> call(lane& where) const {
     if (list == nullptr) {
       return for_each_matrix(m.count, [&](std::int64_t matrix) {
         return potrf({solver, room, m, matrix, info + matrix}, upper);

@@ -21,7 +21,8 @@ result<void> clear_all(const any_tensor& t, lane& where) {
   return t.null() ? result<void>() : clear(t.address(), t.count() * size_of(t.type()), where);
 }
 
-/// Without equations or unknowns, zeros are the shortest solution.
+/// Without equations or unknowns, zeros are the shortest solution. Without right sides there is
+/// none, and QR is not asked about a.
 result<void> run_empty(const solver::gels& r, lane& where) {
   if (!r.x.empty()) {
     workroom room;
@@ -55,30 +56,32 @@ result<void> run_by_qr(const solver::gels& r, lane& where, late_failure failure)
   const std::size_t b_at = room.add(bytes_of(b));
   const std::size_t tau_at = room.add(values * size);
   const std::size_t info_at = room.add((count + 1) * i32_bytes);
+  const std::size_t flags_at = room.add(count * i32_bytes);
   const cublasOperation_t adjoint = is_complex(type) ? CUBLAS_OP_C : CUBLAS_OP_T;
   const by_q how{.op = wide ? CUBLAS_OP_N : adjoint, .reflectors = values};
   auto factoring = geqrf_bytes(**solver, a, r.a.address());
   if (!factoring) return std::move(factoring).error();
   room.add_routine(*factoring);
-  if (nrhs > 0) {
-    auto multiplying = ormqr_bytes(**solver, a, how, b, r.a.address());
-    if (!multiplying) return std::move(multiplying).error();
-    room.add_routine(*multiplying);
-  }
+  auto multiplying = ormqr_bytes(**solver, a, how, b, r.a.address());
+  if (!multiplying) return std::move(multiplying).error();
+  room.add_routine(*multiplying);
   if (auto taken = room.take(where); !taken) return taken;
   a.first = room.at<std::byte>(a_at);
   b.first = room.at<std::byte>(b_at);
   auto* const info = room.at<std::int32_t>(info_at);
+  auto* const flags = room.at<std::uint32_t>(flags_at);
   void* const tau = room.at<std::byte>(tau_at);
+  if (auto done = clear(flags, count * i32_bytes, where); !done) return done;
   if (auto done = copy(wide ? r.a.transpose() : r.a, as_tensor(a, r.a), where); !done) return done;
   if (wide) {
     if (auto done = conjugate(a, where); !done) return done;
     if (auto done = clear(b.first, bytes_of(b), where); !done) return done;
   }
+  if (auto done = set_aside_not_finite(a, part::all, flags, where); !done) return done;
   if (auto done = copy(r.b, first_rows(as_tensor(b, r.b), m), where); !done) return done;
   auto solved = for_each_matrix(count, [&](std::int64_t matrix) -> result<void> {
     const on_matrix on{**solver, room, a, matrix, info + count};
-    if (auto done = geqrf(on, tau); !done || nrhs == 0) return done;
+    if (auto done = geqrf(on, tau); !done) return done;
     if (!wide) {
       if (auto done = ormqr(on, how, tau, b); !done) return done;
       return solve_upper(CUBLAS_OP_N, a, values, b, matrix, where);
@@ -89,8 +92,8 @@ result<void> run_by_qr(const solver::gels& r, lane& where, late_failure failure)
   if (!solved) return solved;
   if (auto done = find_zero_on_diagonal(a, info, where); !done) return done;
   if (auto done = copy(first_rows(as_tensor(b, r.x), n), r.x, where); !done) return done;
-  return report({.info = info, .count = count, .words = solver::rank_deficient}, r.info, r.a,
-                failure, where);
+  return report({.info = info, .flags = flags, .count = count, .words = solver::rank_deficient},
+                r.info, r.a, failure, where);
 }
 
 double epsilon_of(dtype type) noexcept {
@@ -158,9 +161,9 @@ result<void> run_by_values(const solver::gels& r, lane& where, late_failure fail
 
 result<void> run_gels(const solver::gels& r, lane& where, late_failure failure) {
   if (cuda::batch_of(r.a) == 0) return {};
-  if (r.a.empty()) return run_empty(r, where);
-  return r.driver == solver::least_squares_driver::svd ? run_by_values(r, where, failure)
-                                                       : run_by_qr(r, where, failure);
+  const bool by_values = r.driver == solver::least_squares_driver::svd;
+  if (r.a.empty() || (!by_values && r.x.empty())) return run_empty(r, where);
+  return by_values ? run_by_values(r, where, failure) : run_by_qr(r, where, failure);
 }
 
 const plugin_operations operations([](operation_table& table) {

@@ -131,6 +131,7 @@ result<void> run_eigh(const solver::eigh& r, lane& where, late_failure failure) 
   const std::int64_t values = r.w.extent(r.w.rank() - 1);
   const std::size_t some_at = room.add(all ? 0 : n * values * count * size_of(work->type));
   const std::size_t w_at = room.add(n * count * size_of(real_of(work->type)));
+  const std::size_t scales_at = room.add(count * size_of(real_of(work->type)));
   const std::size_t info_at = room.add(count * i32_bytes);
   const std::size_t flags_at = room.add(count * i32_bytes);
   const std::size_t chosen_at = room.add((2 * count + 1) * i64_bytes);
@@ -151,7 +152,11 @@ result<void> run_eigh(const solver::eigh& r, lane& where, late_failure failure) 
   if (auto done = clear(which.most, i64_bytes, where); !done) return done;
   if (auto done = work.load(r.a, where); !done) return done;
   if (auto done = prepare(*work, upper, flags, where); !done) return done;
+  // Of small and large numbers cuSOLVER's vectors lose digits.
+  auto* const scales = room.at<std::byte>(scales_at);
+  if (auto done = scale_into_range(*work, part_of(upper), scales, where); !done) return done;
   if (auto done = routine.run(room, w, info); !done) return done;
+  if (auto done = divide_by_scales(*work, w, n, scales, where); !done) return done;
   if (auto done = choose_eigenvalues(r, w, flags, which, where); !done) return done;
   if (r.vectors && all) {
     if (auto done = work.store(where); !done) return done;

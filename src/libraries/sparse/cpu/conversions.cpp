@@ -95,7 +95,9 @@ result<void> run_to_dense(const sparse::to_dense& r, lane_context&) {
     }
     for (std::int64_t e = 0; e < r.a.stored(); ++e) {
       const sparse::element_place at = p.place_of(e);
-      if (at.what == sparse::element_place::kind::element) b(at.row, at.column) = values[e];
+      if (at.what != sparse::element_place::kind::element) continue;
+      T& sum = b(at.row, at.column);
+      sum = elementwise::narrowed<T>(widened(sum) + widened(values[e]));
     }
     return {};
   });

@@ -5,6 +5,7 @@
 #include "libraries/sparse/cuda/kernels/grid.cuh"
 #include "libraries/sparse/cuda/kernels/made_matrix.cuh"
 #include "libraries/sparse/cuda/kernels/report.cuh"
+#include "libraries/sparse/cuda/kernels/values.cuh"
 
 #include <troupe/sparse/conversions.hpp>
 
@@ -116,12 +117,13 @@ __global__ void clear(dense_operand<D> b) {
   if (at < b.rows * b.columns) b(at / b.columns, at % b.columns) = D{};
 }
 template <class D>
-__global__ void put_elements(sparse::pattern p, const D* values, std::int64_t stored,
+__global__ void add_elements(sparse::pattern p, const D* values, std::int64_t stored,
                              dense_operand<D> b) {
   const std::int64_t e = thread_number();
   if (e >= stored) return;
   const sparse::element_place place = p.place_of(e);
-  if (place.what == sparse::element_place::kind::element) b(place.row, place.column) = values[e];
+  if (place.what == sparse::element_place::kind::element)
+    add_atomically(&b(place.row, place.column), values[e]);
 }
 
 result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure failure) {
@@ -136,7 +138,7 @@ result<void> run_to_dense(const sparse::to_dense& r, lane& where, late_failure f
                     [&] { return launch_over(b.rows * b.columns, clear<D>, stream, b); },
                     [&] {
                       return launch_over(
-                          r.a.stored(), put_elements<D>, stream, sparse::pattern_of(r.a),
+                          r.a.stored(), add_elements<D>, stream, sparse::pattern_of(r.a),
                           reinterpret_cast<const D*>(r.a.values.address()), r.a.stored(), b);
                     },
                     [&] { return enqueue_pattern_report(r.a, claim, fault, failure, stream); });

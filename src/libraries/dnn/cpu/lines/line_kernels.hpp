@@ -40,6 +40,8 @@ struct line_kernels {
   using numbers = channel_numbers<real>;
 
   void (*load)(const T* x, std::int64_t step, std::int64_t n, real* to);
+  /// to = x − origin.
+  void (*load_from)(const T* x, std::int64_t step, std::int64_t n, real origin, real* to);
   void (*store)(const real* from, std::int64_t n, T* y, std::int64_t step);
   /// y = sums / (lines · by).
   void (*divide)(const real* sums, const numbers& by, real lines, std::int64_t n, T* y,
@@ -82,10 +84,12 @@ struct line_kernels {
   real (*sum)(const real* x, std::int64_t n);
   /// Σ (x − mean)².
   real (*squares)(const real* x, std::int64_t n, real mean);
+  /// Σ dy, and Σ dy · x.
+  sum_pair<real> (*products)(const real* dy, const real* x, std::int64_t n);
+  // For each channel, of lines along channels with step 1: added to what is there.
+  /// Σ (x − origin), and Σ (x − origin)².
+  void (*add_moments)(const T* x, std::int64_t n, const real* origin, real* sums, real* squares);
   /// Σ dy, and Σ dy · (x − mean).
-  sum_pair<real> (*products)(const real* dy, const real* x, std::int64_t n, real mean);
-  /// The same for each channel, of lines along channels with step 1: added to what is there.
-  void (*add_squares)(const T* x, std::int64_t n, const real* mean, real* sums);
   void (*add_products)(const T* dy, const T* x, std::int64_t n, const real* mean, real* sums,
                        real* products);
   /// y = (x − mean) · scale + bias.

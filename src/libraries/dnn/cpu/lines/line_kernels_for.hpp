@@ -75,6 +75,14 @@ void load(const T* x, std::int64_t step, std::int64_t n, real_of<T>* to) {
   });
 }
 template <class T>
+void load_from(const T* x, std::int64_t step, std::int64_t n, real_of<T> origin, real_of<T>* to) {
+  with_step(step, [=](auto s) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j)
+      to[j] = widen(x[j * s]) - origin;
+  });
+}
+template <class T>
 void store(const real_of<T>* from, std::int64_t n, T* y, std::int64_t step) {
   with_step(step, [=](auto s) {
 #pragma GCC ivdep
@@ -218,21 +226,23 @@ Real squares(const Real* x, std::int64_t n, Real mean) {
   return all;
 }
 template <class Real>
-sum_pair<Real> products(const Real* dy, const Real* x, std::int64_t n, Real mean) {
+sum_pair<Real> products(const Real* dy, const Real* x, std::int64_t n) {
   Real all = 0;
   Real product = 0;
   for (std::int64_t j = 0; j < n; ++j) {
     all += dy[j];
-    product += dy[j] * (x[j] - mean);
+    product += dy[j] * x[j];
   }
   return {.sum = all, .product = product};
 }
 template <class T>
-void add_squares(const T* x, std::int64_t n, const real_of<T>* mean, real_of<T>* sums) {
+void add_moments(const T* x, std::int64_t n, const real_of<T>* origin, real_of<T>* sums,
+                 real_of<T>* squares) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < n; ++j) {
-    const real_of<T> from_mean = widen(x[j]) - mean[j];
-    sums[j] += from_mean * from_mean;
+    const real_of<T> apart = widen(x[j]) - origin[j];
+    sums[j] += apart;
+    squares[j] += apart * apart;
   }
 }
 template <class T>
@@ -304,6 +314,7 @@ namespace troupe::cpu {
 template <class T>
 const line_kernels<T> line_kernel_sets<T>::KERNELS = {
     .load = cpu::load<T>,
+    .load_from = cpu::load_from<T>,
     .store = cpu::store<T>,
     .divide = cpu::divide<T>,
     .store_pairs = cpu::store_pairs<T>,
@@ -322,7 +333,7 @@ const line_kernels<T> line_kernel_sets<T>::KERNELS = {
     .sum = cpu::sum<real_of<T>>,
     .squares = cpu::squares<real_of<T>>,
     .products = cpu::products<real_of<T>>,
-    .add_squares = cpu::add_squares<T>,
+    .add_moments = cpu::add_moments<T>,
     .add_products = cpu::add_products<T>,
     .normalize = cpu::normalize<T>,
     .differentiate = cpu::differentiate<T>,

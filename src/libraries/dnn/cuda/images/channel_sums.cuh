@@ -7,11 +7,12 @@
 /// alone.
 namespace troupe::cuda {
 
-/// Elements of a channel: their number, mean, and squares of their distances from it.
+/// Elements of a channel: their number, mean, and squares of their distances from it. Means are
+/// distances from the channel's origin, so that nothing is lost where they are far from 0.
 template <class Real>
 struct moments {
   Real count = 0;
-  Real first = 0;   ///< the mean
+  Real first = 0;   ///< the mean, less the origin
   Real second = 0;  ///< Σ (x − mean)²
 
   /// Source: Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
@@ -45,14 +46,15 @@ struct products {
 template <template <class> class Sums, class Real>
 class sums_in_parts;
 
-/// A part is summed by distances from its first element: no division for each element, and nothing
-/// is lost where the mean is large.
+/// A part is summed by distances from its first element: no division for each element.
 template <class Real>
 class sums_in_parts<moments, Real> {
  public:
   template <int N>
-  __device__ __forceinline__ void take(const Real (&x)[N], const Real (&)[N], int valid, Real) {
+  __device__ __forceinline__ void take(const Real (&x)[N], const Real (&)[N], int valid,
+                                       Real origin) {
     if (count_ == 0) shift_ = x[0];
+    origin_ = origin;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const Real apart = i < valid ? x[i] - shift_ : Real{0};
@@ -65,13 +67,14 @@ class sums_in_parts<moments, Real> {
     if (count_ == 0) return;
     const Real average = sum_ / count_;
     const Real squares = squares_ - sum_ * average;
-    all_.take({count_, shift_ + average, squares < 0 ? Real{0} : squares});
+    all_.take({count_, (shift_ - origin_) + average, squares < 0 ? Real{0} : squares});
     sum_ = squares_ = count_ = 0;
   }
   [[nodiscard]] __device__ __forceinline__ const moments<Real>& all() const { return all_; }
 
  private:
   moments<Real> all_;
+  Real origin_ = 0;
   Real shift_ = 0;
   Real sum_ = 0;
   Real squares_ = 0;
@@ -128,6 +131,12 @@ __device__ Sums<Real> sums_of_block(Sums<Real> mine) {
   return mine;
 }
 
+/// What distances of moments are from: an element of the channel, which has some.
+template <class T>
+__device__ __forceinline__ image_real<T> origin_of(const image_view& x, std::int64_t c) {
+  return real_of(x.elements<T>()[c * x.c_step]);
+}
+
 /// What sums are formed of.
 struct sum_operands {
   image_view x, dy;
@@ -136,7 +145,7 @@ struct sum_operands {
   std::int64_t parts = 1;
   image_places each;     ///< of one channel: pieces of lines, or all where channels are inside
   void* sums = nullptr;  ///< [channels][parts]
-  const void* mean = nullptr;
+  const void* mean = nullptr;  ///< of products
 };
 
 /// Threads side by side take a piece of a line, each so many vectors.
@@ -161,7 +170,9 @@ __global__ void __launch_bounds__(image_threads)
   const std::int64_t begin = part_begin(p.each.count, p.parts, part);
   const std::int64_t end = part_begin(p.each.count, p.parts, part + 1);
   const int lane = static_cast<int>(threadIdx.x) % across;
-  const real mean = p.mean == nullptr ? real{0} : static_cast<const real*>(p.mean)[c];
+  real mean = 0;
+  if (begin < end)
+    mean = p.mean == nullptr ? origin_of<T>(p.x, c) : static_cast<const real*>(p.mean)[c];
   sums_in_parts<Sums, real> mine;
   int times = 0;
   for (std::int64_t i = begin + static_cast<int>(threadIdx.x) / across; i < end;
@@ -215,10 +226,10 @@ __global__ void __launch_bounds__(image_threads)
   sums_in_parts<Sums, real> mine[V];
   if (c < p.channels) {
     real mean[V] = {};
-    if (p.mean != nullptr) {
 #pragma unroll
-      for (int v = 0; v < V; ++v)
-        mean[v] = static_cast<const real*>(p.mean)[c + v];
+    for (int v = 0; v < V && begin < end; ++v) {
+      mean[v] =
+          p.mean == nullptr ? origin_of<T>(p.x, c + v) : static_cast<const real*>(p.mean)[c + v];
     }
     int times = 0;
     for (std::int64_t i = begin + down; i < end; i += std::int64_t{rows_down} * group) {

@@ -46,18 +46,43 @@ __global__ void __launch_bounds__(threads_per_block) conjugate_all(matrix_list<D
   }
 }
 
+/// The first i below `n` whose diagonal element `is_bad`, + 1, or 0: of a block, in every thread.
+template <class D, class F>
+__device__ std::int32_t first_on_diagonal(const matrix_list<D>& m, std::int64_t b, std::int64_t n,
+                                          F is_bad) {
+  unsigned long long mine = ~0ull;
+  for (std::int64_t i = threadIdx.x; i < n && mine == ~0ull; i += threads_per_block) {
+    if (is_bad(m.at({b, i, i}))) mine = static_cast<unsigned long long>(i);
+  }
+  return static_cast<std::int32_t>(lowest_of_block(mine) + 1);
+}
+
 // A block for each matrix, in turn.
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
     first_zero(matrix_list<D> m, std::int32_t* info) {
   const std::int64_t n = m.rows < m.columns ? m.rows : m.columns;
   for (std::int64_t b = blockIdx.x; b < m.count; b += gridDim.x) {
-    unsigned long long mine = ~0ull;
-    for (std::int64_t i = threadIdx.x; i < n && mine == ~0ull; i += threads_per_block) {
-      if (is_zero(m.at({b, i, i}))) mine = static_cast<unsigned long long>(i);
-    }
-    const unsigned long long found = lowest_of_block(mine);
-    if (threadIdx.x == 0) info[b] = found == ~0ull ? 0 : static_cast<std::int32_t>(found) + 1;
+    const std::int32_t found = first_on_diagonal(m, b, n, [](const D& v) { return is_zero(v); });
+    if (threadIdx.x == 0) info[b] = found;
+  }
+}
+
+__device__ bool is_nan(float v) { return isnan(v); }
+__device__ bool is_nan(double v) { return isnan(v); }
+template <class R>
+__device__ bool is_nan(complex_value<R> v) {
+  return isnan(v.re);
+}
+
+// A block for each matrix, in turn.
+template <class D>
+__global__ void __launch_bounds__(threads_per_block)
+    first_nan(matrix_list<D> m, std::int32_t* info) {
+  for (std::int64_t b = blockIdx.x; b < m.count; b += gridDim.x) {
+    const std::int64_t n = info[b] > 0 ? info[b] - 1 : m.rows;
+    const std::int32_t found = first_on_diagonal(m, b, n, [](const D& v) { return is_nan(v); });
+    if (threadIdx.x == 0 && found != 0) info[b] = found;
   }
 }
 
@@ -113,13 +138,17 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
+/// Whether the element is one of the part that is looked at.
+__device__ bool is_in(part looked_at, std::int64_t row, std::int64_t column) {
+  return looked_at == part::all || (looked_at == part::upper ? row <= column : row >= column);
+}
+
 template <class D>
 __global__ void __launch_bounds__(threads_per_block)
     flag_not_finite(matrix_list<D> m, part looked_at, std::uint32_t* flags) {
   for (std::int64_t flat = first_step(); flat < m.elements(); flat += step_width()) {
     const auto i = m.index_of(flat);
-    if (looked_at == part::upper && i.row > i.column) continue;
-    if (looked_at == part::lower && i.row < i.column) continue;
+    if (!is_in(looked_at, i.row, i.column)) continue;
     D value = m.at(i);
     if (looked_at != part::all && i.row == i.column) make_real(value);
     if (!is_finite(value)) atomicOr(flags + i.matrix, 1u);
@@ -156,28 +185,42 @@ constexpr int largest_exponent = sizeof(R) == sizeof(double) ? 459 : 40;
 template <class R>
 constexpr int largest_scale = sizeof(R) == sizeof(double) ? 1022 : 126;
 
-// A block for each matrix, in turn.
+__device__ std::uint32_t bits_of(float v) { return __float_as_uint(v); }
+__device__ unsigned long long bits_of(double v) {
+  return static_cast<unsigned long long>(__double_as_longlong(v));
+}
+
+/// `scales`, which are clear, take the largest element of each matrix. What is not negative is in
+/// the order of its bits. A block for each column, in turn.
 template <class D, class R>
-__global__ void __launch_bounds__(threads_per_block) find_scales(matrix_list<D> m, R* scales) {
-  __shared__ R largest[threads_per_block];
-  for (std::int64_t b = blockIdx.x; b < m.count; b += gridDim.x) {
+__global__ void __launch_bounds__(threads_per_block)
+    find_largest(matrix_list<D> m, part looked_at, R* scales) {
+  using bits = decltype(bits_of(R{}));
+  __shared__ bits largest;
+  for (std::int64_t flat = blockIdx.x; flat < m.columns * m.count; flat += gridDim.x) {
+    const std::int64_t b = flat / m.columns;
+    const std::int64_t j = flat % m.columns;
     R mine = 0;
-    for (std::int64_t flat = threadIdx.x; flat < m.rows * m.columns; flat += threads_per_block)
-      mine = fmax(mine, largest_part(m.at({b, flat % m.rows, flat / m.rows})));
-    largest[threadIdx.x] = mine;
-    __syncthreads();
-    for (unsigned half = threads_per_block / 2; half > 0; half /= 2) {
-      if (threadIdx.x < half)
-        largest[threadIdx.x] = fmax(largest[threadIdx.x], largest[threadIdx.x + half]);
-      __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < m.rows; i += threads_per_block) {
+      if (is_in(looked_at, i, j)) mine = fmax(mine, largest_part(m.at({b, i, j})));
     }
-    if (threadIdx.x == 0) {
-      const int exponent = largest[0] > 0 ? ilogb(largest[0]) : 0;
-      const bool is_far = abs(exponent) > largest_exponent<R>;
-      const int by = max(-largest_scale<R>, min(-exponent, largest_scale<R>));
-      scales[b] = is_far ? ldexp(R{1}, by) : R{1};
-    }
+    if (threadIdx.x == 0) largest = 0;
     __syncthreads();
+    if (mine > 0) atomicMax(&largest, bits_of(mine));
+    __syncthreads();
+    if (threadIdx.x == 0 && largest > 0) atomicMax(reinterpret_cast<bits*>(scales + b), largest);
+    __syncthreads();
+  }
+}
+
+/// Of the largest elements.
+template <class R>
+__global__ void __launch_bounds__(threads_per_block) choose_scales(R* scales, std::int64_t count) {
+  for (std::int64_t b = first_step(); b < count; b += step_width()) {
+    const int exponent = scales[b] > 0 ? ilogb(scales[b]) : 0;
+    const bool is_far = abs(exponent) > largest_exponent<R>;
+    const int by = max(-largest_scale<R>, min(-exponent, largest_scale<R>));
+    scales[b] = is_far ? ldexp(R{1}, by) : R{1};
   }
 }
 
@@ -240,6 +283,13 @@ result<void> find_zero_on_diagonal(const matrices& m, std::int32_t* info, lane& 
   });
 }
 
+result<void> find_nan_on_diagonal(const matrices& m, std::int32_t* info, lane& where) {
+  return on_list(m, [&]<class D>(matrix_list<D> list) {
+    return launch(where, "first_nan", first_nan<D>, blocks_for(where, m.count * threads_per_block),
+                  list, info);
+  });
+}
+
 result<void> restore_where_failed(const matrices& m, const any_tensor& old,
                                   const std::int32_t* info, lane& where) {
   return on_list(m, [&]<class D>(matrix_list<D> list) {
@@ -267,16 +317,22 @@ result<void> set_aside_not_finite(const matrices& m, part looked_at, std::uint32
   });
 }
 
-result<void> scale_into_range(const matrices& m, std::byte* scales, lane& where) {
+result<void> scale_into_range(const matrices& m, part looked_at, std::byte* scales, lane& where) {
   if (m.elements() == 0) return {};
-  return for_classic_type(m.type, [&]<class T>(T) {
-    auto* const its = reinterpret_cast<real_t<T>*>(scales);
-    auto done = launch(where, "find_scales", find_scales<device_t<T>, real_t<T>>,
-                       blocks_for(where, m.count * threads_per_block), list_of<T>(m), its);
-    return done ? launch(where, "multiply_by_scales", multiply_by_scales<device_t<T>, real_t<T>>,
-                         blocks_for(where, m.elements()), list_of<T>(m),
-                         static_cast<const real_t<T>*>(its))
-                : std::move(done);
+  return for_classic_type(m.type, [&]<class T>(T) -> result<void> {
+    using real = real_t<T>;
+    auto* const its = reinterpret_cast<real*>(scales);
+    auto cleared = clear(scales, m.count * static_cast<std::int64_t>(sizeof(real)), where);
+    if (!cleared) return cleared;
+    auto found = launch(where, "find_largest", find_largest<device_t<T>, real>,
+                        blocks_for(where, m.columns * m.count * threads_per_block), list_of<T>(m),
+                        looked_at, its);
+    if (!found) return found;
+    auto chosen = launch(where, "choose_scales", choose_scales<real>, blocks_for(where, m.count),
+                         its, m.count);
+    if (!chosen) return chosen;
+    return launch(where, "multiply_by_scales", multiply_by_scales<device_t<T>, real>,
+                  blocks_for(where, m.elements()), list_of<T>(m), static_cast<const real*>(its));
   });
 }
 

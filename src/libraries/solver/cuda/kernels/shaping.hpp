@@ -28,6 +28,9 @@ struct triangle_shape {
 /// info[b] = i + 1 for the first i whose diagonal element is zero, or 0.
 [[nodiscard]] result<void> find_zero_on_diagonal(const matrices& m, std::int32_t* info,
                                                  lane& where);
+/// info[b] = i + 1 for the first i whose diagonal element is NaN, of those before the element that
+/// info[b] names already.
+[[nodiscard]] result<void> find_nan_on_diagonal(const matrices& m, std::int32_t* info, lane& where);
 /// Where info[b] is not 0, the matrix becomes what lies in `old`, of the same extents.
 [[nodiscard]] result<void> restore_where_failed(const matrices& m, const any_tensor& old,
                                                 const std::int32_t* info, lane& where);
@@ -45,7 +48,9 @@ enum class part : std::uint8_t { all, upper, lower };
 
 /// Multiplies each matrix whose elements are so small or so large that squares of them would be out
 /// of range by a power of 2, which is written to scales[b], of the real type; for others that is 1.
-[[nodiscard]] result<void> scale_into_range(const matrices& m, std::byte* scales, lane& where);
+/// No element that is looked at is infinite or NaN.
+[[nodiscard]] result<void> scale_into_range(const matrices& m, part looked_at, std::byte* scales,
+                                            lane& where);
 /// Divides `each` real numbers of each matrix of `m` by its scale.
 [[nodiscard]] result<void> divide_by_scales(const matrices& m, std::byte* numbers,
                                             std::int64_t each, const std::byte* scales,

@@ -78,7 +78,7 @@ result<void> decomposition::load(const any_tensor& a, std::uint32_t* flags, lane
   }
   auto set_aside = set_aside_not_finite(a_, part::all, flags, where);
   // Of small and large numbers Xgesvd (cuSOLVER 12.0) loses digits.
-  return set_aside && method_ == method::qr ? scale_into_range(a_, scales_, where)
+  return set_aside && method_ == method::qr ? scale_into_range(a_, part::all, scales_, where)
                                             : std::move(set_aside);
 }
 

@@ -96,8 +96,10 @@ __device__ inline D streamed(const D* from) {
   }
 }
 
-__device__ inline void add_atomically(float* to, float v) { atomicAdd(to, v); }
-__device__ inline void add_atomically(double* to, double v) { atomicAdd(to, v); }
+template <class R>
+__device__ inline void add_atomically(R* to, R v) {
+  atomicAdd(to, v);
+}
 template <class R>
 __device__ inline void add_atomically(complex_value<R>* to, complex_value<R> v) {
   atomicAdd(&to->re, v.re);
