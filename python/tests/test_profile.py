@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import troupe
 
-MODULE = os.path.join(os.path.dirname(__file__), "python_operations.py")
+MODULE = os.path.join(os.path.dirname(__file__), "operations", "python_operations.py")
 
 
 @pytest.mark.parametrize("isolation", ["process", "thread"])
@@ -83,7 +83,7 @@ def test_time_on_a_gpu_is_the_gpus():
     pytest.importorskip("torch")
     profile = troupe.profile()
     with troupe.System() as system:
-        module = os.path.join(os.path.dirname(__file__), "torch_operations.py")
+        module = os.path.join(os.path.dirname(__file__), "operations", "torch_operations.py")
         gpu = system.device(0, backend="cuda", operations=[module], trace=profile)
         gpu.net.spins(cycles=1000).result()
         profile.clear()

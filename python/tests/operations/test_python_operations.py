@@ -354,7 +354,7 @@ def test_a_program_in_cpp_asks_by_name(build_folder):
     program = build_folder / "bin/example_python_operation"
     if not program.exists():
         pytest.skip("the examples are not built")
-    folder = pathlib.Path(__file__).resolve().parents[2] / "examples/python_operation"
+    folder = pathlib.Path(__file__).resolve().parents[3] / "examples/python_operation"
 
     def run(module):
         command = [program, sys.executable, module]
