@@ -188,11 +188,13 @@ void staged_copy::give_stage(std::size_t number) {
 
 // Of a piece that was sent closed: its stage is its own now.
 void staged_copy::begin(piece& p) {
-  if (inwards_) {
-    move_bytes(p);
-  } else {
-    open(p);
+  if (!inwards_) return open(p);
+  {
+    // Of its own, beside the piece's: a device that stops ends the piece while its bytes move.
+    const std::lock_guard lock(mutex_);
+    ++under_way_;
   }
+  move_bytes(p);
 }
 
 // With the mutex, so that the device does not give the slot to another request meanwhile.
@@ -230,8 +232,11 @@ void staged_copy::copy_bytes(const piece& p, std::size_t begin, std::size_t end)
 }
 
 void staged_copy::on_moved(piece& p) {
-  if (inwards_) return open(p);
-  give_stage(p.number + stages_.size());
+  if (inwards_) {
+    open(p);
+  } else {
+    give_stage(p.number + stages_.size());
+  }
   end_one(std::nullopt);
 }
 

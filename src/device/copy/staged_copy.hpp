@@ -92,7 +92,8 @@ class staged_copy : public std::enable_shared_from_this<staged_copy> {
   std::vector<any_tensor> stages_;  // piece n has stage n % size
 
   alignas(64) std::mutex mutex_;
-  std::size_t under_way_ = 1;  // pieces, and one for whoever starts the copy
+  // Pieces, those whose bytes move into the device, and one for whoever starts the copy.
+  std::size_t under_way_ = 1;
   std::optional<error> failure_;
   promise<void> done_;
 };

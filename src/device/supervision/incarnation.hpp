@@ -185,8 +185,7 @@ class incarnation {
   void abandon() noexcept;
 
  protected:
-  incarnation(worker_plan plan, std::uint64_t number)
-      : plan_(std::move(plan)), number_(number) {}
+  incarnation(worker_plan plan, std::uint64_t number) : plan_(std::move(plan)), number_(number) {}
 
   void is_ready() noexcept { stage_ = stage::ready; }
   void note_ping() noexcept { ++pings_sent_; }

@@ -17,7 +17,7 @@ namespace troupe {
 
 using namespace std::chrono_literals;
 
-settlement::outcome settlement::take_over(std::unique_ptr<incarnation> worker,
+settlement::outcome settlement::take_over(std::unique_ptr<incarnation>&& worker,
                                           const sign_of_loss& sign) {
   // SIGKILL interrupts what runs on other processors within microseconds; what the worker has taken
   // up by now it has also written down.
@@ -25,8 +25,10 @@ settlement::outcome settlement::take_over(std::unique_ptr<incarnation> worker,
   if (!sign.marks_are_final()) around_.pause(signal_delivery);
   completions_.take_role();
   completions_.poll();  // what was completed before the end stays completed
-  draining_ = {
-      .worker = std::move(worker), .sign = sign, .ended_before = completions_.last_ended()};
+  // The worker last: without memory for the rest its marks must still be there to be looked at.
+  draining_worker lost{.worker = nullptr, .sign = sign, .ended_before = completions_.last_ended()};
+  lost.worker = std::move(worker);
+  draining_ = std::move(lost);
   hold();
   completions_.detach();
   outcome left{.explained = is_explained(sign.what, {})};

@@ -49,7 +49,7 @@ class settlement {
   /// Takes over a worker that was killed, or has ended, and holds back what it was given. Settles
   /// that at once where its marks are final; otherwise fails a known culprit only.
   /// Preconditions: a process; no other lost worker is left to be reaped.
-  [[nodiscard]] outcome take_over(std::unique_ptr<incarnation> worker, const sign_of_loss& sign);
+  [[nodiscard]] outcome take_over(std::unique_ptr<incarnation>&& worker, const sign_of_loss& sign);
   /// Reaps the lost worker. What it was lost to, where that shows only now. Precondition: there is
   /// one.
   [[nodiscard]] std::optional<error> reap();
