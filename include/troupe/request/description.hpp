@@ -407,8 +407,9 @@ class description : private detail::description_builder {
 
   /// The request fails before it writes anything.
   description& keeps_on_failure() { return base::keeps_on_failure(), *this; }
-  /// It fails with this code because of its data (`errc::numerical`, `errc::capacity_exceeded`), and
-  /// the condition holds: the caller has given a tensor that tells the outcome, and looks at it.
+  /// It fails with this code because of its data (`errc::numerical`, `errc::capacity_exceeded`),
+  /// and the condition holds: the caller has given a tensor that tells the outcome, and looks at
+  /// it.
   description& keeps_outcomes(errc of, const condition& where) {
     return base::keeps_outcomes(of, where), *this;
   }

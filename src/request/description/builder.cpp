@@ -257,8 +257,7 @@ void description_builder::types_unless(std::span<const condition> any_of) {
 void description_builder::keeps_on_failure() { table_->keeps_on_failure = true; }
 
 void description_builder::keeps_outcomes(errc of, const condition& where) {
-  table_->kept_outcomes.push_back(
-      {.of = of, .where = static_cast<int>(table_->conditions.size())});
+  table_->kept_outcomes.push_back({.of = of, .where = static_cast<int>(table_->conditions.size())});
   table_->conditions.push_back(where);
 }
 

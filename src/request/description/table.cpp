@@ -243,8 +243,9 @@ bool holds(const condition& c, const void* request) noexcept {
 
 bool keeps_outputs(const description_table& t, const void* request, errc code) noexcept {
   return t.keeps_on_failure || std::ranges::any_of(t.kept_outcomes, [&](const auto& one) {
-    return one.of == code && holds(t.conditions[static_cast<std::size_t>(one.where)], request);
-  });
+           return one.of == code &&
+                  holds(t.conditions[static_cast<std::size_t>(one.where)], request);
+         });
 }
 
 bool is_default(const description_table& t, const field& f, const void* request) noexcept {
