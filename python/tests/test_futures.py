@@ -359,7 +359,7 @@ def test_a_full_mailbox_does_not_stop_an_event_loop(system):
         busy(gpu, 0.2, output=x)
         return [gpu.memory.fill(to=x, value=i) for i in range(50)]
 
-    # What is read, by any thread, comes after all that was asked.
+    # A read on any thread comes after everything asked before it.
     asyncio.run(leave())
     assert x.tolist() == [49.0] * 4
     gpu.stop()

@@ -160,7 +160,7 @@ def test_a_matrix_without_an_answer_fails(gpu):
     assert x.numpy()[2, :, 0].tolist() == [1, 1, -1]
     with pytest.raises(troupe.Numerical, match="matrix 1: not positive definite: leading minor 2"):
         gpu.solver.potrf(a=t).result()
-    # Nobody has asked for the outcomes, so nobody is to take x for an answer.
+    # Without `info` the caller cannot tell which solutions are good, so x is tainted.
     with pytest.raises(troupe.Numerical):
         gpu.solver.gesv(a=t, b=b, x=x).result()
     with pytest.raises(troupe.TaintedBuffer, match="solver.gesv"):

@@ -1,4 +1,4 @@
-"""What the server of a device's workers imports: that it can be forked, and whether it has changed."""
+"""The modules of a fork server: imports them, checks that it can fork, and sees when files change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Imports:
 
     def note(self, name: str) -> None:
         self.note_threads()
-        # Nobody hears when an import is over: it may be the module's own lines that take long.
+        # The end of an import is not reported, so the module's own lines may be what takes long.
         last = "" if name == self.module else f", which began {name} last"
         self.importing = self.module + last
         self.tell(self.importing)
@@ -121,7 +121,7 @@ class Imports:
 
 
 def _own_files(before: set[str]) -> set[str]:
-    """Of the user's own modules, of those that were not there before."""
+    """The files of the user's modules that were imported since `before`."""
     others = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
     others.add(os.path.dirname(__file__))
     files = {
@@ -145,7 +145,7 @@ def _stamp(file: str) -> Any:
 def _state(file: str, began: int) -> tuple[Any, bytes]:
     stamp = _stamp(file)
     if stamp is not None and began <= stamp[0] <= time.time_ns():
-        return None, b""  # edited meanwhile: nobody knows which contents were imported
+        return None, b""  # edited meanwhile: which contents were imported is unknown
     return stamp, _contents(file)
 
 

@@ -43,7 +43,7 @@ def load(
         try:
             return load_one(self, file, freeze, progress)
         except Exception as why:
-            # Whatever it is, it says in which file.
+            # Every error names the file.
             if isinstance(why, OSError) and why.errno is not None:
                 why.filename = name
             else:

@@ -288,7 +288,7 @@ def _load_file(path: pathlib.Path) -> None:
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    # What has its name already, in Python's library or as another file, keeps it.
+    # A name of the standard library, or of another file, is not taken over.
     name = path.stem
     there = sys.modules.get(name)
     if there is not None and getattr(there, "__file__", None) == str(path):

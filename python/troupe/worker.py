@@ -299,7 +299,7 @@ class Server:
 
 
 def _memory(data: bytes) -> int:
-    """A descriptor of memory with that, whose size nobody changes any more."""
+    """A descriptor of sealed memory that holds `data`."""
     memory = os.memfd_create("troupe-text", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with open(memory, "wb", closefd=False) as file:
         file.write(data)

@@ -72,7 +72,7 @@ def test_tensors_of_a_set_are_operands(service, system):
     a = weights.tensors["a"]
     total = lambda: service.py.total(weights="operands").result().numpy()[0]  # noqa: E731
     assert total() == 2000
-    # What is being thawed may be written, and no set is used in part.
+    # A tensor that is being thawed may be written, so its set is refused as a whole.
     late = service.py.late_total(weights=weights, seconds=0.1)
     a.thaw()
     assert late.done()
@@ -82,7 +82,7 @@ def test_tensors_of_a_set_are_operands(service, system):
     assert late.result().numpy()[0] == 2000
     a.freeze()
     assert total() == 0
-    # Of another device.
+    # A set or a tensor that belongs to another device.
     other = system.device(36, backend="cpu", operations=[MODULE])
     there = other.bind("there", {"w": np.ones(3)})
     with pytest.raises(troupe.ForeignBuffer, match="the bound set there belongs to device 36"):
