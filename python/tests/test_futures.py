@@ -328,7 +328,7 @@ async def longest_pause(work):
 
 
 def test_a_full_mailbox_does_not_stop_an_event_loop(system):
-    gpu = system.device(31, fault_injection=True, mailbox_capacity=16)
+    gpu = system.device(31, backend="cpu", fault_injection=True, mailbox_capacity=16)
     x = gpu.zeros(4)
     gpu.wait_until_ready()
 
@@ -367,7 +367,7 @@ def test_a_full_mailbox_does_not_stop_an_event_loop(system):
 
 def test_a_device_is_awaited(system):
     async def work():
-        gpu = system.device(32)
+        gpu = system.device(32, backend="cpu")
         assert await gpu.ready() is None
         return gpu
 

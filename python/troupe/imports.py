@@ -16,8 +16,10 @@ from typing import Any
 
 from . import _core, operations
 
-# Threads of C code that know of forks, by their names: those of jemalloc.
-_KNOW_FORKS = ("jemalloc_bg_thd",)
+# Threads of C code that a forked process does without, by how their names begin: jemalloc's, which is
+# started again, and the CUDA driver's ("cuda" and a number), which is there once torch has counted
+# GPUs. A context, which would not do without, is refused by `check`.
+_KNOW_FORKS = ("jemalloc_bg_thd", "cuda0")
 
 
 class _Notes:
@@ -84,7 +86,7 @@ class Imports:
             left = self.threads_in_forks()
         others = {str(one.native_id): one.name for one in threading.enumerate()}
         names = {one: others.get(one) or _thread_name(one) for one in left}
-        left = [one for one in left if names[one] not in _KNOW_FORKS]
+        left = [one for one in left if not names[one].startswith(_KNOW_FORKS)]
         if left:
             where = self.threads.get(left[0], self.importing)
             raise ImportError(

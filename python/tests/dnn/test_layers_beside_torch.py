@@ -253,7 +253,7 @@ def module_of(network, features):
 
 
 @pytest.mark.parametrize("case", range(CASES))
-def test_recurrent_networks(gpu, case):
+def test_recurrent_networks(gpu, on_gpu, case):
     rng = np.random.default_rng([13, case])
     torch.manual_seed(case)
     dtype = str(rng.choice(["f32", "f32", "f16"]))
@@ -291,10 +291,15 @@ def test_recurrent_networks(gpu, case):
     gpu.dnn.rnn_backward_data(weights=weights, y=y, dy=dy, dx=dx, reserve=reserve, **how).result()
     gpu.dnn.rnn_backward_weights(x=x, y=y, reserve=reserve, dweights=dweights, **how).result()
     dweights64 = torch.cat([one.grad.flatten() for one in parameters])
-    for name, mine, expected in (("y", y, y64), ("dx", dx, x64.grad), ("dw", dweights, dweights64)):
+    results = [("y", y, y64), ("dx", dx, x64.grad), ("dw", dweights, dweights64)]
+    if network["cell"] == "relu" and dtype == "f16":
+        results = results[:1]  # rounding decides on which side of its kink a unit is
+    for name, mine, expected in results:
         # What is rounded between steps and layers is carried on.
         expected = expected.detach().cpu().numpy()
         scale = max(1.0, np.abs(expected).max())
         bound = ROUNDING[dtype] * scale * (4 + 2 * steps * network["layers"])
+        if on_gpu:  # as good as cuDNN's tanh and sigmoid are
+            bound += 2.0**-16 * scale
         off = np.abs(mine.numpy().astype("f8") - expected).max()
         assert off <= bound, (name, what, off, bound)

@@ -203,13 +203,14 @@ def answers(x: X, y: Y):
 """
 
 
-def test_results_that_were_not_written_are_found(system, monkeypatch, tmp_path, on_gpu):
+def test_results_that_were_not_written_are_found(monkeypatch, tmp_path, on_gpu):
     if on_gpu:
         pytest.importorskip("torch")
     module = tmp_path / "result_operations.py"
     module.write_text(LEFT_AS_THEY_ARE)
     monkeypatch.setenv("TROUPE_CHECK_RESULTS", "1")
-    device = system.device(41, operations=[module])
+    own = troupe.System()
+    device = own.device(0, operations=[module])
     x, y = device.full(100, 1), device.zeros((100, 2))
     packed = device.empty(100)
     ask = device.results
@@ -225,11 +226,11 @@ def test_results_that_were_not_written_are_found(system, monkeypatch, tmp_path, 
     ask.written(x=x, y=y[:, 1], z=z, b=b).result()  # not packed: what is between is kept
     assert y.numpy()[:, 0].tolist() == [0.0] * 100 and y.numpy()[:, 1].tolist() == [2.0] * 100
     ask.rebound(x=x, y=y[:, 1]).result()
-    device.stop()
+    own.close()
     monkeypatch.delenv("TROUPE_CHECK_RESULTS")
-    device = system.device(42, operations=[module])
-    assert device.results.rebound(x=device.zeros(100)).result().shape == (100,)
-    device.stop()
+    with troupe.System() as own:
+        device = own.device(0, operations=[module])
+        assert device.results.rebound(x=device.zeros(100)).result().shape == (100,)
 
 
 def test_first_use_in_an_event_loop_is_awaited(system, tmp_path):

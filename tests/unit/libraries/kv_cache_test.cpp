@@ -227,7 +227,9 @@ TEST_F(KvCache, StepsAgainWhileAnotherThreadWaitsForTheStepThatWasAbandoned) {
   auto k = rows(std::vector{1}, 0, 0, 2, true);
   {
     // Nothing can read k, so the append does not end.
-    std::optional held = device_.map(k, access::write).get();
+    auto mapped = device_.map(k, access::write).get_result();
+    if (!mapped) GTEST_SKIP() << "this program has no CUDA context to map with";
+    std::optional held = std::move(mapped).value();
     {
       auto step = c.step(mine, 2).value();
       (void)step.append(0, k, rows(std::vector{1}, 0, 0, 2, false));

@@ -235,7 +235,12 @@ void memory_source::on_fault(alarm raise) {
 // before is what counts, and whoever waits for events does not ask.
 void memory_source::observe(const std::stop_token& ending) noexcept {
   while (!ending.stop_requested()) {
-    auto processes = management_->processes();
+    decltype(processes_) processes;
+    try {
+      processes = management_->processes();
+    } catch (const std::bad_alloc&) {
+      processes.reset();  // unknown, as where there is no answer
+    }
     std::unique_lock lock(mutex_);
     processes_ = std::move(processes);
     (void)ended_.wait_for(lock, ending, observe_interval, [] { return false; });
@@ -246,7 +251,11 @@ void memory_source::watch(const std::stop_token& ending) noexcept {
   while (!ending.stop_requested()) {
     if (!management_->wait_for_xid(watch_interval)) continue;
     const std::lock_guard lock(mutex_);
-    if (alarm_) alarm_();
+    try {
+      if (alarm_) alarm_();
+    } catch (const std::bad_alloc&) {
+      continue;  // the fault is heard of later, from the driver
+    }
   }
 }
 

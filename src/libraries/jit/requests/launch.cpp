@@ -51,6 +51,7 @@ void launch::describe(description<launch>& d) {
   d.value("programmatic", &launch::programmatic,
           "may begin before the kernel in front of it in its lane has ended");
   d.group("arguments", &launch::arguments);
+  d.keeps_on_failure();  // a launch that fails has run nothing
   d.rule("a grid has 2^31 − 1 blocks along x at most, 65 535 along y and z, and whole clusters",
          grid_fits);
   d.rule("a cooperative launch is not programmatic", waits_or_not);
