@@ -25,8 +25,10 @@ void reactor::add_earlier(lane_ends& ends) {
       const auto number = static_cast<std::size_t>(__builtin_ctz(busy));
       lane& l = lanes_[number];
       const wire::lane_mark& mark = segment_->lanes[number];
-      const std::uint64_t completed =
-          std::min(mark.completed.load(std::memory_order_acquire), l.first + l.count);
+      const std::uint64_t completed = mark.completed.load(std::memory_order_acquire);
+      if (completed > l.first + l.count) walk();
+      // A mark that cannot be ends no request. The next look at the marks reports it.
+      if (completed < l.first || completed > l.first + l.count) continue;
       lane_end& end = ends.of[number];
       if ((ends.lanes >> number & 1) == 0) end.completed = l.first;
       ends.lanes |= 1u << number;

@@ -1,5 +1,6 @@
 #include "os/event.hpp"
 #include "os/group_signals.hpp"
+#include "os/limits.hpp"
 #include "os/message_socket.hpp"
 #include "os/shared_memory.hpp"
 #include "os/standard_streams.hpp"
@@ -354,6 +355,7 @@ std::optional<int> worker_entry(int argc, char** argv, void (*add)(operation_tab
   // while the next worker waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   os::ignore_group_signals();
+  os::raise_descriptor_limit();  // on CUDA each slab that is mapped holds a descriptor here, too
   worker::look_beside_parent();
   ::prctl(PR_SET_NAME, "troupe-worker");
   const rlimit none{0, 0};

@@ -66,7 +66,9 @@ class WorkerStreamLanes : public testing::Test {
     return stage_.steps.has(b) && stage_.steps.place_of(a) < stage_.steps.place_of(b);
   }
   void let_end(std::size_t n) { stage_.steps.may_end[n].store(true, std::memory_order_release); }
-  errc code_of(std::uint16_t slot) { return static_cast<errc>(stage_.reply(slot).code); }
+  errc code_of(std::uint16_t slot) {
+    return static_cast<errc>(stage_.reply(slot).code & ~wire::not_begun);
+  }
   std::uint64_t completed(std::size_t lane) { return stage_.segment->lanes[lane].completed.load(); }
   static void await_enqueued(std::size_t lane, int count) {
     while (enqueued[lane].load() < count)

@@ -17,6 +17,7 @@ void map::describe(description<map>& d) {
   d.writes("begun", &map::begun, {1}, "flag, set once nothing is waited for").in_host_memory();
   d.reads("ended", &map::ended, {1}, "flag that the program sets").in_host_memory();
   d.same_type({&map::begun, &map::ended}, {dtype::u32});
+  d.keeps_on_failure();  // the program writes the tensor, not the request
 }
 
 }  // namespace troupe::lane
