@@ -65,7 +65,9 @@ def bind(self: Device, name: str, tensors: Mapping[str, Any] | Sequence[Any]) ->
     While one of its tensors is thawed, calls with the set raise `InvalidArgument`.
     """
     named = isinstance(tensors, Mapping)
-    items = tensors if named else {str(i): one for i, one in enumerate(tensors)}
+    items: Mapping[str, Any] = (
+        tensors if isinstance(tensors, Mapping) else {str(i): one for i, one in enumerate(tensors)}
+    )
     for key in items:
         if not isinstance(key, str):
             raise TypeError(f"bind: the names of tensors are str; {key!r} is {type(key).__name__}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from .._core import Complex, Expression, _apply, _cast, _complex, _source
 
 TYPE_CHECKING = False
@@ -290,7 +292,13 @@ def fma(a: Operand, b: Operand, c: Operand) -> Expression:
     return _apply("fma", a, b, c)
 
 
-def where(condition: Operand, a: Operand | Complex, b: Operand | Complex) -> Any:
+@overload
+def where(condition: Operand, a: Operand, b: Operand) -> Expression: ...
+@overload
+def where(condition: Operand, a: Operand | Complex, b: Complex) -> Complex: ...
+@overload
+def where(condition: Operand, a: Complex, b: Operand) -> Complex: ...
+def where(condition: Operand, a: Operand | Complex, b: Operand | Complex) -> Expression | Complex:
     """a where the condition is true or not zero, else b. Both are computed."""
     if not isinstance(a, Complex) and not isinstance(b, Complex):
         return _apply("select", condition, a, b)
@@ -326,7 +334,11 @@ def row_length() -> Expression:
     return _source("row_length")
 
 
-def row_sum(x: Operand | Complex) -> Any:
+@overload
+def row_sum(x: Operand) -> Expression: ...
+@overload
+def row_sum(x: Complex) -> Complex: ...
+def row_sum(x: Operand | Complex) -> Expression | Complex:
     """The sum of a row. Of f16, bf16 and fp8 in f32. In device.rows only."""
     if isinstance(x, Complex):
         return _complex(_apply("row_sum", x.real), _apply("row_sum", x.imag))

@@ -135,6 +135,23 @@ TEST_F(DeviceReactor, AContinuationIsHeardOfWhereverItInterruptsWhoeverDrives) {
   EXPECT_EQ(unheard, 0);
 }
 
+// Also where another lane has left word, so that ends are taken in the order sent.
+TEST_F(DeviceReactor, AMarkThatCannotBeEndsNoRequest) {
+  int answers = 0;
+  for (const std::uint8_t lane : {std::uint8_t{1}, std::uint8_t{0}})
+    send(requests_->take_slot().value(), lane, [&](const std::byte*, error*) { ++answers; });
+  reactor_->try_poll();
+  for (const std::uint64_t wrong : {std::uint64_t{1000}, ~std::uint64_t{0}}) {
+    segment_->lanes[0].replied.store(1);
+    segment_->lanes[1].completed.store(wrong);
+    reactor_->take_role();
+    complete(0, 1);
+    reactor_->poll();
+    reactor_->leave_role();
+    EXPECT_EQ(answers, 1);
+  }
+}
+
 TEST_F(DeviceReactor, IsWaitedForNoLongerThanSomebodyWouldWait) {
   using clock = std::chrono::steady_clock;
   reactor_->take_role();
