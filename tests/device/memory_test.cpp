@@ -108,7 +108,10 @@ TEST(ManyTensors, OfSomeSizeAreThousandsAndOutliveAWorker) {
     const auto found = gpu.ask(sum{.input = all[i].slice(0, 0, 1).value()}).get();
     ASSERT_EQ(found, static_cast<double>(i));
   }
-  EXPECT_TRUE(gpu.health().standby_ready || eventually([&] { return gpu.health().standby_ready; }));
+  bool ready = false;
+  for (int i = 0; i < 6 && !ready; ++i)  // a GPU's driver maps each for itself
+    ready = eventually([&] { return gpu.health().standby_ready; });
+  EXPECT_TRUE(ready);
 }
 
 TEST(ManyTensors, WithoutADescriptorLeftNameWhatIsMissing) {

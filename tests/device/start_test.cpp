@@ -98,6 +98,7 @@ TEST(Start, WithHalfABackendFileSaysThatItIsCut) {
   ASSERT_FALSE(failed) << failed.message();
   std::filesystem::resize_file(half, 64 << 10);
   for (const bool as_backend : {true, false}) {
+    if (!as_backend && on_gpu()) continue;  // a plugin's part for CUDA is another file
     troupe::system system;
     device_config config = permissive();
     if (as_backend) {

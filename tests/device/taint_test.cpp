@@ -302,7 +302,9 @@ TEST_F(TaintOfAFailure, IsNotLeftWhereTheCallerIsToldTheOutcome) {
 
 TEST_F(TaintOfAFailure, IsLeftByOneWhoseCallerHasGivenUpBefore) {
   flag_.reset();
-  auto late = gpu_.ask(failing(), {.deadline = std::chrono::milliseconds(50)});
+  // Long enough that it has begun by then.
+  const auto deadline = std::chrono::milliseconds(on_gpu() ? 2000 : 50);
+  auto late = gpu_.ask(failing(), {.deadline = deadline});
   ASSERT_TRUE(eventually([&] { return begun_.is_set(); }));
   const auto outcome = ended(std::move(late));
   ASSERT_FALSE(outcome);
