@@ -5,6 +5,7 @@
 #include "gpu/raw/raw_sparse_reads.hpp"
 #include "power_law.hpp"
 #include "random_numbers.hpp"
+#include "row_blocks.hpp"
 #include "side_by_side.hpp"
 
 #include <troupe/sparse.hpp>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -148,13 +150,69 @@ struct bench_run {
       out.add({"convert csr to csc", taken.median(), "us"});
     });
   }
+
+  /// The same matrix of 4 × 4 blocks in csr, bsr and sliced ELL.
+  template <class T>
+  void formats(const row_blocks& p, const std::string& type) {
+    const auto x = gpu.tensor<T>({p.n}).value();
+    const auto y = gpu.tensor<T>({p.n}).value();
+    gpu.copy(std::span<const T>(random_numbers<T>(static_cast<std::size_t>(p.n))), x).get();
+    using enum raw::memory::place;
+    const raw::memory from(device, static_cast<std::size_t>(p.n) * sizeof(T));
+    const raw::memory to(device, static_cast<std::size_t>(p.n) * sizeof(T));
+    fill(stream, from, random_numbers<T>(static_cast<std::size_t>(p.n)));
+    const auto numbers = random_numbers<T>(static_cast<std::size_t>(p.elements()));
+    for (const auto& [format, name, pattern] :
+         {std::tuple{sparse_format::csr, "csr", p.csr()},
+          std::tuple{sparse_format::bsr, "bsr", p.bsr()},
+          std::tuple{sparse_format::sliced_ell, "sliced ELL", p.sliced_ell()}}) {
+      const raw::memory offsets(device, pattern.offsets.size() * 4);
+      const raw::memory indices(device, pattern.indices.size() * 4);
+      const raw::memory values(device, numbers.size() * sizeof(T));
+      fill(stream, offsets, pattern.offsets);
+      fill(stream, indices, pattern.indices);
+      fill(stream, values, numbers);
+      const bool is_bsr = format == sparse_format::bsr;
+      const bool is_sliced = format == sparse_format::sliced_ell;
+      raw::sparse direct(stream, {.n = p.n,
+                                  .elements = p.elements(),
+                                  .offsets = offsets.address(),
+                                  .columns = indices.address(),
+                                  .values = values.address(),
+                                  .is_f64 = sizeof(T) == 8,
+                                  .block = is_bsr ? row_blocks::block : 0,
+                                  .slice_rows = is_sliced ? row_blocks::slice_rows : 0});
+
+      const auto count = [](const auto& of) { return static_cast<std::int64_t>(of.size()); };
+      const auto our_offsets = gpu.tensor<std::int32_t>({count(pattern.offsets)}).value();
+      const auto our_indices = gpu.tensor<std::int32_t>({count(pattern.indices)}).value();
+      const auto our_values = gpu.tensor<T>({p.elements()}).value();
+      gpu.copy(std::span(pattern.offsets), our_offsets).get();
+      gpu.copy(std::span(pattern.indices), our_indices).get();
+      gpu.copy(std::span(numbers), our_values).get();
+      constexpr std::int64_t side = row_blocks::block;
+      const auto a = is_bsr ? sparse_matrix::bsr(
+                                  p.n, our_offsets, our_indices,
+                                  our_values.reshape({count(pattern.indices), side, side}).value())
+                     : is_sliced ? sparse_matrix::sliced_ell(p.n, p.n, row_blocks::slice_rows,
+                                                             our_offsets, our_indices, our_values)
+                                 : sparse_matrix::csr(p.n, our_offsets, our_indices, our_values);
+      const double bytes =
+          4.0 * static_cast<double>(count(pattern.offsets) + count(pattern.indices)) +
+          static_cast<double>(sizeof(T)) * static_cast<double>(p.elements() + 2 * p.n);
+      measure(
+          std::string("spmv of 4 x 4 blocks in ") + name + ", " + type, bytes,
+          [&] { direct.multiply(from.address(), to.address()); },
+          sparse::spmv{.a = a, .x = x, .y = y});
+    }
+  }
 };
 
 }  // namespace
 
 int main() {
   const std::string name = raw::open_device();
-  report out("sparse: products of a power-law matrix of 10^7 elements on a GPU, " + name);
+  report out("sparse: products of matrices of 10^7 elements on a GPU, " + name);
   troupe::system system;
   const device gpu = system.device(0);
   wait_until_settled(gpu, true);
@@ -163,5 +221,8 @@ int main() {
   const power_law p(rows, elements);
   all.products<float>(p, "f32");
   all.products<double>(p, "f64");
+  const row_blocks blocks(1 << 19, 8);
+  all.formats<float>(blocks, "f32");
+  all.formats<double>(blocks, "f64");
   return out.finish();
 }

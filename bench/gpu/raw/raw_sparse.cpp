@@ -48,9 +48,22 @@ sparse::sparse(stream& on, const matrix& a)
   state& s = *state_;
   check(cusparseCreate(&s.handle), "cusparseCreate");
   check(cusparseSetStream(s.handle, of(on.native())), "cusparseSetStream");
-  check(cusparseCreateCsr(&s.described, a.n, a.n, a.elements, a.offsets, a.columns, a.values,
-                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, s.type),
-        "cusparseCreateCsr");
+  constexpr auto index = CUSPARSE_INDEX_32I;
+  constexpr auto base = CUSPARSE_INDEX_BASE_ZERO;
+  if (a.block != 0) {
+    check(cusparseCreateBsr(&s.described, a.n / a.block, a.n / a.block,
+                            a.elements / (a.block * a.block), a.block, a.block, a.offsets,
+                            a.columns, a.values, index, index, base, s.type, CUSPARSE_ORDER_ROW),
+          "cusparseCreateBsr");
+  } else if (a.slice_rows != 0) {
+    check(cusparseCreateSlicedEll(&s.described, a.n, a.n, a.elements, a.elements, a.slice_rows,
+                                  a.offsets, a.columns, a.values, index, index, base, s.type),
+          "cusparseCreateSlicedEll");
+  } else {
+    check(cusparseCreateCsr(&s.described, a.n, a.n, a.elements, a.offsets, a.columns, a.values,
+                            index, index, base, s.type),
+          "cusparseCreateCsr");
+  }
 }
 
 sparse::~sparse() {
