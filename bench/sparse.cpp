@@ -1,9 +1,9 @@
 // Products with sparse matrices on the CPU backend, beside Eigen's on the same matrix.
 
 #include "placement.hpp"
-#include "power_law.hpp"
 #include "report.hpp"
 #include "samples.hpp"
+#include "sparse_patterns.hpp"
 
 #include <troupe/device/device.hpp>
 #include <troupe/sparse.hpp>

@@ -3,10 +3,9 @@
 
 #include "gpu/raw/raw_sparse.hpp"
 #include "gpu/raw/raw_sparse_reads.hpp"
-#include "power_law.hpp"
 #include "random_numbers.hpp"
-#include "row_blocks.hpp"
 #include "side_by_side.hpp"
+#include "sparse_patterns.hpp"
 
 #include <troupe/sparse.hpp>
 
