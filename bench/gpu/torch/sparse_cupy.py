@@ -29,7 +29,7 @@ def report(name, call):
 
 
 def power_law():
-    """Rows as long as those of power_law.hpp, with columns anywhere."""
+    """Rows as long as those of `power_law` in sparse_patterns.hpp, with columns anywhere."""
     random = numpy.random.default_rng(20261125)
     weights = numpy.arange(1, ROWS + 1) ** -0.8
     random.shuffle(weights)
