@@ -17,8 +17,8 @@ from typing import Any
 from . import _core, operations
 
 # Threads of C code that a forked process does without, by how their names begin: jemalloc's, which is
-# started again, and the CUDA driver's ("cuda" and a number), which is there once torch has counted
-# GPUs. A context, which would not do without, is refused by `check`.
+# started again, and the CUDA driver's ("cuda" and a number), seen after an import of torch 2.11. A
+# CUDA context cannot be forked; `check` refuses it.
 _KNOW_FORKS = ("jemalloc_bg_thd", "cuda0")
 
 

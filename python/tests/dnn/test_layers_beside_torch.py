@@ -292,14 +292,14 @@ def test_recurrent_networks(gpu, on_gpu, case):
     gpu.dnn.rnn_backward_weights(x=x, y=y, reserve=reserve, dweights=dweights, **how).result()
     dweights64 = torch.cat([one.grad.flatten() for one in parameters])
     results = [("y", y, y64), ("dx", dx, x64.grad), ("dw", dweights, dweights64)]
-    if network["cell"] == "relu" and dtype == "f16":
+    if on_gpu and network["cell"] == "relu" and dtype == "f16":
         results = results[:1]  # rounding decides on which side of its kink a unit is
     for name, mine, expected in results:
         # What is rounded between steps and layers is carried on.
         expected = expected.detach().cpu().numpy()
         scale = max(1.0, np.abs(expected).max())
         bound = ROUNDING[dtype] * scale * (4 + 2 * steps * network["layers"])
-        if on_gpu:  # as good as cuDNN's tanh and sigmoid are
+        if on_gpu:  # cuDNN 9.14 was off by up to 9e-6 in f32
             bound += 2.0**-16 * scale
         off = np.abs(mine.numpy().astype("f8") - expected).max()
         assert off <= bound, (name, what, off, bound)

@@ -56,7 +56,7 @@ TEST(SolverRefined, FactorsInFullPrecisionWhereHalfOfItIsNotEnough) {
     auto& iterations = numbers(s, dtype::i32, {});
     s.run(
         solver::gesv_refined{.a = a.view, .b = b.view, .x = x.view, .iterations = iterations.view});
-    // cuSOLVER scales, and finds that half the precision is enough.
+    // cuSOLVER refined once on an H100, with the residual that is checked below.
     if (!s.on_gpu()) {
       EXPECT_LT(s.elements_now(iterations).front().real(), 0);
     }
