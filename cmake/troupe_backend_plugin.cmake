@@ -5,7 +5,6 @@
 function(troupe_cpu_plugin target)
   _troupe_backend_plugin(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE troupe_flags ${TROUPE_FMT})
-  troupe_use_precompiled(sources_precompiled ${target})
 endfunction()
 
 # troupe_cuda_plugin(<target> [<file>…]): each holds what turns a status of CUDA into an error.

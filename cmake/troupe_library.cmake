@@ -1,4 +1,4 @@
-# troupe_library(<name> [BUILT_IN]
+# troupe_library(<name> [BUILT_IN] [USES <library>…]
 #                [CPU_PLUGIN] [CPU_LINK <target>…] [CPU_OPTIONS <option>…]
 #                [CUDA_PLUGIN | NO_CUDA] [CUDA_LINK <target>…] [CUDA_OPTIONS <option>…] [CUDA_SOURCES <file>…])
 #
@@ -6,17 +6,18 @@
 #   requests/   describe the requests; a part of libtroupe
 #   client/     what programs use beside requests: a part of libtroupe, too
 #   shared/     headers of what both backends compute with
-#   cpu/        executors of the CPU backend: a part of its plugin troupe-cpu, or with CPU_PLUGIN a
-#               plugin of their own, troupe-cpu-<name>
+#   cpu/        executors of the CPU backend, the objects troupe_<name>_cpu: a part of its plugin
+#               troupe-cpu, or with CPU_PLUGIN a plugin of their own, troupe-cpu-<name>
 #   cuda/       the same for CUDA: a part of troupe-cuda, or troupe-cuda-<name>
 # *_LINK is linked to the plugin; *_OPTIONS compile the library's own sources (CUDA_OPTIONS: those of
-# nvcc). CUDA_SOURCES names files of other folders that its plugin holds a copy of.
+# nvcc). CUDA_SOURCES names files of other folders that its plugin holds a copy of. USES names the
+# libraries whose executors its own call.
 # NO_CUDA: its CUDA part is not built, because something that it needs is missing.
 # BUILT_IN: the worker itself answers these requests. They need no page and no conformance tests.
 
 function(troupe_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BUILT_IN;CPU_PLUGIN;CUDA_PLUGIN;NO_CUDA" ""
-                        "CPU_LINK;CPU_OPTIONS;CUDA_LINK;CUDA_OPTIONS;CUDA_SOURCES")
+                        "USES;CPU_LINK;CPU_OPTIONS;CUDA_LINK;CUDA_OPTIONS;CUDA_SOURCES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "troupe_library(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -26,12 +27,24 @@ function(troupe_library name)
   _troupe_sources(requests requests cpp)
   _troupe_sources(client client cpp)
   target_sources(troupe_objects PRIVATE ${requests} ${client})
+  if(TROUPE_LIBRARIES AND NOT arg_BUILT_IN AND NOT name IN_LIST TROUPE_LIBRARIES)
+    return()
+  endif()
+  foreach(used IN LISTS arg_USES)
+    if(TROUPE_LIBRARIES AND NOT used IN_LIST TROUPE_LIBRARIES)
+      message(FATAL_ERROR "TROUPE_LIBRARIES has ${name}, so it must have ${used}, which that uses")
+    endif()
+  endforeach()
 
   _troupe_sources(cpu cpu cpp)
   if(cpu)
-    _troupe_library_part(cpu ${name} "${arg_CPU_PLUGIN}" "${cpu}" "${arg_CPU_LINK}")
-    set_source_files_properties(${cpu} TARGET_DIRECTORY ${plugin}
-                                PROPERTIES COMPILE_OPTIONS "${arg_CPU_OPTIONS}")
+    set(objects troupe_${name}_cpu)
+    add_library(${objects} OBJECT ${cpu})
+    target_link_libraries(${objects} PRIVATE troupe troupe_flags ${TROUPE_FMT} ${arg_CPU_LINK})
+    target_compile_options(${objects} PRIVATE ${arg_CPU_OPTIONS})
+    troupe_use_precompiled(sources_precompiled ${objects})
+    troupe_unity(${objects})
+    _troupe_library_part(cpu ${name} "${arg_CPU_PLUGIN}" $<TARGET_OBJECTS:${objects}> "${arg_CPU_LINK}")
   endif()
   _troupe_sources(cuda cuda cpp cu)
   if(cuda AND TROUPE_HAVE_CUDA AND NOT arg_NO_CUDA)
