@@ -3,7 +3,7 @@
 // six times slower on an Emerald Rapids than it could be (ADR 36). Before
 // that it asks the environment, which would be the way to tell it, but a worker may be a thread of
 // the user's program, whose environment is not ours to change. So the linker gives it this answer:
-// docs/adr/0036-openblas-is-told-what-the-processor-can-do.md.
+// docs/adr/0036-the-plugin-chooses-openblas-kernels.md.
 
 #include "libraries/blas/openblas/openblas_kernels.hpp"
 
