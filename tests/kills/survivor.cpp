@@ -24,7 +24,7 @@ constexpr std::size_t most_since_rest = journal::size / 2;
 survivor::survivor(std::uint64_t seed) : random_(seed), program_(fates_, capacity) {
   since_rest_.reserve(most_since_rest);
   program_.start();
-  program_.around().on_end = [this](const last_moment& then) {
+  program_.environment().on_end = [this](const last_moment& then) {
     if (!executioner::has_victim()) return;
     seen_.asleep += then.asleep ? 1 : 0;
     seen_.running += then.running ? 1 : 0;

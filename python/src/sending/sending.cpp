@@ -28,7 +28,7 @@ void queued_request::send() {
     if (*options_.deadline <= std::chrono::nanoseconds::zero()) {
       answer_.set_error(
           {.code = errc::deadline_exceeded,
-           .message = "the deadline passed while the request waited for room in the mailbox",
+           .message = "the deadline passed while the request waited for space in the mailbox",
            .request = std::string(request_.type().name)});
       return;
     }

@@ -26,7 +26,8 @@ class simulated_environment;
 /// which does one after the other and goes on until the worker, once killed, is reaped.
 class simulated_worker final : public incarnation {
  public:
-  simulated_worker(const worker_plan& plan, std::uint64_t number, simulated_environment& around);
+  simulated_worker(const worker_plan& plan, std::uint64_t number,
+                   simulated_environment& environment);
   ~simulated_worker() override;
 
   /// It has the mailbox.
@@ -92,7 +93,7 @@ class simulated_worker final : public incarnation {
   void finish(lane_state& lane, worker::job& j, errc code, bool had_begun);
   [[nodiscard]] device_model::sign sign() const;
 
-  simulated_environment& around_;
+  simulated_environment& environment_;
   std::unique_ptr<std::byte, unmapped> pages_;
   wire::worker_header* segment_;
   std::span<wire::reply_slot> replies_;
