@@ -62,7 +62,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random() % 4 != 0 || most < 2) return LLVMFuzzerMutate(data, size, most);
   const auto types = built_in_requests();
   const std::size_t which = random() % types.size();
-  worker::request_room room;
+  worker::request_storage room;
   void* request = room.emplace(*types[which]);
   draw.fill(*types[which], request);
   for (auto wrong = random() % 3; wrong > 0; --wrong)
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto types = built_in_requests();
   const request_type& type = *types[data[0] % types.size()];
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
-  worker::request_room room;
+  worker::request_storage room;
   void* request = room.emplace(type);
   std::vector<wire::operand> operands;
   if (!wire::decode(type, request, bytes, ranges(), operands)) return 0;

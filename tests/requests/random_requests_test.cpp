@@ -86,7 +86,7 @@ class EveryRequest : public testing::TestWithParam<const request_type*> {
   }
 
   random_requests draw_{20261124};
-  worker::request_room room_;
+  worker::request_storage room_;
 };
 
 TEST_P(EveryRequest, IsValidAsItIsDescribed) {
@@ -146,7 +146,7 @@ TEST_P(EveryRequest, TravelsAsTheSameBytes) {
     const std::vector<std::byte> bytes = encoded(type(), request);
     const std::string shown = print(type(), request);
 
-    worker::request_room other;
+    worker::request_storage other;
     void* arrived = other.emplace(type());
     std::vector<wire::operand> operands;
     const auto decoded = wire::decode(type(), arrived, bytes, ranges(), operands);

@@ -170,7 +170,7 @@ TEST_F(VendorSearch, LoadsWhatAPluginNeedsAndThenThePlugin) {
 
   const auto useless = open_with_vendor_libraries(VENDOR_PLUGIN, {.folders = {empty, bad}});
   ASSERT_FALSE(useless);
-  EXPECT_NE(useless.error().message.find("what was found is of no use: " + bad +
+  EXPECT_NE(useless.error().message.find("the files found cannot be used: " + bad +
                                          "/libfake_vendor.so.13: "),
             std::string::npos)
       << useless.error().message;
