@@ -40,7 +40,7 @@ class manual_dispatcher : public detail::turn_dispatcher {
     if (!state.ready()) state.park_until(deadline);
   }
 
-  bool make_room(detail::actor_cell& cell, const detail::message&) noexcept override {
+  bool await_capacity(detail::actor_cell& cell, const detail::message&) noexcept override {
     return !cell.dead() && step();
   }
 

@@ -70,12 +70,12 @@ content_folder::entry content_folder::find(const digest& key) const {
 void content_folder::keep(const digest& key, std::span<const std::byte> content) const {
   const head before{
       .mark = form_.mark, .key = key, .content = digest_of(content), .bytes = content.size()};
-  if (folder_.replace(file_of(key), {std::as_bytes(std::span(&before, 1)), content})) make_room();
+  if (folder_.replace(file_of(key), {std::as_bytes(std::span(&before, 1)), content})) make_space();
 }
 
 void content_folder::drop(const digest& key) const noexcept { folder_.remove(file_of(key)); }
 
-void content_folder::make_room() const {
+void content_folder::make_space() const {
   struct file {
     std::string name;
     std::uint64_t bytes;

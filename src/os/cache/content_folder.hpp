@@ -48,7 +48,7 @@ class content_folder {
       : folder_(std::move(folder)), form_(f), most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::string file_of(const digest& key) const;
-  void make_room() const;
+  void make_space() const;
 
   private_folder folder_;
   form form_;
