@@ -1,4 +1,4 @@
-// A tensor lent to a program on a GPU: kernels of its own, in a context of its own, beside the
+// A tensor mapped by a program on a GPU: kernels of its own, in a context of its own, beside the
 // worker's. Exits with status 0 and says so when all is as promised.
 //
 //   gpu_mapping

@@ -1,4 +1,4 @@
-// Tensors that are lent to the program, on the CPU backend in both isolations and on a device of
+// Tensors mapped by the program, on the CPU backend in both isolations and on a device of
 // queues, whose memory the program has to map like a GPU's. gpu_mapping (mapping.cpp) is for GPUs.
 
 #include <troupe/blas/level1.hpp>
