@@ -14,7 +14,7 @@ namespace troupe {
 /// Unique within the process and never reused.
 enum class actor_id : std::uint64_t {};
 
-/// What a watcher receives when the watched actor has stopped.
+/// The message to a watcher when the watched actor has stopped.
 struct terminated {
   actor_id id{};
   /// The failure that ended it, with its `cause` if there is one; empty if it was told to stop.
