@@ -114,7 +114,7 @@ bool goes_to_queue(const device_handle& device, const library_actor& actor) {
 
 sent_request send(const device_handle& device, const library_actor& actor, any_request request,
                   const request_options& options) {
-  // What is to be refused is refused at once.
+  // Validate first: an invalid request is refused at once.
   if (goes_to_queue(device, actor) && request.type().validate(request.data())) [[unlikely]] {
     auto queued = std::make_shared<queued_request>(actor, std::move(request), options);
     future<any_reply> answer = queued->get_future();
