@@ -1,6 +1,6 @@
-// Bytes that claim to be a request: whatever is taken for good lies within the memory it may use,
-// is validated and printed without touching that memory, and is written back as the same bytes.
-// Some inputs are drawn from the descriptions, valid and spoiled, so that every field is reached.
+// Bytes that claim to be a request: an accepted one lies within the memory it may use, is validated
+// and printed without touching that memory, and is written back as the same bytes. Some inputs are
+// drawn from the descriptions, valid and spoiled, so that every field is reached.
 #include "os/shared_memory.hpp"
 #include "random_requests.hpp"
 #include "request/built_in_requests.hpp"
@@ -34,7 +34,7 @@ class same_places final : public wire::operand_source {
   std::size_t next_ = 0;
 };
 
-/// Each at the start of its space: what is drawn is small.
+/// Each at the start of its space: drawn tensors are small.
 class at_the_start final : public wire::operand_source {
  public:
   result<place> locate(std::string_view, const any_tensor& t, troupe::access) override {
@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const wire::operand& o : operands) {
     if (o.begin > o.end || o.end > space_bytes) std::abort();
   }
-  // What it says does not matter; that it comes back does.
+  // The outcome does not matter, only that it returns.
   (void)type.validate(request);
   (void)print(type, request);
   same_places source(operands);

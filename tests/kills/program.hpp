@@ -12,7 +12,7 @@
 namespace troupe::kills {
 
 /// A device of the real parts (mailbox, reactor, supervisor, recovery) whose workers are forks, and
-/// what is sent to it. The device has no thread: whoever made it gives it its turns.
+/// its requests. The device has no thread: its owner calls its turns.
 class program {
  public:
   static constexpr std::size_t lanes = 3;

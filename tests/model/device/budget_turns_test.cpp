@@ -1,4 +1,4 @@
-// What a lost worker costs, and when the next one and a standby come.
+// The cost of a lost worker, and when the next one and a standby come.
 #include "device_turns.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST_F(DeviceTurns, AWorkerThatIsKilledFromOutsideCostsNoBudgetAndLongerAndLonge
     turn();
     have_next_serve();
   }
-  // What has ended well in between begins anew.
+  // A success in between begins a new series.
   send(0);
   have_it_begin({0});
   environment_.serving()->completes(0, errc{});

@@ -200,7 +200,7 @@ class device_schedule {
   void work() {
     simulated_worker* w = environment_.serving();
     if (simulated_worker* late = environment_.draining(); late != nullptr && once_in(3)) {
-      // What its queues had.
+      // The requests in its queues.
       const std::vector<int> left = late->running();
       if (left.empty() || once_in(3)) {
         note("worker {} can be reaped", late->number());
@@ -332,7 +332,7 @@ class device_schedule {
     core_->watch().stop({.code = errc::device_stopped, .message = "told to"});
   }
 
-  // Whatever happened, it ends well.
+  // However it went, it ends well.
   void settle() {
     for (int round = 0; round < 400 && model_->wrong().empty(); ++round) {
       turn();
@@ -370,7 +370,7 @@ TEST(DeviceSchedules, AgreeWithTheModel) {
                 [](std::uint64_t seed, bool show) { return device_schedule(seed, show).run(); });
 }
 
-// What schedules are for happens in them, and not once in a blue moon.
+// Schedules reach the situations that they are for, and often.
 TEST(DeviceSchedules, ReachWhatTheyAreFor) {
   std::map<errc, int> ends;
   std::uint64_t run_again = 0;

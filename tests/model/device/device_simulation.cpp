@@ -161,7 +161,7 @@ void simulated_worker::completes(int number, errc code) {
   lane_state& lane = lanes_[static_cast<std::size_t>(number)];
   const auto one = lane.given.front();
   lane.given.pop_front();
-  // What a failure leaves then, the program learns at a time that the model is not told.
+  // The program learns the traces of a failure then at a time that the model does not know.
   if (environment_.told->has_answer(one.what->ticket)) code = errc{};
   finish(lane, *one.what, one.passes.value_or(code), !one.passes);
 }
@@ -207,7 +207,7 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
   wire::crash_report& crash = segment_->crash;
   std::optional<std::uint64_t> named;
   if (reported_signal) {
-    // What is passed over does not run, so that no thread crashes in it.
+    // A skipped request does not run, so that no thread crashes in it.
     if (named_lane && !lanes_[static_cast<std::size_t>(*named_lane)].given.front().passes) {
       named = lanes_[static_cast<std::size_t>(*named_lane)].given.front().what->ticket;
       crash.has_ticket = 1;
@@ -216,7 +216,7 @@ void simulated_worker::ends(os::exit_report how, std::optional<std::uint32_t> re
     crash.from_outside = from_outside ? 1 : 0;
     crash.signal.store(*reported_signal);
   }
-  // Whoever sent the signal meant nobody: what ran is innocent.
+  // A signal from outside was not aimed at a request: none is to blame.
   named_ = from_outside ? std::nullopt : named;
   from_outside_ = from_outside;
   if (!how.signalled && called_.size() == 1) named_ = called_.front();

@@ -12,7 +12,7 @@
 
 namespace troupe::model {
 
-// What the device thread does in one turn, with workers that do as the test says.
+// The turns of the device thread, with workers that the test controls.
 class DeviceTurns : public ::testing::Test {
  protected:
   void make(const device_config& config, bool own_memory = false) {
@@ -47,7 +47,7 @@ class DeviceTurns : public ::testing::Test {
     turn();
     ASSERT_NE(environment_.serving(), nullptr);
   }
-  // Where nothing runs there is nobody to name.
+  // If nothing runs there is no culprit.
   void lose_worker() {
     environment_.serving()->ends({.signalled = false, .code = 3}, {}, {}, false, false);
     turn();
@@ -56,7 +56,7 @@ class DeviceTurns : public ::testing::Test {
     environment_.serving()->ends({.signalled = true, .code = SIGKILL}, {}, {}, true, false);
     turn();
   }
-  // What whoever is answered finds of the device.
+  // The state of the device when an answer comes.
   struct view {
     device_health health;
     std::optional<pid_t> worker;

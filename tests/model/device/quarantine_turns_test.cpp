@@ -69,14 +69,14 @@ TEST_F(DeviceTurns, ARequestThatReadsNewContentIsAnotherOne) {
   EXPECT_TRUE(quarantine().empty());
   have_it_crash(reader);
   EXPECT_EQ(quarantine().size(), 1U) << "this one has read the same as the one before";
-  // What was sent to write before counts, done or not.
+  // Earlier writes count, done or not.
   send(1, {}, {.writes = {buffer_}});
   send(0, {}, reader);
   EXPECT_EQ(answer_of(0), std::nullopt);
 }
 
-// What lies in memory of the host the program may have written since, unless that is over for good,
-// as with the image of a kernel.
+// The program may have written host memory since, unless it never changes again, as the image of a
+// kernel.
 TEST_F(DeviceTurns, ARequestThatReadsHostMemoryIsKnownOnlyWhereThatNeverChanges) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   const auto of_host = [this] {
@@ -93,7 +93,7 @@ TEST_F(DeviceTurns, ARequestThatReadsHostMemoryIsKnownOnlyWhereThatNeverChanges)
   EXPECT_EQ(quarantine().size(), 1U);
 }
 
-// The first fault of all finds content that nobody has counted yet.
+// The first fault of all begins the counting of content.
 TEST_F(DeviceTurns, WhatWasInFlightBehindTheFirstCulpritIsNewContentToo) {
   make({.standby = false, .backoff = {.initial = 0ms}});
   const use reader{.number = 7, .reads = {buffer_}};

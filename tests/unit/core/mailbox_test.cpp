@@ -28,7 +28,7 @@ constexpr message_type numbered_type{"numbered", nullptr, nullptr};
 struct numbered final : message {
   numbered() noexcept : message(numbered_type) { bytes = 8; }
   std::size_t sender = 0;
-  int number = 0;  // plain: whoever pops it must see it
+  int number = 0;  // plain: the thread that pops it must see it
   bool seen = false;
 };
 

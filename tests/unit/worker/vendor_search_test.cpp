@@ -1,5 +1,5 @@
-// Where vendor libraries are looked for that the loader does not find. One process: what is loaded
-// once, stays.
+// The search for vendor libraries that the loader does not find. One process: a library loaded once
+// stays loaded.
 
 #include "worker/plugins/vendor_search.hpp"
 
@@ -85,7 +85,7 @@ TEST_F(VendorSearch, RefusesRelativePathsAndWhatAnyUserMayWrite) {
       << said.error().message;
 }
 
-/// What is looked in by this program where it is called `name` and runs in `folder`: by itself, or
+/// The folders searched by this program if it is called `name` and runs in `folder`: by itself, or
 /// by a child of it, which is a worker or is none.
 std::string looked_in(const fs::path& folder, const std::string& name, const std::string& who) {
   const std::string command = "cd '" + folder.string() + "' && TROUPE_WHO=" + who + " exec -a '" +
